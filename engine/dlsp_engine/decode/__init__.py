@@ -1,0 +1,1 @@
+"""From logits to text: sessions, the three modes, what ends a gap."""

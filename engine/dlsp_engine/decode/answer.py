@@ -1,0 +1,110 @@
+"""What is fixed of a gap's answer, and where it ends; the same for every mode."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from dlsp_engine.decode import ends
+from dlsp_engine.decode.choose import choose, choose_forced
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
+from dlsp_engine.text.tokenizer import Tokenizer
+
+
+@dataclass
+class Cost:
+    """What an answer took. `tokens` counts the end token too; times are wall-clock, shared steps count for each."""
+
+    forwards: int = 0
+    rows: int = 0
+    tokens: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
+    decode_ms: float = 0.0
+
+    @property
+    def tau(self) -> float:
+        """Tokens committed per step, prefill excluded."""
+        return self.tokens / self.forwards if self.forwards else 0.0
+
+
+class Answer:
+    """Committed tokens (the end token left out), token by token under the request's rules.
+
+    `forced` are the bytes that stand already and must come first; they are no part of `text`.
+    """
+
+    def __init__(self, gap: Gap, options: Options, tokenizer: Tokenizer, forced: bytes = b"") -> None:
+        self.options = options
+        self.tokenizer = tokenizer
+        self.tokens: list[int] = []
+        self.committed = 0
+        self.forced = forced
+        self.reason: str | None = None
+        self._bytes = b""
+        self._lead = len(forced)
+        self._cut: int | None = None
+        self._rule = ends.rule(options.end, gap.written, gap.path)
+        self._stop = ends.stop_rule(options.stop)
+
+    @property
+    def text(self) -> str:
+        return self._text(self._bytes)[: self._cut]
+
+    def choose(self, logits: Tensor, draft: list[int]) -> list[int]:
+        """logits [1 + len(draft), vocab] of the last committed token's row and the draft's -> the tokens they choose.
+
+        Row i is read as if draft[:i] stood, which is all that agreement asks.
+        """
+        options, forced = self.options, self.forced
+        if options.temperature == 0 and not forced:
+            return logits.argmax(-1).tolist()
+        chosen = []
+        for i, row in enumerate(logits):
+            at = (len(self.tokens) + i, options.temperature, options.seed)
+            chosen.append(choose_forced(row, self.tokenizer.completions(forced), *at) if forced else choose(row, *at))
+            if forced and i < len(draft):
+                forced = self._after(forced, draft[i])
+        return chosen
+
+    def commit(self, tokens: list[int]) -> None:
+        """Fix tokens one by one until one of them ends the gap; the rest is dropped."""
+        for token in tokens:
+            if self.reason:
+                return
+            self.committed += 1
+            if token in self.tokenizer.stops:
+                self.reason = "end"
+                return
+            self.tokens.append(token)
+            self.forced = self._after(self.forced, token)
+            self._bytes += self.tokenizer.token_bytes(token)
+            self.reason, self._cut = self._end(self._bytes)
+            if not self.reason and len(self.tokens) >= self.options.max_tokens:
+                self.reason = "length"
+
+    def useful(self, draft: list[int]) -> list[int]:
+        """The draft up to where the gap would end: what lies behind can never be committed."""
+        text = self._bytes
+        for i, token in enumerate(draft):
+            text += self.tokenizer.token_bytes(token)
+            if token in self.tokenizer.stops or self._end(text)[0]:
+                return draft[: i + 1]
+        return draft[: self.options.max_tokens - len(self.tokens)]
+
+    def _end(self, written: bytes) -> tuple[str | None, int | None]:
+        text = self._text(written)
+        if (cut := self._stop(text)) is not None:
+            return "stop", cut
+        if (cut := self._rule(text)) is not None:
+            return self.options.end, cut
+        return None, None
+
+    def _text(self, written: bytes) -> str:
+        return written[self._lead :].decode("utf-8", "ignore")
+
+    def _after(self, forced: bytes, token: int) -> bytes:
+        word = self.tokenizer.token_bytes(token)
+        return forced[len(word) :] if forced.startswith(word) else b""

@@ -1,0 +1,24 @@
+"""Which token a row stands for: the argmax, or a sample that depends on seed and position alone."""
+
+import torch
+from torch import Tensor
+
+
+def choose(logits: Tensor, position: int, temperature: float, seed: int) -> int:
+    """logits [vocab] of the row before `position` -> a token id.
+
+    Above temperature 0 this is the Gumbel-max sample with noise drawn for (seed, position). Accepting a draft when it
+    equals this choice is the usual rejection rule for a one-hot proposal, and every mode draws the same tokens.
+    """
+    if temperature == 0:
+        return int(logits.argmax())
+    generator = torch.Generator().manual_seed((seed * 1_000_003 + position) % 2**63)
+    noise = -torch.empty_like(logits).exponential_(generator=generator).log()
+    return int((logits / temperature + noise).argmax())
+
+
+def choose_forced(logits: Tensor, allowed: list[int], position: int, temperature: float, seed: int) -> int:
+    """`choose` among the ids in `allowed`, which token healing gives."""
+    only = torch.full_like(logits, -torch.inf)
+    only[allowed] = logits[allowed]
+    return choose(only, position, temperature, seed)

@@ -1,0 +1,57 @@
+"""What the three modes share: rows out, logits in, until the answer ends."""
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+
+from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.session import Session
+from dlsp_engine.model.rows import MASK, Rows
+
+
+class Decoder(ABC):
+    """Drives one session. `plan` changes nothing, so a planned step may be put off; `take` is called once a step."""
+
+    def __init__(self, session: Session, answer: Answer) -> None:
+        self.session = session
+        self.answer = answer
+
+    @abstractmethod
+    def plan(self) -> Rows: ...
+
+    @abstractmethod
+    def take(self, logits: Tensor) -> None:
+        """logits [scored rows of the plan, vocab] in float32."""
+
+    @property
+    def canvas(self) -> list[int]:
+        """Tokens proposed but not fixed, MASK where there is none yet: for showing."""
+        return []
+
+    def _clean(self, draft: list[int]) -> Rows:
+        """The pending tokens and a draft as clean rows, scored from the last committed token on."""
+        session, rows = self.session, Rows()
+        pending = session.pending
+        rows.add_clean(pending + draft, session.cache.length)
+        rows.scored = list(range(len(pending) - 1, len(rows)))
+        return rows
+
+    def _commit(self, tokens: list[int], stood: int) -> None:
+        """Fix `tokens`, as far as the answer goes, and keep the first `stood` clean rows of this step."""
+        before = len(self.answer.tokens)
+        self.answer.commit(tokens)
+        self.session.extend(self.answer.tokens[before:], stood)
+
+
+class Autoregressive(Decoder):
+    """One token a step, no canvas: the baseline, and the reference for `Verified`."""
+
+    def plan(self) -> Rows:
+        return self._clean([])
+
+    def take(self, logits: Tensor) -> None:
+        self._commit(self.answer.choose(logits, []), stood=len(self.session.pending))
+
+
+def masks(width: int) -> list[int]:
+    return [MASK] * width

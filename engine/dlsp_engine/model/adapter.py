@@ -1,0 +1,87 @@
+"""The canvas adapter: low-rank updates for canvas rows and the mask's embedding."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.architecture import Architecture
+
+
+def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
+    """Name -> inputs and the outputs of each projection that is fused into it; each has updates of its own."""
+    head = shape.head_dim
+    return {
+        "qkv": (shape.dim, [shape.heads * head, shape.kv_heads * head, shape.kv_heads * head]),
+        "out": (shape.heads * head, [shape.dim]),
+        "gate_up": (shape.dim, [shape.ff, shape.ff]),
+        "down": (shape.ff, [shape.dim]),
+    }
+
+
+@dataclass
+class LowRank:
+    """y += (x aᵀ) bᵀ; a [parts * rank, in], b [out, parts * rank], block-diagonal over the fused parts."""
+
+    a: Tensor
+    b: Tensor
+
+    @classmethod
+    def fuse(cls, a: Tensor, b: Tensor, outs: list[int]) -> "LowRank":
+        """a [parts * rank, in] and b [out, rank] as files hold them, without the zeros."""
+        return cls(a, torch.block_diag(*b.split(outs)).to(b.dtype))
+
+
+@dataclass
+class Adapter:
+    mask_embedding: Tensor  # [dim]
+    layers: list[dict[str, LowRank]]  # by projection; an empty dict changes nothing
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path, base: str, shape: Architecture, dtype: torch.dtype) -> "Adapter":
+        """Raises EngineError when the adapter was trained on another base than the GGUF file named `base`."""
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("base") != base:
+                    raise EngineError(
+                        f"The canvas adapter {path.name} belongs to {metadata.get('base', 'an unknown model')}, not to "
+                        f"{base}; use the adapter that came with this model."
+                    )
+                layers = [
+                    {
+                        name: LowRank.fuse(
+                            file.get_tensor(f"layers.{i}.{name}.a").to(dtype),
+                            file.get_tensor(f"layers.{i}.{name}.b").to(dtype),
+                            outs,
+                        )
+                        for name, (_, outs) in projections(shape).items()
+                    }
+                    for i in range(shape.layers)
+                ]
+                return cls(file.get_tensor("mask_embedding").to(dtype), layers, metadata)
+        except (SafetensorError, OSError) as error:
+            raise EngineError(f"The canvas adapter {path} cannot be read ({error}); install dlsp again.") from error
+
+    @classmethod
+    def none(cls, embedding: Tensor, shape: Architecture) -> "Adapter":
+        """No updates, and the mean of all embeddings as the mask: canvases mean nothing, drafts hardly ever stand."""
+        return cls(embedding[: min(1024, len(embedding))].float().mean(0).to(embedding.dtype), [{}] * shape.layers)
+
+    @classmethod
+    def random(cls, shape: Architecture, rank: int = 4, scale: float = 1.0, seed: int = 0) -> "Adapter":
+        generator = torch.Generator().manual_seed(seed)
+
+        def pair(into: int, outs: list[int]) -> LowRank:
+            a = torch.randn(len(outs) * rank, into, generator=generator) * into**-0.5
+            b = torch.randn(sum(outs), rank, generator=generator) * scale * rank**-0.5
+            return LowRank.fuse(a, b, outs)
+
+        layers = [
+            {name: pair(into, outs) for name, (into, outs) in projections(shape).items()} for _ in range(shape.layers)
+        ]
+        return cls(torch.randn(shape.dim, generator=generator), layers)

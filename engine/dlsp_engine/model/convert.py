@@ -1,0 +1,120 @@
+"""From a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+from gguf import GGUFReader
+from gguf.quants import dequantize
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.architecture import Architecture
+
+FORMAT = "1"
+"""Part of the folder's name, so that a newer layout never meets an older file."""
+
+FUSED = {
+    "qkv.weight": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
+    "qkv.bias": ("attn_q.bias", "attn_k.bias", "attn_v.bias"),
+    "out.weight": ("attn_output.weight",),
+    "gate_up.weight": ("ffn_gate.weight", "ffn_up.weight"),
+    "down.weight": ("ffn_down.weight",),
+    "attention_norm": ("attn_norm.weight",),
+    "mlp_norm": ("ffn_norm.weight",),
+}
+"""Our name within a layer -> the GGUF tensors stacked along their outputs."""
+
+
+def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Path:
+    """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file, made on first use.
+
+    Two engines that start at once convert once; a conversion that was killed leaves nothing that is believed.
+    """
+    stat = gguf.stat()
+    folder = cache / "converted" / f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{FORMAT}"
+    weights = folder / "weights.safetensors"
+    if weights.exists():
+        return folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / "lock"):
+            if not weights.exists():
+                say(f"converting {gguf.name}, once for this machine")
+                _tokenizer(gguf, folder / "tokenizer.json")
+                _weights(gguf, weights, say)
+    except OSError as error:
+        raise EngineError(
+            f"The model could not be converted into {folder} ({error.strerror or error}); free some space or set "
+            "DLSP_CACHE_DIR to a folder that can be written."
+        ) from error
+    return folder
+
+
+def architecture(reader: GGUFReader) -> Architecture:
+    """Read from the file's metadata. Raises EngineError for another family."""
+
+    def value(key: str):
+        field = reader.get_field(key)
+        return None if field is None else field.contents()
+
+    if (family := value("general.architecture")) != "qwen2":
+        raise EngineError(f"This GGUF file holds a {family} model; the engine runs the Qwen2 family only.")
+    dim, heads = int(value("qwen2.embedding_length")), int(value("qwen2.attention.head_count"))
+    return Architecture(
+        layers=int(value("qwen2.block_count")),
+        dim=dim,
+        heads=heads,
+        kv_heads=int(value("qwen2.attention.head_count_kv")),
+        head_dim=dim // heads,
+        ff=int(value("qwen2.feed_forward_length")),
+        vocab=next(int(t.shape[1]) for t in reader.tensors if t.name == "token_embd.weight"),
+        theta=float(value("qwen2.rope.freq_base")),
+        eps=round(float(value("qwen2.attention.layer_norm_rms_epsilon")), 12),
+    )
+
+
+def _tensors(reader: GGUFReader, layers: int) -> Iterator[tuple[str, Tensor]]:
+    raw = {tensor.name: tensor for tensor in reader.tensors}
+
+    def load(name: str) -> Tensor:
+        values = dequantize(raw[name].data, raw[name].tensor_type)
+        return torch.from_numpy(np.array(values, np.float32)).bfloat16()
+
+    # Embedding and head are one matrix stored twice; the head's copy is the finer one.
+    yield "embedding", load("output.weight" if "output.weight" in raw else "token_embd.weight")
+    yield "norm", load("output_norm.weight")
+    for layer in range(layers):
+        for ours, theirs in FUSED.items():
+            yield f"layers.{layer}.{ours}", torch.cat([load(f"blk.{layer}.{name}") for name in theirs])
+
+
+def _weights(gguf: Path, target: Path, say: Callable[[str], None]) -> None:
+    reader = GGUFReader(gguf)
+    shape = architecture(reader)
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in _tensors(reader, shape.layers):
+        tensors[name] = tensor
+        if name.endswith("qkv.weight") and (layer := int(name.split(".")[1])) % 4 == 0:
+            say(f"dequantising layer {layer} of {shape.layers}")
+    say("writing the converted weights")
+    partial = target.with_suffix(".partial")
+    try:
+        save_file(tensors, partial, metadata={"architecture": shape.to_json(), "source": gguf.name})
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _tokenizer(gguf: Path, target: Path) -> None:
+    from transformers import AutoTokenizer  # slow to import, and needed only here
+
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    partial = target.with_suffix(".partial")
+    tokenizer.backend_tokenizer.save(str(partial))
+    os.replace(partial, target)

@@ -1,0 +1,85 @@
+"""The weights of a model, mapped from the converted file or made at random for tests."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.architecture import Architecture
+
+
+@dataclass
+class Layer:
+    qkv: Tensor  # [qkv, dim]: query, key and value heads, in this order
+    qkv_bias: Tensor  # [qkv]
+    out: Tensor  # [dim, heads * head_dim]
+    gate_up: Tensor  # [2 * ff, dim]: gate, then up
+    down: Tensor  # [dim, ff]
+    attention_norm: Tensor  # [dim]
+    mlp_norm: Tensor  # [dim]
+
+
+@dataclass
+class Weights:
+    architecture: Architecture
+    layers: list[Layer]
+    embedding: Tensor  # [vocab, dim], the head too
+    norm: Tensor  # [dim]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.embedding.dtype
+
+    @classmethod
+    def load(cls, folder: Path, dtype: torch.dtype) -> "Weights":
+        """bf16 weights are mapped, not read, and shared between processes; another dtype is a private copy."""
+        path = folder / "weights.safetensors"
+        try:
+            with safe_open(path, framework="pt") as file:
+                shape = Architecture.from_json(file.metadata()["architecture"])
+
+                def get(name: str) -> Tensor:
+                    return file.get_tensor(name).to(dtype)
+
+                layers = [
+                    Layer(
+                        qkv=get(f"layers.{i}.qkv.weight"),
+                        qkv_bias=get(f"layers.{i}.qkv.bias"),
+                        out=get(f"layers.{i}.out.weight"),
+                        gate_up=get(f"layers.{i}.gate_up.weight"),
+                        down=get(f"layers.{i}.down.weight"),
+                        attention_norm=get(f"layers.{i}.attention_norm"),
+                        mlp_norm=get(f"layers.{i}.mlp_norm"),
+                    )
+                    for i in range(shape.layers)
+                ]
+                return cls(shape, layers, get("embedding"), get("norm"))
+        except Exception as error:
+            raise EngineError(f"{path} is damaged; delete the folder {folder} and start again.") from error
+
+    @classmethod
+    def random(cls, shape: Architecture, dtype: torch.dtype = torch.float32, seed: int = 0) -> "Weights":
+        """A model that has learned nothing: tests of decoding need no more."""
+        generator = torch.Generator().manual_seed(seed)
+
+        def matrix(out: int, into: int) -> Tensor:
+            return (torch.randn(out, into, generator=generator) * into**-0.5).to(dtype)
+
+        ones = torch.ones(shape.dim, dtype=dtype)
+        layers = [
+            Layer(
+                qkv=matrix(shape.qkv, shape.dim),
+                qkv_bias=matrix(shape.qkv, 1)[:, 0],
+                out=matrix(shape.dim, shape.heads * shape.head_dim),
+                gate_up=matrix(2 * shape.ff, shape.dim),
+                down=matrix(shape.dim, shape.ff),
+                attention_norm=ones,
+                mlp_norm=ones,
+            )
+            for _ in range(shape.layers)
+        ]
+        embedding = torch.randn(shape.vocab, shape.dim, generator=generator).to(dtype)
+        return cls(shape, layers, embedding, ones)

@@ -1,0 +1,73 @@
+"""The fill-in-the-middle prompt, in the template the base was trained with."""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from dlsp_engine.text.tokenizer import Tokenizer
+
+_PARTIAL = re.compile(r"(?:\w{1,48}|[ \t]{1,48})\Z")
+
+
+@dataclass(frozen=True)
+class File:
+    """Another file that the model sees before the gap's own."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A range of text to fill: what stands before and after it, and what was typed since the anchor."""
+
+    prefix: str
+    suffix: str
+    middle: str = ""
+    path: str = ""
+    files: tuple[File, ...] = ()
+    session: str | None = None
+
+    @property
+    def written(self) -> str:
+        """All text before the cursor."""
+        return self.prefix + self.middle
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """`tokens` is everything known; `forced` are the bytes that the answer must begin with and that stand already."""
+
+    tokens: list[int]
+    forced: bytes
+
+
+def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
+    """P, S and the middle, the middle's last token given back (token healing).
+
+    A word or an indentation that the anchor cuts in two moves from the prefix into the middle, so that the model
+    sees tokens as it was trained on them.
+    """
+    partial = _PARTIAL.search(gap.prefix)
+    split = partial.start() if partial else len(gap.prefix)
+    middle = tokenizer.encode(gap.prefix[split:] + gap.middle)
+    tokens = [
+        *_files(gap, tokenizer),
+        tokenizer.prefix,
+        *tokenizer.encode(gap.prefix[:split]),
+        tokenizer.suffix,
+        *tokenizer.encode(gap.suffix),
+        tokenizer.middle,
+        *middle[:-1],
+    ]
+    return Prompt(tokens, tokenizer.token_bytes(middle[-1]) if middle else b"")
+
+
+def _files(gap: Gap, tokenizer: Tokenizer) -> list[int]:
+    """The repository format: a name, then path and text of each file, the gap's own path last."""
+    if not gap.files:
+        return []
+    tokens = [tokenizer.repository, *tokenizer.encode("repository\n")]
+    for file in gap.files:
+        tokens += [tokenizer.file, *tokenizer.encode(f"{file.path}\n{file.text.rstrip()}\n")]
+    return [*tokens, tokenizer.file, *tokenizer.encode(f"{PurePath(gap.path).as_posix()}\n")]

@@ -1,0 +1,108 @@
+"""Tokenizers: the model's own, and one token a byte for tests."""
+
+from bisect import bisect_left
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from tokenizers import Tokenizer as HubTokenizer
+
+from dlsp_engine.errors import EngineError
+
+
+class Tokenizer(Protocol):
+    """What the engine needs. `stops` are the ids that end a gap: every special token does."""
+
+    prefix: int
+    suffix: int
+    middle: int
+    repository: int
+    file: int
+    stops: frozenset[int]
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes a token stands for; nothing for special and unused ids."""
+        ...
+
+    def completions(self, start: bytes) -> list[int]:
+        """Tokens that begin with `start`, or that `start` begins with: what token healing may choose."""
+        ...
+
+    def decode(self, tokens: list[int]) -> str: ...
+
+
+class _Healing:
+    """Decoding and token healing over `token_bytes` of ids 0 … `words` - 1."""
+
+    words: int
+
+    def token_bytes(self, token: int) -> bytes:
+        raise NotImplementedError
+
+    def decode(self, tokens: list[int]) -> str:
+        """A character cut in half at either end becomes U+FFFD."""
+        return b"".join(map(self.token_bytes, tokens)).decode("utf-8", "replace")
+
+    @cached_property
+    def _sorted(self) -> tuple[list[bytes], list[int]]:
+        pairs = sorted((self.token_bytes(i), i) for i in range(self.words))
+        return [b for b, _ in pairs], [i for _, i in pairs]
+
+    def completions(self, start: bytes) -> list[int]:
+        words, ids = self._sorted
+        low, high = bisect_left(words, start), bisect_left(words, start + b"\xff" * 8)
+        found = ids[low:high]
+        for end in range(1, len(start)):
+            at = bisect_left(words, start[:end])
+            if at < len(words) and words[at] == start[:end]:
+                found.append(ids[at])
+        return found
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's printable stand-ins for bytes -> the bytes."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [b for b in range(256) if b not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(hidden)}
+
+
+class QwenTokenizer(_Healing):
+    """Qwen2.5-Coder's byte-level BPE, from the `tokenizer.json` beside the converted weights."""
+
+    prefix, middle, suffix = 151659, 151660, 151661
+    repository, file = 151663, 151664
+    words = 151643
+    stops = frozenset(range(151643, 151936))
+    _ALPHABET = _byte_alphabet()
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        try:
+            self._tokenizer = HubTokenizer.from_file(str(path))
+        except Exception as error:  # the library raises plain Exception
+            raise EngineError(f"{path} is damaged; delete the folder {folder} and start again.") from error
+        # Text is data: what looks like a special token in a source file must not become one.
+        self._tokenizer.encode_special_tokens = True
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def token_bytes(self, token: int) -> bytes:
+        word = self._tokenizer.id_to_token(token) if token < self.words else None
+        return bytes(self._ALPHABET[c] for c in word) if word else b""
+
+
+class ByteTokenizer(_Healing):
+    """One token a byte, then the special ones."""
+
+    words = 256
+    prefix, middle, suffix, repository, file, end = range(256, 262)
+    stops = frozenset(range(256, 262))
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def token_bytes(self, token: int) -> bytes:
+        return bytes([token]) if token < 256 else b""

@@ -1,0 +1,17 @@
+"""Pure functions on tensors. Each op is a folder with an obvious `reference.py`; fused versions join it there."""
+
+from dlsp_kernels.canvas_attention.reference import attention_bias, canvas_attention
+from dlsp_kernels.low_rank_linear.reference import low_rank_linear
+from dlsp_kernels.rms_norm.reference import rms_norm
+from dlsp_kernels.rope.reference import rope, rope_table
+from dlsp_kernels.swiglu.reference import swiglu
+
+__all__ = [
+    "attention_bias",
+    "canvas_attention",
+    "low_rank_linear",
+    "rms_norm",
+    "rope",
+    "rope_table",
+    "swiglu",
+]
