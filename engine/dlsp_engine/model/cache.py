@@ -30,7 +30,7 @@ class Cache:
             self._kv = grown
 
     def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """k, v [rows, kv_heads, head_dim] behind the clean positions -> all keys and values [kv_heads, keys, head_dim]."""
+        """k, v [rows, kv_heads, head_dim] behind the clean positions -> all keys, values [kv_heads, keys, head_dim]."""
         end = self.length + k.shape[0]
         keys, values = self._kv[0, layer], self._kv[1, layer]
         keys[:, self.length : end] = k.transpose(0, 1)

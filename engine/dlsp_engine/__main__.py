@@ -1,0 +1,45 @@
+"""`python -m dlsp_engine serve …`: started by dlsp, seldom by hand."""
+
+import argparse
+import logging
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from dlsp_engine.errors import EngineError
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="dlsp_engine", description="The resident engine of dlsp.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="serve one model on 127.0.0.1 until idle")
+    serve.add_argument("--model", required=True, help="the model's name, for the state file")
+    serve.add_argument("--gguf", required=True, type=Path)
+    serve.add_argument("--cache", required=True, type=Path, help="where converted weights lie")
+    serve.add_argument("--state", required=True, type=Path, help="where lock and state file lie")
+    serve.add_argument("--dtype", default="bfloat16")
+    serve.add_argument("--idle-seconds", type=float, default=1800)
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    try:
+        from dlsp_engine.serve import process
+
+        process.serve(
+            options.model,
+            options.gguf,
+            options.cache,
+            options.state,
+            options.dtype,
+            options.idle_seconds,
+            version("dlsp"),
+        )
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""`POST /v1/infill` bodies, checked."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import File, Gap
+
+PRIORITIES = ("typing", "filling", "prefetch")
+MOST_GAPS = 64
+MOST_CHARACTERS = 400_000
+
+
+@dataclass(frozen=True)
+class InfillRequest:
+    gaps: tuple[Gap, ...]
+    options: Options
+    priority: int  # index into PRIORITIES: smaller goes first
+
+
+def parse(body: Any) -> InfillRequest:
+    """Raises EngineError with one sentence that names the field and what it takes."""
+    if not isinstance(body, dict):
+        raise EngineError("The body must be a JSON object.")
+    unknown = body.keys() - {"gaps", "files", "priority"} - {field.name for field in fields(Options)}
+    if unknown:
+        raise EngineError(f"Unknown field '{min(unknown)}'.")
+    files = tuple(File(_text(f, "path", "files"), _text(f, "text", "files")) for f in _list(body, "files"))
+    gaps = tuple(_gap(gap, files) for gap in _list(body, "gaps"))
+    if not 1 <= len(gaps) <= MOST_GAPS:
+        raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
+    size = sum(len(g.prefix) + len(g.suffix) + len(g.middle) for g in gaps) + sum(len(f.text) for f in files)
+    if size > MOST_CHARACTERS:
+        raise EngineError(f"The request holds {size} characters; at most {MOST_CHARACTERS} are taken.")
+    if (priority := body.get("priority", "typing")) not in PRIORITIES:
+        raise EngineError(f"'priority' must be one of {', '.join(PRIORITIES)}.")
+    wanted = {field.name: body[field.name] for field in fields(Options) if field.name in body}
+    for name, default in ((field.name, field.default) for field in fields(Options)):
+        if isinstance(default, bool) and not isinstance(wanted.get(name, default), bool):
+            raise EngineError(f"'{name}' must be true or false.")
+        if isinstance(default, int) and name in wanted and isinstance(wanted[name], float):
+            raise EngineError(f"'{name}' must be a whole number.")
+    wanted["stop"] = tuple(_list(body, "stop"))
+    return InfillRequest(gaps, Options(**wanted), PRIORITIES.index(priority))
+
+
+def _gap(raw: Any, files: tuple[File, ...]) -> Gap:
+    session = raw.get("session") if isinstance(raw, dict) else None
+    if session is not None and not isinstance(session, str):
+        raise EngineError("'session' in 'gaps' must be a text.")
+    return Gap(
+        prefix=_text(raw, "prefix", "gaps"),
+        suffix=_text(raw, "suffix", "gaps"),
+        middle=_text(raw, "middle", "gaps", ""),
+        path=_text(raw, "path", "gaps", ""),
+        files=files,
+        session=session,
+    )
+
+
+def _list(body: dict[str, Any], name: str) -> list[Any]:
+    value = body.get(name, [])
+    if not isinstance(value, list):
+        raise EngineError(f"'{name}' must be a list.")
+    return value
+
+
+def _text(raw: Any, name: str, where: str, default: str | None = None) -> str:
+    if not isinstance(raw, dict):
+        raise EngineError(f"'{where}' must hold objects.")
+    value = raw.get(name, default)
+    if not isinstance(value, str):
+        raise EngineError(f"'{name}' in '{where}' must be a text.")
+    return value
