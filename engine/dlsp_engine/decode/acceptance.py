@@ -24,7 +24,8 @@ def factor(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
 def entropy_bounded(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
     """In order of entropy, as long as the sum of the earlier ones stays within `value` (EB, arXiv 2505.24857)."""
     order = entropy.argsort()
-    earlier = entropy[order].cumsum(0) - entropy[order]
+    earlier = entropy[order].cumsum(0).roll(1)
+    earlier[0] = 0
     return order[: max(1, int((earlier <= value).sum()))].tolist()
 
 

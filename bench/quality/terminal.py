@@ -1,0 +1,58 @@
+"""What a run shows: how far it is, and the table at its end."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+COLUMNS = {
+    "pass_at_1": ("pass@1", "{:.1%}"),
+    "pass_at_1_low": ("from", "{:.1%}"),
+    "pass_at_1_high": ("to", "{:.1%}"),
+    "exact": ("exact", "{:.1%}"),
+    "similarity": ("similar", "{:.3f}"),
+    "forwards_per_gap": ("forwards", "{:.1f}"),
+    "rows_per_gap": ("rows", "{:.1f}"),
+    "tokens_per_gap": ("tokens", "{:.1f}"),
+    "tau": ("tau", "{:.2f}"),
+    "identical": ("identical", "{:.1%}"),
+    "pass_difference": ("points", "{:+.1f}"),
+}
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Gives a function to call after each of `total` pieces: a bar on a terminal, ten lines in a log."""
+    if total and console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console) as bars:
+            task = bars.add_task(what, total=total)
+            yield lambda: bars.advance(task)
+        return
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if 10 * done // total > 10 * (done - 1) // total:
+            console.print(f"{what}: {done} of {total}")
+
+    yield advance
+
+
+def table(title: str, measured: Mapping[str, Mapping[str, float]]) -> None:
+    """One line a variant, on standard output."""
+    shown = Table(title=title, title_justify="left")
+    shown.add_column("variant")
+    for heading, _ in COLUMNS.values():
+        shown.add_column(heading, justify="right")
+    for variant, numbers in measured.items():
+        cells = (form.format(numbers[name]) if name in numbers else "" for name, (_, form) in COLUMNS.items())
+        shown.add_row(variant, *cells)
+    out = Console()
+    out.width = max(out.width, 130)
+    out.print(shown)

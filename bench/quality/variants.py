@@ -1,0 +1,35 @@
+"""The ways of filling a gap that a run compares, by name."""
+
+from typing import Any
+
+from dlsp.errors import UserError
+
+
+def parse(variant: str) -> dict[str, Any]:
+    """The options of the engine that a variant's name stands for.
+
+    `autoregressive`, `verified`, `verified:SCHEDULE`, `diffusion:THRESHOLD`, `diffusion:RULE:NUMBER` with the
+    rules threshold, factor and entropy. UserError for any other.
+    """
+    match variant.split(":"):
+        case ["autoregressive"]:
+            return {"mode": "autoregressive"}
+        case ["verified"]:
+            return {"mode": "verified"}
+        case ["verified", ("split" | "merged") as schedule]:
+            return {"mode": "verified", "schedule": schedule}
+        case ["diffusion", number] if _is_number(number):
+            return {"mode": "diffusion", "rule": "threshold", "threshold": float(number)}
+        case ["diffusion", ("threshold" | "factor" | "entropy") as rule, number] if _is_number(number):
+            return {"mode": "diffusion", "rule": rule, "threshold": float(number)}
+    raise UserError(
+        f"'{variant}' is no variant: use autoregressive, verified, verified:merged, diffusion:0.9, "
+        "diffusion:factor:0.5 or diffusion:entropy:0.3."
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) >= 0
+    except ValueError:
+        return False

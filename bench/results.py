@@ -1,0 +1,105 @@
+"""The one form of all bench results: `bench/results/<bench>-<machine>.json`."""
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "results"
+SAMPLES_BYTES = 900_000
+
+_MAKERS = r"\b(intel|amd|apple|cpu|core|processor|virtual)\b"
+_NOISE = rf"\(r\)|\(tm\)|@.*|\d+-core.*|\d+th gen|\bw(ith|/) .*|{_MAKERS}"
+
+
+def write(
+    bench: str,
+    command: str,
+    metrics: Mapping[str, float],
+    samples: Sequence[Mapping[str, Any]],
+    out: Path | None = None,
+    **more: Any,
+) -> Path:
+    """Write a results file and return its path (`out`, else the folder's).
+
+    `samples` that would take more than 900 kB are thinned evenly; `samples_of` says how many there were.
+    `more` are further top-level fields.
+    """
+    head = {
+        "bench": bench,
+        "machine": machine(),
+        "versions": versions(),
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        **more,
+        "metrics": dict(metrics),
+        "samples_of": len(samples),
+    }
+    lines = [json.dumps(sample, ensure_ascii=False, separators=(",", ":")) for sample in samples]
+    # One sample a line: small in git, and a change shows as the lines that changed.
+    body = ",\n  ".join(_thinned(lines))
+    path = out or FOLDER / f"{bench}-{machine()}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
+    path.write_text(f'{text},\n "samples": [\n  {body}\n ]\n}}\n', encoding="utf-8")
+    return path
+
+
+def machine() -> str:
+    """A short, stable name of this kind of machine, such as `epyc-2c`; DLSP_MACHINE overrides it."""
+    if named := os.environ.get("DLSP_MACHINE"):
+        return named
+    return f"{family(_processor())}-{os.cpu_count() or 1}c"
+
+
+def family(processor: str) -> str:
+    """The telling part of a processor's name: `13th Gen Intel(R) Core(TM) i7-1360P` is `i7-1360p`."""
+    name = re.sub(_NOISE, " ", processor.lower())
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-") or platform.machine().lower()
+
+
+def versions() -> dict[str, str]:
+    packages = {name: metadata.version(name) for name in ("dlsp", "torch")}
+    return {**packages, "python": platform.python_version()}
+
+
+def commit() -> str:
+    """The commit of the code, `+dirty` where anything but results differs from it; `unknown` outside git."""
+    try:
+        head = _git("rev-parse", "--short=12", "HEAD")
+        dirty = _git("status", "--porcelain", "--", ".", ":!bench/results")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+dirty" if dirty else "")
+
+
+def _git(*arguments: str) -> str:
+    root = Path(__file__).parents[1]
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    if platform.system() == "Darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        return platform.processor()
+    return found[1] if found else ""
+
+
+def _thinned(lines: list[str]) -> list[str]:
+    size = sum(len(line.encode()) + 4 for line in lines)
+    if size <= SAMPLES_BYTES:
+        return lines
+    keep = len(lines) * SAMPLES_BYTES // size
+    return [lines[index * len(lines) // keep] for index in range(keep)]

@@ -1,0 +1,44 @@
+"""The command line: what it says when it cannot go on, and what it records of itself."""
+
+import pytest
+
+from bench.quality import __main__ as command
+from bench.quality.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--set", "multi-line"], "Set DLSP_EVAL_DIR to a folder that has humaneval_infilling/"),
+        (["--variants", "verify"], "'verify' is no variant: use autoregressive"),
+    ],
+)
+def test_what_the_user_has_to_mend_is_one_sentence_and_2(arguments, sentence, monkeypatch, capsys):
+    monkeypatch.delenv("DLSP_EVAL_DIR", raising=False)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(sentence)
+    assert said.count("\n") == 1
+
+
+def test_a_limit_of_nothing_is_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--limit", "0"])
+    assert "must be at least 1" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_that_nothing_is_lost(monkeypatch, capsys):
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_run", stopped)
+    assert main([]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+
+def test_the_recorded_command_gives_the_same_numbers_again_and_names_no_path():
+    asked = command._parser().parse_args(["--limit", "9", "--variants", "verified", "--out", "/home/me/x.json"])
+    recorded = command._command(asked)
+    assert recorded == (
+        "python -m bench.quality --set single-line --model 0.5b --dtype bfloat16 --limit 9 --seed 0 --variants verified"
+    )

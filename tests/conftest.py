@@ -1,0 +1,46 @@
+"""Fixtures of all suites: a tiny random model for decoding, the real one where a test is marked `model`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from dlsp_engine.engine import Engine
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.text.tokenizer import ByteTokenizer
+
+TINY = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
+
+
+@pytest.fixture
+def tiny(tiny_engine: Engine) -> Iterator[Engine]:
+    """A model that has learned nothing, with an adapter that disturbs every canvas row."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # its matrices are too small to share out
+    yield tiny_engine
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def tiny_engine() -> Engine:
+    return Engine(Qwen2(Weights.random(TINY), Adapter.random(TINY)), ByteTokenizer())
+
+
+@pytest.fixture(scope="session")
+def gguf() -> Path:
+    """The real 0.5B model's file, which `make test` provisions."""
+    from dlsp.models import catalogue, store
+
+    return store.path(catalogue.find("0.5b"))
+
+
+@pytest.fixture(scope="session")
+def real(gguf: Path) -> Engine:
+    """The real model in float32, where identity is claimed."""
+    from dlsp.models import store
+
+    return Engine.load(gguf, store.folder(), dtype="float32")

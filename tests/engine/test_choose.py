@@ -1,0 +1,22 @@
+import torch
+
+from dlsp_engine.decode.choose import choose, choose_forced
+
+
+def test_greedy_is_the_argmax():
+    assert choose(torch.tensor([0.0, 3.0, 1.0]), 0, 0, 0) == 1
+
+
+def test_forced_stays_among_the_allowed():
+    logits = torch.tensor([9.0, 3.0, 1.0, 2.0])
+    assert choose_forced(logits, [2, 3], 0, 0, 0) == 3
+    assert {choose_forced(logits, [2, 3], p, 2.0, 0) for p in range(50)} == {2, 3}
+
+
+def test_samples_follow_the_softmax_and_depend_on_seed_and_position_alone():
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    drawn = torch.tensor([choose(logits, position, 1.5, 3) for position in range(4000)])
+    share = drawn.bincount(minlength=4) / 4000
+    torch.testing.assert_close(share, (logits / 1.5).softmax(0), atol=0.03, rtol=0)
+    assert [choose(logits, p, 1.5, 3) for p in range(20)] == drawn[:20].tolist()
+    assert [choose(logits, p, 1.5, 4) for p in range(40)] != drawn[:40].tolist()

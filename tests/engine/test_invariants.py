@@ -1,0 +1,141 @@
+"""The design's invariants on a tiny random model. The long proofs on real gaps stand in tests/prove."""
+
+import random
+
+import pytest
+import torch
+
+from dlsp_engine.engine import Engine
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
+
+GAPS = [
+    Gap("def f(x):\n    return ", "\n\nprint(f(1))\n"),
+    Gap("for name in na", "mes:\n    pass\n", middle="mes"),
+    Gap("", ""),
+    Gap("a = [1, 2, 3, 4]\nb = [1, 2, 3, ", "\n", middle="4]\nc = [1,"),
+    Gap("x é", "日本"),
+]
+
+
+def drafters(answer: tuple[int, ...], start: int) -> dict:
+    """Drafts of every kind for an answer that begins `start` tokens in."""
+    rng = random.Random(7)
+
+    def right(tokens: list[int]) -> list[int]:
+        at = len(tokens) - start
+        return list(answer[at : at + 5])
+
+    def spoiled(tokens: list[int]) -> list[int]:
+        return [t if rng.random() < 0.7 else rng.randrange(262) for t in right(tokens)]
+
+    return {
+        "canvas": None,
+        "empty": lambda tokens: [],
+        "random": lambda tokens: [rng.randrange(262) for _ in range(rng.randrange(6))],
+        "right": right,
+        "spoiled": spoiled,
+        "ends at once": lambda tokens: [261] * 3,
+    }
+
+
+@pytest.mark.parametrize("temperature", [0, 1.0])
+@pytest.mark.parametrize("schedule", ["split", "merged"])
+@pytest.mark.parametrize("number", range(len(GAPS)))
+def test_verified_is_autoregressive(tiny: Engine, number: int, schedule: str, temperature: float):
+    """Invariant 1: whatever was drafted."""
+    gap = GAPS[number]
+    common = {"temperature": temperature, "seed": 5, "max_tokens": 24}
+    session = tiny.new_session()
+    expected = tiny.fill(gap, Options(mode="autoregressive", **common), session)
+    start = expected.cost.prompt_tokens
+    for name, drafter in drafters(expected.tokens, start).items():
+        for width in (1, 3):
+            options = Options(schedule=schedule, draft=width, copy=False, **common)
+            fill = tiny.fill(gap, options, drafter=drafter)
+            assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason), name
+            if name == "right" and len(expected.tokens) > 8:
+                assert fill.cost.tau > 2, "right drafts must pay"
+
+
+def test_advanced_is_fresh(tiny: Engine):
+    """Invariant 2: typing on, deleting and accepting in one session equal a fresh session each time."""
+    session = tiny.new_session()
+    gap = Gap("def area(w, h):\n    ", "\n\nprint(area(2, 3))\n")
+    options = Options(max_tokens=12)
+    typed = ["", "r", "re", "return", "retu", "return w", "return w * h\n", "q"]
+    typed.append("return" + tiny.fill(Gap(gap.prefix, gap.suffix, "return"), options).text)
+    reused = 0
+    for middle in typed:
+        now = Gap(gap.prefix, gap.suffix, middle)
+        fill = tiny.fill(now, options, session)
+        fresh = tiny.fill(now, options)
+        assert fill.tokens == fresh.tokens, middle
+        reused += fill.cost.cached_tokens
+    assert reused > len(typed[1:]) * 30, "the prompt must not be prefilled again"
+
+
+@pytest.mark.parametrize("mode", ["autoregressive", "verified", "diffusion"])
+def test_a_session_serves_any_mode_after_any_other(tiny: Engine, mode: str):
+    session = tiny.new_session()
+    gap = Gap("total = sum(", ")\n")
+    for before in ("diffusion", "verified", "autoregressive"):
+        tiny.fill(gap, Options(mode=before, max_tokens=9), session)
+        fill = tiny.fill(gap, Options(mode=mode, max_tokens=9), session)
+        assert fill.tokens == tiny.fill(gap, Options(mode=mode, max_tokens=9)).tokens
+
+
+def hidden(model: Qwen2, clean: list[int], canvas: list[int], after: int) -> torch.Tensor:
+    rows = Rows()
+    rows.add_clean(clean, 0)
+    rows.add_canvas(canvas, after=after)
+    return model.forward([(model.new_cache(), rows)])
+
+
+def test_nothing_leaks_backwards(tiny: Engine):
+    """Invariant 3: a clean token changes nothing before it, and canvases change no clean row at all."""
+    clean = [10, 20, 30, 40, 50, 60]
+    base = hidden(tiny.model, clean, [MASK, MASK], after=2)
+    for at in range(len(clean)):
+        changed = hidden(tiny.model, [*clean[:at], 99, *clean[at + 1 :]], [MASK, MASK], after=2)
+        assert torch.equal(changed[:at], base[:at])
+        assert not torch.allclose(changed[at], base[at])
+        sees = at <= 2
+        assert torch.allclose(changed[6:], base[6:], atol=1e-6) is not sees, at
+    other = hidden(tiny.model, clean, [77, MASK], after=2)
+    assert torch.equal(other[:6], base[:6])
+    assert not torch.allclose(other[7], base[7]), "a canvas sees itself in both directions"
+
+
+def test_two_canvases_do_not_see_each_other(tiny: Engine):
+    def states(second: int) -> torch.Tensor:
+        rows = Rows()
+        rows.add_clean([10, 20, 30], 0)
+        rows.add_canvas([MASK, MASK], after=1)
+        rows.add_canvas([second, MASK], after=2)
+        return tiny.model.forward([(tiny.model.new_cache(), rows)])
+
+    assert torch.equal(states(MASK)[:5], states(42)[:5])
+    assert not torch.allclose(states(MASK)[6], states(42)[6])
+
+
+def test_packed_sessions_equal_single_ones(tiny: Engine):
+    options = [Options(max_tokens=10), Options(mode="diffusion", max_tokens=10), Options(mode="autoregressive")]
+    together = {(g, v): fill.tokens for g, v, fill in tiny.fill_many(GAPS, options, width=4)}
+    assert len(together) == len(GAPS) * len(options)
+    for (g, v), tokens in together.items():
+        assert tokens == tiny.fill(GAPS[g], options[v]).tokens, (g, v)
+
+
+@pytest.mark.parametrize("mode", ["autoregressive", "verified", "diffusion"])
+def test_every_gap_ends_with_a_reason(tiny: Engine, mode: str):
+    """Invariant 7, engine side; and no special token's text in an answer."""
+    for seed in range(8):
+        for end in ("token", "line", "block", "body"):
+            options = Options(mode=mode, end=end, temperature=1, seed=seed, max_tokens=20)
+            fill = tiny.fill(GAPS[seed % len(GAPS)], options)
+            assert fill.reason in ("end", "line", "block", "body", "length")
+            assert all(token < 256 for token in fill.tokens)
+            assert fill.cost.tokens == len(fill.tokens) + (fill.reason == "end")

@@ -1,0 +1,78 @@
+"""Our forward against transformers' Qwen2 on the same weights, float32."""
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.weights import Weights
+
+
+def reference(weights: Weights) -> Qwen2ForCausalLM:
+    shape = weights.architecture
+    config = Qwen2Config(
+        vocab_size=shape.vocab,
+        hidden_size=shape.dim,
+        intermediate_size=shape.ff,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        rms_norm_eps=shape.eps,
+        rope_parameters={"rope_type": "default", "rope_theta": shape.theta},
+        tie_word_embeddings=True,
+    )
+    state: dict[str, Tensor] = {"model.embed_tokens.weight": weights.embedding, "model.norm.weight": weights.norm}
+    split = [shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim, shape.kv_heads * shape.head_dim]
+    for i, layer in enumerate(weights.layers):
+        at = f"model.layers.{i}."
+        for name, w, b in zip("qkv", layer.qkv.split(split), layer.qkv_bias.split(split), strict=True):
+            state |= {f"{at}self_attn.{name}_proj.weight": w, f"{at}self_attn.{name}_proj.bias": b}
+        gate, up = layer.gate_up.chunk(2)
+        state |= {
+            f"{at}self_attn.o_proj.weight": layer.out,
+            f"{at}mlp.gate_proj.weight": gate,
+            f"{at}mlp.up_proj.weight": up,
+            f"{at}mlp.down_proj.weight": layer.down,
+            f"{at}input_layernorm.weight": layer.attention_norm,
+            f"{at}post_attention_layernorm.weight": layer.mlp_norm,
+        }
+    with torch.device("meta"):
+        model = Qwen2ForCausalLM(config)
+    model = model.to_empty(device="cpu")
+    model.load_state_dict(state | {"lm_head.weight": weights.embedding})
+    rotary = model.model.rotary_emb  # a buffer outside the state
+    rotary.inv_freq.copy_(shape.theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim))
+    return model.eval()
+
+
+def ours(model: Qwen2, tokens: list[int], pieces: list[int]) -> Tensor:
+    """Logits of all tokens, fed in pieces, a canvas beside each piece."""
+    cache, logits, start = model.new_cache(), [], 0
+    for length in pieces:
+        rows = Rows()
+        rows.add_clean(tokens[start : start + length], start)
+        rows.add_canvas([MASK, MASK, tokens[0]], after=start)
+        logits.append(model.head(model.forward([(cache, rows)]))[:length])
+        cache.length += length
+        start += length
+    return torch.cat(logits)
+
+
+def compare(weights: Weights, tokens: list[int], pieces: list[int]) -> None:
+    with torch.inference_mode():
+        expected = reference(weights)(torch.tensor([tokens])).logits[0]
+    error = (ours(Qwen2(weights), tokens, pieces) - expected).abs().max() / expected.abs().max()
+    assert error < 1e-4, f"relative error {error:.1e}"
+
+
+def test_tiny(tiny):
+    torch.manual_seed(1)
+    compare(tiny.model.weights, torch.randint(0, 256, (41,)).tolist(), [20, 1, 7, 13])
+
+
+@pytest.mark.model
+def test_real(real):
+    tokens = real.tokenizer.encode("def fibonacci(n: int) -> int:\n    if n < 2:\n        return n\n" * 3)
+    compare(real.model.weights, tokens, [len(tokens) - 9, 9])

@@ -1,0 +1,58 @@
+import pytest
+
+from dlsp_engine.text.prompt import File, Gap, prompt
+from dlsp_engine.text.tokenizer import ByteTokenizer, QwenTokenizer, Tokenizer
+
+T = ByteTokenizer()
+
+
+def shown(gap: Gap, tokenizer: Tokenizer = T) -> str:
+    names = {tokenizer.prefix: "<P>", tokenizer.suffix: "<S>", tokenizer.middle: "<M>"}
+    names |= {tokenizer.repository: "<R>", tokenizer.file: "<F>"}
+    tokens = prompt(gap, tokenizer).tokens
+    return "".join(names.get(token) or tokenizer.decode([token]) for token in tokens)
+
+
+def test_template():
+    assert shown(Gap("a = ", "\nb")) == "<P>a =<S>\nb<M>"
+    assert shown(Gap("a\n", "\nb")) == "<P>a\n<S>\nb<M>"
+
+
+def test_a_cut_word_moves_into_the_middle_and_its_last_token_is_given_back():
+    gap = Gap("import os\nos.pa", ")")
+    assert shown(gap) == "<P>import os\nos.<S>)<M>p"
+    assert prompt(gap, T).forced == b"a"
+    assert shown(Gap("os.pa", ")", middle="th.j")) == "<P>os.<S>)<M>path."
+
+
+def test_typing_keeps_the_prompt():
+    """P and S are the anchor's; only the middle grows."""
+    anchor = shown(Gap("x = so", "\n"))
+    for typed in ("r", "rt", "rted(", "rted(x"):
+        assert shown(Gap("x = so", "\n", typed)).startswith(anchor[:-1])
+
+
+def test_other_files_come_first_in_the_repository_format():
+    gap = Gap("a\n", "", path="b.py", files=(File("a.py", "x = 1\n"),))
+    assert shown(gap) == "<R>repository\n<F>a.py\nx = 1\n<F>b.py\n<P>a\n<S><M>"
+
+
+@pytest.mark.parametrize("start", [b"a", b"\xff", b"z" * 3])
+def test_healing_offers_what_begins_with_the_text_or_is_its_beginning(start: bytes):
+    every = [i for i in range(256) if T.token_bytes(i).startswith(start) or start.startswith(T.token_bytes(i))]
+    assert sorted(T.completions(start)) == every
+
+
+@pytest.mark.model
+def test_the_real_vocabulary(gguf):
+    from dlsp.models import store
+    from dlsp_engine.model.convert import converted
+
+    tokenizer = QwenTokenizer(converted(gguf, store.folder()))
+    text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|>\r\n"
+    tokens = tokenizer.encode(text)
+    assert tokenizer.decode(tokens) == text
+    assert not tokenizer.stops & set(tokens), "special tokens in a source file are plain text"
+    heals = {tokenizer.token_bytes(t) for t in tokenizer.completions(b"retu")}
+    assert heals >= {b"return", b"re", b"r"}
+    assert all(h.startswith(b"retu") or b"retu".startswith(h) for h in heals)
