@@ -1,0 +1,71 @@
+"""`dlsp model`: bring model files here and look after them."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from dlsp.models import store
+from dlsp.models.catalogue import CATALOGUE, DEFAULT, find
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp model …` with argparse's sub-parsers."""
+    model = subparsers.add_parser("model", help="bring model files here and look after them")
+    commands = model.add_subparsers(required=True, metavar="COMMAND")
+    for name, run, help in (
+        ("pull", pull, "fetch a model's file unless it is here"),
+        ("list", list_, "what there is, and what of it is here"),
+        ("path", path, "print where a model's file lies"),
+        ("verify", verify, "hash a model's file anew"),
+    ):
+        command = commands.add_parser(name, help=help)
+        command.set_defaults(run=run)
+        if name != "list":
+            command.add_argument(
+                "name", nargs="?", default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}"
+            )
+        if name == "pull":
+            command.add_argument("--from", type=Path, dest="source", metavar="PATH", help="a local file or folder")
+
+
+def pull(args: Namespace) -> int:
+    from dlsp.models.progress import Terminal
+    from dlsp.models.pull import pull as bring
+
+    model = find(args.name)
+    try:
+        with Terminal() as progress:
+            file = bring(model, args.source, progress)
+    except KeyboardInterrupt:
+        print("Stopped; the same command goes on from here.", file=sys.stderr)
+        return 130
+    print(f"{model.name} is ready: {file}")
+    return 0
+
+
+def list_(args: Namespace) -> int:
+    for model in CATALOGUE:
+        try:
+            store.path(model)
+            here = "here"
+        except store.ModelMissing:
+            here = "not here"
+        size = f"{model.size / 1e6:,.0f} MB"
+        print(f"{model.name:20} {size:>9}  {here:9} {model.licence:11} {store.place(model)}")
+    return 0
+
+
+def path(args: Namespace) -> int:
+    print(store.path(find(args.name)))
+    return 0
+
+
+def verify(args: Namespace) -> int:
+    from dlsp.models.progress import Terminal
+
+    model = find(args.name)
+    with Terminal() as progress:
+        store.verify(model, progress)
+    print(f"{model.name} is right: SHA-256 {model.sha256}")
+    return 0

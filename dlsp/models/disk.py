@@ -1,0 +1,67 @@
+"""Hashing and writing large files, with a look at the space that is left."""
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dlsp.models.progress import Progress
+
+CHUNK = 1 << 20
+
+
+def chunks(file: Path) -> Iterator[bytes]:
+    """The file's bytes in pieces."""
+    with file.open("rb") as stream:
+        while piece := stream.read(CHUNK):
+            yield piece
+
+
+def digest(file: Path, size: int, progress: Progress) -> str:
+    """The file's SHA-256 in hex; `size` is what the progress is measured by."""
+    sha, done = hashlib.sha256(), 0
+    for piece in chunks(file):
+        sha.update(piece)
+        done += len(piece)
+        progress.at("checking", done, size)
+    return sha.hexdigest()
+
+
+def write(pieces: Iterable[bytes], file: Path, size: int, progress: Progress) -> str:
+    """Write a new file and return its SHA-256 in hex; if that fails, no file is left.
+
+    Stops soon after `size` bytes: more can only be wrong, and shall not fill the disk.
+    """
+    sha, done = hashlib.sha256(), 0
+    # Never through an old name: it may be a hard link to a file of the user's.
+    file.unlink(missing_ok=True)
+    try:
+        with file.open("xb") as stream:
+            for piece in pieces:
+                stream.write(piece)
+                sha.update(piece)
+                done += len(piece)
+                progress.at("writing", done, size)
+                if done > size:
+                    break
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+    return sha.hexdigest()
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Raise OSError ENOSPC, as a write would in the end, if fewer than `needed` bytes are free."""
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+
+def flush(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

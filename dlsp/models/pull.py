@@ -1,0 +1,117 @@
+"""Bring a model's file into the cache, from the first source that gives the right bytes."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp.models.catalogue import Model
+from dlsp.models.progress import SILENT, Progress
+from dlsp.models.sources import Source, Unavailable
+from dlsp.models.sources.hub import Hub
+from dlsp.models.sources.local import Local
+from dlsp.models.sources.mirror import Mirror
+
+
+class PullError(UserError):
+    """The model could not be brought here."""
+
+
+def pull(model: Model, source: Path | None = None, progress: Progress = SILENT) -> Path:
+    """The model's accepted file, fetched if it is not there yet.
+
+    `source`, else DLSP_MODEL_FILE, names a local file or folder: then nothing is asked of the network.
+    An interrupted pull goes on where it stopped. PullError says why there is no file and what to do.
+    """
+    try:
+        return store.path(model)
+    except store.ModelMissing:
+        pass
+    file = store.place(model)
+    with _explained(file.parent, model):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(file, model, progress):
+            try:
+                return store.path(model)  # the other process has brought it
+            except store.ModelMissing:
+                return _fetch(model, sources(source), file, progress)
+
+
+def sources(source: Path | None = None) -> Sequence[Source]:
+    """Whom to ask, in order."""
+    where = source or os.environ.get("DLSP_MODEL_FILE")
+    return [Local(Path(where).expanduser())] if where else [Hub(), Mirror()]
+
+
+def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress) -> Path:
+    candidate = file.with_name(file.name + ".partial")
+    rest = file.with_name(file.name + ".parts")
+    rest.mkdir(exist_ok=True)
+    failures: list[str] = []
+    for source in asked:
+        progress.say(f"{model.name}: from {source.name}")
+        try:
+            sha256 = source.fetch(model, candidate, rest, progress)
+            if sha256 == model.sha256:
+                store.accept(model, candidate)
+                shutil.rmtree(rest, ignore_errors=True)
+                return file
+            _discard(candidate, rest)
+            raise Unavailable(f"gave another file (SHA-256 {sha256[:12]}…, not {model.sha256[:12]}…)")
+        except Unavailable as reason:
+            failures.append(f"{source.name} {reason}")
+            progress.say(failures[-1])
+    raise PullError(f"Could not get {model.name} ({'; '.join(failures)}): {_advice(model, asked)}.")
+
+
+def _discard(candidate: Path, rest: Path) -> None:
+    """Away with wrong bytes, and with the parts they came from: nothing may resume from them."""
+    candidate.unlink()
+    shutil.rmtree(rest)
+    rest.mkdir()
+
+
+def _advice(model: Model, asked: Sequence[Source]) -> str:
+    if any(isinstance(source, Local) for source in asked):
+        return f"name the right {model.file} with --from or DLSP_MODEL_FILE, or neither to download it"
+    again = f"dlsp model pull {model.name}"
+    return f"check the network and run `{again}`, or get {model.file} elsewhere and run `{again} --from FILE`"
+
+
+@contextmanager
+def _alone(file: Path, model: Model, progress: Progress) -> Iterator[None]:
+    """One pull of a model at a time on this machine; the next one waits, and says so."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file.with_name(file.name + ".lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        progress.say(f"{model.name}: another process is bringing it, waiting")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _explained(folder: Path, model: Model) -> Iterator[None]:
+    """Turn what the disk says into one sentence with what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            needed = f"{2 * model.size / 1e9:.1f} GB"
+            raise PullError(
+                f"The disk of {folder} is full: make room ({model.name} takes up to {needed} while fetched) "
+                "or set DLSP_CACHE_DIR to a folder that has it, and pull again."
+            ) from error
+        raise PullError(
+            f"The cache folder {folder} cannot be written ({error.strerror or error}): make it writable, "
+            "or set DLSP_CACHE_DIR to a folder that is."
+        ) from error

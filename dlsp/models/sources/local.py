@@ -1,0 +1,40 @@
+"""A file that is already on this machine, or a folder that holds it: the way in without a network."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlsp.models.catalogue import Model
+from dlsp.models.disk import chunks, digest, require_space, write
+from dlsp.models.progress import Progress
+from dlsp.models.sources import Unavailable
+
+
+@dataclass(frozen=True)
+class Local:
+    where: Path
+
+    @property
+    def name(self) -> str:
+        return str(self.where)
+
+    def fetch(self, model: Model, candidate: Path, rest: Path, progress: Progress) -> str:
+        file = self._file(model)
+        try:
+            candidate.unlink(missing_ok=True)
+            os.link(file, candidate)
+        except OSError:  # another file system, or none that links
+            require_space(candidate.parent, model.size)
+            return write(chunks(file), candidate, model.size, progress)
+        return digest(candidate, model.size, progress)
+
+    def _file(self, model: Model) -> Path:
+        # Resolved, because a hard link to a symbolic link would be one itself.
+        file = (self.where / model.file if self.where.is_dir() else self.where).resolve()
+        if not file.is_file():
+            raise Unavailable(f"has no file {model.file}" if self.where.is_dir() else "does not exist")
+        if not os.access(file, os.R_OK):
+            raise Unavailable("cannot be read")
+        if (size := file.stat().st_size) != model.size:
+            raise Unavailable(f"holds {size:,} bytes where {model.name} has {model.size:,}")
+        return file

