@@ -32,7 +32,7 @@ class Options:
             if getattr(self, name) not in allowed:
                 raise EngineError(f"'{name}' must be one of {', '.join(allowed)}.")
         for name, low, high in (
-            ("draft", 1, 16),
+            ("draft", 0, 16),
             ("canvas", 1, 64),
             ("max_tokens", 1, 1024),
             ("temperature", 0, 4),

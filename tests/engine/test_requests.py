@@ -27,7 +27,7 @@ def test_defaults_and_fields():
         ({"gaps": [GAP | {"session": 3}]}, "session"),
         ({"gaps": [GAP], "mode": "magic"}, "mode"),
         ({"gaps": [GAP], "mode": ["verified"]}, "mode"),
-        ({"gaps": [GAP], "draft": 0}, "draft"),
+        ({"gaps": [GAP], "draft": -1}, "draft"),
         ({"gaps": [GAP], "draft": 2.5}, "draft"),
         ({"gaps": [GAP], "max_tokens": True}, "max_tokens"),
         ({"gaps": [GAP], "copy": 1}, "copy"),

@@ -1,0 +1,40 @@
+# make run, make test and make prove do all the set-up themselves and are quick the second time.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test fast check prove model clean
+
+run: model
+	@$(BIN)/python examples/run.py
+
+test: check model
+	@$(BIN)/python -m pytest -m "not prove"
+
+# The suite without the model, in seconds.
+fast: $(READY)
+	@$(BIN)/python -m pytest -m "not model and not prove"
+
+check: $(READY)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/pyright
+
+# 200 real gaps under every kind of draft, in float32: about half an hour on two cores.
+prove: model
+	@$(BIN)/python -m bench.identity --gaps 200
+
+model: $(READY)
+	@$(BIN)/dlsp model pull
+
+$(READY): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "dlsp needs Python 3.11 or newer: install it, or say which one by 'make PYTHON=...'."; exit 1; }
+	@echo "Setting up $(VENV): about 3 minutes the first time."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check $(TORCH_FROM) -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

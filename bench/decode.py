@@ -1,0 +1,127 @@
+"""Decode time per gap, mode against mode in one run: `python -m bench.decode --gaps 100`.
+
+Gaps are single-line HumanEval-Infilling. Each is prefilled once; every variant then decodes it from a copy of that
+session, in an order that changes from gap to gap, so that a slow moment of the machine hits all alike. Ratios are
+taken gap by gap.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from bench import results
+from bench.quality.sets import load
+from dlsp.errors import UserError
+from dlsp.models import catalogue, store
+
+if TYPE_CHECKING:
+    from dlsp_engine import Engine, Fill, Gap, Options
+
+BASE = "autoregressive"
+
+
+def variants() -> dict[str, "Options"]:
+    from dlsp_engine import Options
+
+    common = {"end": "line", "max_tokens": 64}
+    return {
+        BASE: Options(mode="autoregressive", **common),
+        "split-2": Options(schedule="split", draft=2, copy=False, **common),
+        "split-3": Options(schedule="split", draft=3, copy=False, **common),
+        "split-4": Options(schedule="split", draft=4, copy=False, **common),
+        "split-4-copy": Options(schedule="split", draft=4, **common),
+        "merged-1": Options(schedule="merged", draft=1, copy=False, **common),
+        "merged-2": Options(schedule="merged", draft=2, copy=False, **common),
+        "merged-3": Options(schedule="merged", draft=3, copy=False, **common),
+        "merged-2-copy": Options(schedule="merged", draft=2, **common),
+    }
+
+
+def measure(engine: "Engine", gaps: Sequence["Gap"], wanted: dict[str, "Options"]) -> list[dict[str, "Fill"]]:
+    """One fill of every variant for each gap; the first gap is filled once more beforehand to warm up."""
+    rng = random.Random(0)
+    measured = []
+    for gap in track([gaps[0], *gaps], description="decoding"):
+        prefilled = engine.new_session()
+        engine.fill(gap, wanted[BASE], prefilled)
+        fills = {
+            name: engine.fill(gap, wanted[name], prefilled.copy()) for name in rng.sample(list(wanted), len(wanted))
+        }
+        measured.append(fills)
+    return measured[1:]
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, middle, high
+
+
+def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
+    """By variant: decode ms per gap and its ratio to the baseline's (quartiles), in sums too; tau, forwards, rows."""
+    metrics: dict[str, float] = {}
+    base = [fills[BASE] for fills in measured]
+    for name in measured[0]:
+        own = [fills[name] for fills in measured]
+        milliseconds = [fill.cost.decode_ms for fill in own]
+        ratios = [fill.cost.decode_ms / other.cost.decode_ms for fill, other in zip(own, base, strict=True)]
+        for what, values in (("decode_ms", milliseconds), ("ratio", ratios)):
+            low, middle, high = quartiles(values)
+            metrics |= {f"{name}/{what}_q1": low, f"{name}/{what}_median": middle, f"{name}/{what}_q3": high}
+        metrics[f"{name}/ratio_of_sums"] = sum(milliseconds) / sum(fill.cost.decode_ms for fill in base)
+        forwards = sum(fill.cost.forwards for fill in own)
+        metrics[f"{name}/tau"] = sum(fill.cost.tokens for fill in own) / forwards
+        metrics[f"{name}/forwards"] = forwards / len(own)
+        metrics[f"{name}/rows"] = sum(fill.cost.rows for fill in own) / len(own)
+        same = sum(fill.tokens == other.tokens for fill, other in zip(own, base, strict=True))
+        metrics[f"{name}/identical"] = same / len(own)
+    return {name: round(value, 4) for name, value in metrics.items()}
+
+
+def show(metrics: dict[str, float], names: Sequence[str]) -> None:
+    columns = ("decode_ms_median", "ratio_median", "ratio_q1", "ratio_q3", "ratio_of_sums", "tau", "forwards", "rows")
+    table = Table(title="decoding, prefill apart")
+    for column in ("variant", *columns, "identical"):
+        table.add_column(column, justify="left" if column == "variant" else "right")
+    for name in names:
+        table.add_row(name, *(f"{metrics[f'{name}/{column}']:.2f}" for column in (*columns, "identical")))
+    Console().print(table)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.decode", description="Decode time per gap, mode against mode.")
+    parser.add_argument("--gaps", type=int, default=100)
+    parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    asked = parser.parse_args()
+    try:
+        model = catalogue.find(asked.model)
+        path, tasks = store.path(model), load("single-line", asked.gaps, seed=0)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    from dlsp_engine import Engine, Gap
+
+    engine = Engine.load(path, store.folder(), asked.dtype)
+    wanted = variants()
+    measured = measure(engine, [Gap(task.prefix, task.suffix) for task in tasks], wanted)
+    metrics = summary(measured)
+    show(metrics, list(wanted))
+    samples = [
+        {"task": task.id}
+        | {name: [round(f.cost.decode_ms, 1), f.cost.forwards, f.cost.tokens] for name, f in fills.items()}
+        for task, fills in zip(tasks, measured, strict=True)
+    ]
+    command = f"python -m bench.decode --gaps {asked.gaps} --model {asked.model} --dtype {asked.dtype}"
+    print(f"Written to {results.write(f'decode-{model.name}-{asked.dtype}', command, metrics, samples)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Fills each gap autoregressively, then verified under every draft and schedule, and compares tokens."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dlsp_engine import Engine, Gap, Options
+from dlsp_engine.decode.session import Session
+from dlsp_engine.engine import finished
+from dlsp_engine.job import Job
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.rows import Rows
+
+from bench.identity.drafts import DRAFTS, LENGTH
+
+TIE = 1e-4
+SCHEDULES = ("split", "merged")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`outcome` is `identical`, `tie` or `different`."""
+
+    gap: int
+    draft: str
+    schedule: str
+    outcome: str
+    tau: float
+
+
+def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Comparison]:
+    """len(gaps) x drafts x schedules comparisons. Float32 engines only: elsewhere rounding differs.
+
+    All fills of a gap run packed in the same steps, which the answers must not notice either.
+    """
+    noise = Adapter.random(engine.model.shape, rank=8, scale=0.3)
+    corrupted = Engine(Qwen2(engine.model.weights, noise), engine.tokenizer)
+    for number, (gap, options) in enumerate(gaps):
+        session = engine.new_session()
+        expected = engine.fill(gap, options, session)
+        start = expected.cost.prompt_tokens
+        jobs: dict[Job, tuple[str, str]] = {}
+        for name, draft in DRAFTS.items():
+            drafter = draft.make(expected.tokens, start, engine.model.shape.vocab) if draft.make else None
+            width = LENGTH if draft.canvas else 0
+            for schedule in SCHEDULES:
+                wanted = replace(options, mode="verified", schedule=schedule, draft=width, copy=draft.copy)
+                jobs[engine.job(gap, wanted, _prompt_of(session, start), drafter)] = name, schedule
+        _finish(engine, [job for job, (name, _) in jobs.items() if not DRAFTS[name].corrupted])
+        _finish(corrupted, [job for job, (name, _) in jobs.items() if DRAFTS[name].corrupted])
+        for job, (name, schedule) in jobs.items():
+            fill = finished(job)
+            if fill.tokens == expected.tokens and fill.reason == expected.reason:
+                outcome = "identical"
+            else:
+                tie = _is_tie(engine, session.tokens[:start], expected.tokens, fill.tokens)
+                outcome = "tie" if tie else "different"
+            yield Comparison(number, name, schedule, outcome, fill.cost.tau)
+
+
+def _finish(engine: Engine, jobs: list[Job]) -> None:
+    while running := [job for job in jobs if not job.done]:
+        engine.step(running)
+
+
+def _prompt_of(session: Session, length: int) -> Session:
+    """A copy that holds the prompt alone."""
+    twin = session.copy()
+    twin.tokens = twin.tokens[:length]
+    twin.cache.length = min(twin.cache.length, length - 1)
+    return twin
+
+
+def _is_tie(engine: Engine, prompt: list[int], one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether the autoregressive mode's two best tokens are equal up to rounding where the answers part."""
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    session = engine.new_session()
+    session.advance([*prompt, *one[:same]])
+    while rows := session.prefill():
+        engine.model.forward([(session.cache, rows)])
+        session.extend([], len(rows))
+    last = Rows()
+    last.add_clean(session.pending, session.cache.length)
+    best = engine.model.head(engine.model.forward([(session.cache, last)]))[-1].topk(2).values
+    return float(best[0] - best[1]) < TIE
+
+
+def summary(comparisons: Sequence[Comparison]) -> dict[str, float]:
+    """Counts of outcomes in all and by draft and schedule, and the mean tau of each."""
+    metrics: dict[str, float] = {}
+    groups = {"all": list(comparisons)}
+    for one in comparisons:
+        groups.setdefault(f"{one.draft}/{one.schedule}", []).append(one)
+    for name, members in groups.items():
+        count = Counter(member.outcome for member in members)
+        for outcome in ("identical", "tie", "different"):
+            metrics[f"{name}/{outcome}"] = count[outcome]
+        metrics[f"{name}/tau"] = round(sum(member.tau for member in members) / len(members), 3)
+    return metrics
