@@ -112,9 +112,12 @@ class Engine:
     def fill_many(
         self, gaps: Sequence[Gap], variants: Sequence[Options], width: int = 8
     ) -> Iterator[tuple[int, int, Fill]]:
-        """(gap index, variant index, fill) as they finish, `width` jobs a step; a gap is prefilled once for all
-        its variants. Times are those of shared steps: good for quality, not for latency.
+        """(gap index, variant index, fill) as they finish, `width` jobs a step.
+
+        A gap is prefilled once for all its variants, from where its prompt parts from the gap's before. Times are
+        those of shared steps: good for quality, not for latency.
         """
+        session = self.new_session()
         waiting = deque(enumerate(gaps))
         running: dict[Job, tuple[int, int]] = {}
         ready: deque[tuple[int, int, Job]] = deque()
@@ -122,7 +125,7 @@ class Engine:
             while len(running) < width and (waiting or ready):
                 if not ready:
                     number, gap = waiting.popleft()
-                    session = self._prefilled(gap)
+                    session = self._prefilled(gap, session)
                     for index, options in enumerate(variants):
                         ready.append((number, index, self.job(gap, options, session.copy())))
                 number, index, job = ready.popleft()
@@ -132,8 +135,8 @@ class Engine:
                     number, index = running.pop(job)
                     yield number, index, finished(job)
 
-    def _prefilled(self, gap: Gap) -> Session:
-        session = self.new_session()
+    def _prefilled(self, gap: Gap, near: Session) -> Session:
+        session = near.copy()
         job = self.job(gap, Options(mode="autoregressive", max_tokens=1), session)
         while session.prefill():
             self.step([job])
