@@ -6,10 +6,10 @@ import os
 # times slower; alone it gains nothing. Read when PyTorch loads its OpenMP runtime, so it must be set before.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from dlsp_engine.decode.answer import Cost  # noqa: E402
-from dlsp_engine.engine import Engine, Fill  # noqa: E402
-from dlsp_engine.errors import EngineError  # noqa: E402
-from dlsp_engine.options import Options  # noqa: E402
-from dlsp_engine.text.prompt import File, Gap  # noqa: E402
+from dlsp_engine.decode.answer import Cost
+from dlsp_engine.engine import Engine, Fill
+from dlsp_engine.errors import EngineError
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import File, Gap
 
 __all__ = ["Cost", "Engine", "EngineError", "File", "Fill", "Gap", "Options"]

@@ -1,12 +1,12 @@
 """The proof itself: on a tiny model in the fast set, on 12 real gaps with the real one; `make prove` runs 200."""
 
 import pytest
-from dlsp_engine.engine import Engine
-from dlsp_engine.options import Options
-from dlsp_engine.text.prompt import Gap
 
 from bench.identity.gaps import gaps
 from bench.identity.prove import prove, summary
+from dlsp_engine.engine import Engine
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
 
 
 def test_the_proof_finds_a_wrong_acceptance(tiny: Engine, monkeypatch: pytest.MonkeyPatch):

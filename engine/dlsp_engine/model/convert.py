@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,7 +60,7 @@ def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line:
 def architecture(reader: GGUFReader) -> Architecture:
     """Read from the file's metadata. Raises EngineError for another family."""
 
-    def value(key: str):
+    def value(key: str) -> Any:
         field = reader.get_field(key)
         return None if field is None else field.contents()
 

@@ -2,6 +2,12 @@
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
+
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.weights import Weights
 from dlsp_kernels import (
     attention_bias,
     canvas_attention,
@@ -11,12 +17,6 @@ from dlsp_kernels import (
     rope_table,
     swiglu,
 )
-from torch import Tensor
-
-from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.cache import Cache
-from dlsp_engine.model.rows import Rows
-from dlsp_engine.model.weights import Weights
 
 
 class Qwen2:
@@ -48,7 +48,7 @@ class Qwen2:
         for cache, rows in batch:
             cache.reserve(len(rows))
             numbers = torch.tensor([rows.positions, rows.visible, rows.canvas])
-            bias = attention_bias(*numbers, cache.length, shape.groups, dtype)
+            bias = attention_bias(numbers, cache.length, shape.groups, dtype)
             segments.append((slice(start, start + len(rows)), cache, bias))
             start += len(rows)
 

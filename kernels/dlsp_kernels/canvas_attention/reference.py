@@ -12,14 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def attention_bias(
-    positions: Tensor, visible: Tensor, canvas: Tensor, cached: int, groups: int, dtype: torch.dtype
-) -> Tensor | None:
+def attention_bias(numbers: Tensor, cached: int, groups: int, dtype: torch.dtype) -> Tensor | None:
     """What is added to the scores: 0 where a row sees a key, -inf elsewhere; None when every row sees all.
 
-    positions, visible, canvas: [rows]; keys are the clean positions 0 … cached - 1, then the rows themselves.
-    Returns [groups * rows, cached + rows], query heads of a group one after the other.
+    numbers [3, rows]: positions, visible, canvas. Keys are the clean positions 0 … cached - 1, then the rows
+    themselves. Returns [groups * rows, cached + rows], query heads of a group one after the other.
     """
+    positions, visible, canvas = numbers
     clean = canvas == 0
     own = (canvas[:, None] == canvas[None]) & ~clean[:, None]
     new = (clean[None] & (positions[None] < visible[:, None])) | own

@@ -1,0 +1,121 @@
+"""Weights and adapters on disk: converted once, believed only when whole."""
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model import convert
+from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.weights import Weights
+
+SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=70, theta=1e6, eps=1e-6)
+
+
+def write_gguf(path: Path, family: str = "qwen2") -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    tensors = {"token_embd.weight": (70, 32), "output.weight": (70, 32), "output_norm.weight": (32,)}
+    for i in range(2):
+        rows = {"attn_q": 32, "attn_k": 16, "attn_v": 16}
+        tensors |= {f"blk.{i}.{n}.weight": (out, 32) for n, out in rows.items()}
+        tensors |= {f"blk.{i}.{n}.bias": (out,) for n, out in rows.items()}
+        tensors |= {f"blk.{i}.attn_output.weight": (32, 32), f"blk.{i}.ffn_down.weight": (32, 48)}
+        tensors |= {f"blk.{i}.ffn_gate.weight": (48, 32), f"blk.{i}.ffn_up.weight": (48, 32)}
+        tensors |= {f"blk.{i}.attn_norm.weight": (32,), f"blk.{i}.ffn_norm.weight": (32,)}
+    values = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in tensors.items()}
+    writer = gguf.GGUFWriter(path, family)
+    writer.add_block_count(2)
+    writer.add_embedding_length(32)
+    writer.add_feed_forward_length(48)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_rope_freq_base(1e6)
+    writer.add_layer_norm_rms_eps(1e-6)
+    for name, value in values.items():
+        writer.add_tensor(name, value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return values
+
+
+@pytest.fixture
+def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convert, "_tokenizer", lambda path, target: target.write_text("{}"))
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+def test_conversion_fuses_what_the_file_holds(tmp_path: Path):
+    values = write_gguf(tmp_path / "m.gguf")
+    said: list[str] = []
+    folder = convert.converted(tmp_path / "m.gguf", tmp_path, said.append)
+    weights = Weights.load(folder, torch.bfloat16)
+    assert weights.architecture == SHAPE
+    stacked = np.concatenate([values[f"blk.1.attn_{n}.weight"] for n in "qkv"])
+    assert torch.equal(weights.layers[1].qkv, torch.from_numpy(stacked).bfloat16())
+    assert torch.equal(weights.layers[0].gate_up[48:], torch.from_numpy(values["blk.0.ffn_up.weight"]).bfloat16())
+    assert torch.equal(weights.embedding, torch.from_numpy(values["output.weight"]).bfloat16())
+    assert said
+    said.clear()
+    assert convert.converted(tmp_path / "m.gguf", tmp_path, said.append) == folder
+    assert not said, "the second start converts nothing"
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+def test_a_conversion_that_broke_off_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_gguf(tmp_path / "m.gguf")
+
+    def half(tensors, path, metadata):
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(convert, "save_file", half)
+        with pytest.raises(EngineError, match="free some space"):
+            convert.converted(tmp_path / "m.gguf", tmp_path)
+    assert not list(tmp_path.rglob("*.partial"))
+    Weights.load(convert.converted(tmp_path / "m.gguf", tmp_path), torch.float32)
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path):
+    write_gguf(tmp_path / "llama.gguf", "llama")
+    with pytest.raises(EngineError, match="llama"):
+        convert.converted(tmp_path / "llama.gguf", tmp_path)
+    (tmp_path / "weights.safetensors").write_bytes(b"broken")
+    with pytest.raises(EngineError, match="delete the folder"):
+        Weights.load(tmp_path, torch.float32)
+
+
+def write_adapter(path: Path, base: str) -> dict[str, torch.Tensor]:
+    tensors = {"mask_embedding": torch.randn(32)}
+    for i in range(2):
+        for name, (into, outs) in projections(SHAPE).items():
+            tensors[f"layers.{i}.{name}.a"] = torch.randn(len(outs) * 3, into)
+            tensors[f"layers.{i}.{name}.b"] = torch.randn(sum(outs), 3)
+    save_file(tensors, path, metadata={"base": base})
+    return tensors
+
+
+def test_an_adapter_updates_each_fused_part_by_itself(tmp_path: Path):
+    tensors = write_adapter(tmp_path / "a.safetensors", "m.gguf")
+    low = Adapter.load(tmp_path / "a.safetensors", "m.gguf", SHAPE, torch.float32).layers[1]["qkv"]
+    a, b = tensors["layers.1.qkv.a"], tensors["layers.1.qkv.b"]
+    x = torch.randn(5, 32)
+    parts = [x @ a[3 * j : 3 * j + 3].T @ b[rows].T for j, rows in enumerate((slice(32), slice(32, 48), slice(48, 64)))]
+    torch.testing.assert_close(x @ low.a.T @ low.b.T, torch.cat(parts, 1))
+
+
+def test_an_adapter_of_another_base_is_refused(tmp_path: Path):
+    write_adapter(tmp_path / "a.safetensors", "m.gguf")
+    with pytest.raises(EngineError, match=r"belongs to m\.gguf"):
+        Adapter.load(tmp_path / "a.safetensors", "other.gguf", SHAPE, torch.float32)
+    (tmp_path / "a.safetensors").write_bytes(b"broken")
+    with pytest.raises(EngineError, match="install dlsp again"):
+        Adapter.load(tmp_path / "a.safetensors", "m.gguf", SHAPE, torch.float32)
