@@ -1,10 +1,12 @@
 """The design's invariants on a tiny random model. The long proofs on real gaps stand in tests/prove."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
 
+from dlsp_engine.decode.verified import Verified
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import MASK, Rows
@@ -66,7 +68,8 @@ def test_advanced_is_fresh(tiny: Engine):
     gap = Gap("def area(w, h):\n    ", "\n\nprint(area(2, 3))\n")
     options = Options(max_tokens=12)
     typed = ["", "r", "re", "return", "retu", "return w", "return w * h\n", "q"]
-    typed.append("return" + tiny.fill(Gap(gap.prefix, gap.suffix, "return"), options).text)
+    accepted = "return" + tiny.fill(Gap(gap.prefix, gap.suffix, "return"), options).text
+    typed += ["return", accepted, "return", accepted + " + 1"]
     reused = 0
     for middle in typed:
         now = Gap(gap.prefix, gap.suffix, middle)
@@ -85,6 +88,33 @@ def test_a_session_serves_any_mode_after_any_other(tiny: Engine, mode: str):
         tiny.fill(gap, Options(mode=before, max_tokens=9), session)
         fill = tiny.fill(gap, Options(mode=mode, max_tokens=9), session)
         assert fill.tokens == tiny.fill(gap, Options(mode=mode, max_tokens=9)).tokens
+
+
+def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny: Engine):
+    """Its draft is what `split` would draft there, however much of the draft before stood."""
+    options = Options(max_tokens=24, draft=3, copy=False)
+    expected = tiny.fill(GAPS[0], Options(mode="autoregressive", max_tokens=24))
+    runs = set()
+
+    def drafts(tokens: list[int], schedule: str, draft: list[int]) -> tuple[list[int], list[int]]:
+        """The next draft and the tokens known then."""
+        job = tiny.job(GAPS[0], replace(options, schedule=schedule))
+        job.session.advance(tokens)
+        assert isinstance(job.decoder, Verified)
+        job.decoder.draft = draft
+        while not job.cost.forwards:
+            tiny.step([job])
+        return job.decoder.draft, job.session.tokens
+
+    start = tiny.job(GAPS[0], options).session.tokens
+    for length in range(12):
+        tokens = start + list(expected.tokens[:length])
+        wrong_at = length % 4
+        stands = list(expected.tokens[length : length + 3])
+        draft, known = drafts(tokens, "merged", [t if i != wrong_at else 0 for i, t in enumerate(stands)])
+        runs.add(len(known) - len(tokens) - 1)
+        assert draft == drafts(known[:-1], "split", [])[0]
+    assert runs == {0, 1, 2, 3}, "acceptance must have stopped at every row"
 
 
 def hidden(model: Qwen2, clean: list[int], canvas: list[int], after: int) -> torch.Tensor:

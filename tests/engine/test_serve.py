@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from typing import ClassVar
 
 import httpx
 import pytest
@@ -25,11 +26,13 @@ class SlowEngine(Engine):
 
     steps = 0
     fails = False
+    together: ClassVar[list[set[int]]] = []  # max_tokens of the jobs that were offered for a step
 
     def step(self, jobs):
         if self.fails:
             raise RuntimeError("out of luck")
         type(self).steps += 1
+        self.together.append({job.answer.options.max_tokens for job in jobs})
         time.sleep(0.01)
         return super().step(jobs)
 
@@ -119,7 +122,8 @@ def test_a_closed_connection_stops_the_work(client: httpx.Client, engine: SlowEn
     assert not client.get("/health").json()["busy"]
 
 
-def test_typing_goes_before_prefetching(client: httpx.Client):
+def test_typing_goes_before_prefetching(client: httpx.Client, engine: SlowEngine):
+    engine.together.clear()
     with client.stream("POST", "/v1/infill", json=LONG | {"priority": "prefetch", "max_tokens": 300}) as slow:
         lines = slow.iter_lines()
         next(lines)
@@ -128,6 +132,8 @@ def test_typing_goes_before_prefetching(client: httpx.Client):
         took = time.monotonic() - began
         assert took < 1.0, "the typing request must not wait for the other to end"
         assert json.loads(list(lines)[-1])["event"] == "done", "which still ends"
+    assert {6} in engine.together
+    assert {6, 300} not in engine.together
 
 
 def test_a_failed_step_is_told_and_the_engine_goes_on(client: httpx.Client, engine: SlowEngine):
