@@ -92,13 +92,14 @@ def test_a_session_serves_any_mode_after_any_other(tiny: Engine, mode: str):
 
 def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny: Engine):
     """Its draft is what `split` would draft there, however much of the draft before stood."""
+    gap = Gap("def f(x):\n", "\n")  # no word is cut: nothing is forced
     options = Options(max_tokens=24, draft=3, copy=False)
-    expected = tiny.fill(GAPS[0], Options(mode="autoregressive", max_tokens=24))
+    expected = tiny.fill(gap, Options(mode="autoregressive", max_tokens=24))
     runs = set()
 
     def drafts(tokens: list[int], schedule: str, draft: list[int]) -> tuple[list[int], list[int]]:
         """The next draft and the tokens known then."""
-        job = tiny.job(GAPS[0], replace(options, schedule=schedule))
+        job = tiny.job(gap, replace(options, schedule=schedule))
         job.session.advance(tokens)
         assert isinstance(job.decoder, Verified)
         job.decoder.draft = draft
@@ -106,7 +107,7 @@ def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny
             tiny.step([job])
         return job.decoder.draft, job.session.tokens
 
-    start = tiny.job(GAPS[0], options).session.tokens
+    start = tiny.job(gap, options).session.tokens
     for length in range(12):
         tokens = start + list(expected.tokens[:length])
         wrong_at = length % 4
