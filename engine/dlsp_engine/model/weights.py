@@ -62,11 +62,14 @@ class Weights:
 
     @classmethod
     def random(cls, shape: Architecture, dtype: torch.dtype = torch.float32, seed: int = 0) -> "Weights":
-        """A model that has learned nothing: tests of decoding need no more."""
+        """A model that has learned nothing: tests of decoding need no more.
+
+        Embeddings are small against what the layers add, or a tied head would only ever repeat the last token.
+        """
         generator = torch.Generator().manual_seed(seed)
 
         def matrix(out: int, into: int) -> Tensor:
-            return (torch.randn(out, into, generator=generator) * into**-0.5).to(dtype)
+            return (torch.randn(out, into, generator=generator) * 2 * into**-0.5).to(dtype)
 
         ones = torch.ones(shape.dim, dtype=dtype)
         layers = [
@@ -81,5 +84,5 @@ class Weights:
             )
             for _ in range(shape.layers)
         ]
-        embedding = torch.randn(shape.vocab, shape.dim, generator=generator).to(dtype)
+        embedding = (torch.randn(shape.vocab, shape.dim, generator=generator) * 0.3).to(dtype)
         return cls(shape, layers, embedding, ones)
