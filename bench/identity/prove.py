@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bench.identity.drafts import DRAFTS, LENGTH
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.session import Session
 from dlsp_engine.engine import finished
@@ -11,8 +12,6 @@ from dlsp_engine.job import Job
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
-
-from bench.identity.drafts import DRAFTS, LENGTH
 
 TIE = 1e-4
 SCHEDULES = ("split", "merged")

@@ -1,0 +1,52 @@
+from dlsp_engine.decode.session import CHUNK, Session
+from dlsp_engine.engine import Engine
+
+
+def prefilled(tiny: Engine, tokens: list[int]) -> Session:
+    session = tiny.new_session()
+    session.advance(tokens)
+    while rows := session.prefill():
+        assert len(rows) <= CHUNK
+        tiny.model.forward([(session.cache, rows)])
+        session.extend([], len(rows))
+    return session
+
+
+def test_prefill_leaves_the_last_token_whose_row_gives_the_next(tiny: Engine):
+    session = prefilled(tiny, list(range(200)))
+    assert (session.cache.length, session.pending) == (199, [199])
+
+
+def test_only_cached_rows_are_kept(tiny: Engine):
+    """Known tokens without a row of their own (the last one) are never taken as cached."""
+    session = prefilled(tiny, [1, 2, 3, 4])
+    assert session.advance([1, 2, 3, 4, 5, 6]) == 3
+    assert session.pending == [4, 5, 6]
+    assert session.advance([1, 2, 9, 4]) == 2
+    assert session.pending == [9, 4]
+    assert session.advance([1, 2]) == 1, "the last known token is always asked again"
+
+
+def test_rows_beyond_the_answer_are_dropped(tiny: Engine):
+    session = prefilled(tiny, [1, 2, 3])
+    session.extend([4, 5], stood=4)
+    assert (session.tokens, session.cache.length) == ([1, 2, 3, 4, 5], 5)
+
+
+def test_a_copy_goes_its_own_way(tiny: Engine):
+    session = prefilled(tiny, [1, 2, 3])
+    twin = session.copy()
+    twin.advance([9, 9])
+    assert (session.tokens, session.cache.length) == ([1, 2, 3], 2)
+
+
+def test_the_cache_grows_in_place(tiny: Engine):
+    session = prefilled(tiny, [7] * 700)
+    fresh = prefilled(tiny, [7] * 700)
+    before = session.cache.bytes
+    session.extend([1] * 900, 0)
+    while rows := session.prefill():
+        tiny.model.forward([(session.cache, rows)])
+        session.extend([], len(rows))
+    assert session.cache.bytes > before
+    assert session.cache._kv[:, :, :, :699].equal(fresh.cache._kv[:, :, :, :699])
