@@ -33,4 +33,4 @@ def _gap(rng: random.Random, text: str, kind: str) -> tuple[Gap, Options]:
         last = start + sum(map(len, lines[at : at + (1 if kind == "line" else rng.randint(2, 6))]))
     gap = Gap(text[max(0, first - BEFORE) : first], text[last : last + AFTER], path="module.py")
     end = "block" if kind == "block" else "line"
-    return gap, Options(mode="autoregressive", end=end, max_tokens=40 if kind == "block" else 24)
+    return gap, Options(mode="autoregressive", end=end, max_tokens=24)
