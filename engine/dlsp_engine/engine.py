@@ -110,7 +110,7 @@ class Engine:
         return finished(job)
 
     def fill_many(
-        self, gaps: Sequence[Gap], variants: Sequence[Options], width: int = 8
+        self, gaps: Sequence[Gap], variants: Sequence[Options], width: int = 16
     ) -> Iterator[tuple[int, int, Fill]]:
         """(gap index, variant index, fill) as they finish, `width` jobs a step.
 
