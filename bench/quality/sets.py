@@ -46,11 +46,12 @@ class EvalSet:
         return fill + "\n" if self.end == "line" else fill
 
 
+# As many tokens as the longest canonical solution takes: more only pays for answers that do not end.
 SETS = {
     "single-line": EvalSet("HumanEval-SingleLineInfilling.jsonl.gz", "line", 64),
     "multi-line": EvalSet("HumanEval-MultiLineInfilling.jsonl.gz", "token", 256),
-    "random-span": EvalSet("HumanEval-RandomSpanInfilling.jsonl.gz", "token", 256),
-    "random-span-light": EvalSet("HumanEval-RandomSpanInfillingLight.jsonl.gz", "token", 256),
+    "random-span": EvalSet("HumanEval-RandomSpanInfilling.jsonl.gz", "token", 160),
+    "random-span-light": EvalSet("HumanEval-RandomSpanInfillingLight.jsonl.gz", "token", 96),
 }
 
 
