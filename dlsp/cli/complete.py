@@ -1,0 +1,78 @@
+"""`dlsp complete`: a suggestion at one place of a file."""
+
+import asyncio
+import json
+from argparse import Namespace
+from typing import Any
+
+from dlsp import suggest
+from dlsp.cli import place
+from dlsp.models.catalogue import DEFAULT, find
+
+SCHEDULES = ("split", "merged")
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp complete` with argparse's sub-parsers."""
+    complete = subparsers.add_parser("complete", help="complete the code at one place of a file")
+    complete.add_argument("place", metavar="FILE:LINE:COL", help="from 1; the column in characters")
+    complete.add_argument("--model", default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}")
+    complete.add_argument("--mode", choices=suggest.MODES, default="verified", help="default: verified")
+    complete.add_argument("--schedule", choices=SCHEDULES, default="split", help="default: split")
+    complete.add_argument("--end", choices=tuple(suggest.MOST_TOKENS), help="default: by the cursor's line")
+    complete.add_argument("--json", action="store_true", help="print one JSON object")
+    complete.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    here = place.find(args.place)
+    end = args.end or suggest.end_rule(here.before)
+    made = asyncio.run(_suggestion(args, here, end))
+    if args.json:
+        print(json.dumps(_as_json(args, here, end, made)))
+    else:
+        _show(args, here, made)
+    return 0
+
+
+async def _suggestion(args: Namespace, here: place.Place, end: str) -> suggest.Suggestion:
+    from dlsp.cli.waiting import engine_of
+    from dlsp.context.window import window
+
+    async with await engine_of(find(args.model)) as engine:
+        request = suggest.request(
+            window(here.before, here.after),
+            path=here.file.name,
+            mode=args.mode,
+            schedule=args.schedule,
+            end=end,
+        )
+        return suggest.suggestion(await engine.fill(request), here.before, here.after)
+
+
+def _as_json(args: Namespace, here: place.Place, end: str, made: suggest.Suggestion) -> dict[str, Any]:
+    return {
+        "file": str(here.file),
+        "line": here.line,
+        "column": here.column,
+        "text": made.text,
+        "quiet": made.quiet.value if made.quiet else None,
+        "mode": args.mode,
+        "schedule": args.schedule,
+        "end": end,
+        "reason": made.reason,
+        "cost": made.cost,
+    }
+
+
+def _show(args: Namespace, here: place.Place, made: suggest.Suggestion) -> None:
+    from rich.console import Console
+
+    from dlsp.cli.show import cost_line, excerpt
+
+    console = Console(highlight=False)
+    console.print(excerpt(here.before, made.text, here.after), soft_wrap=True)
+    if made.quiet:
+        console.print(f"No suggestion: {made.quiet.value}.", style="yellow")
+    mode = f"{args.mode}, {args.schedule}" if args.mode == "verified" else args.mode
+    console.print(cost_line(mode, made.cost), style="dim", soft_wrap=not console.is_terminal)

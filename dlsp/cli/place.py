@@ -1,0 +1,62 @@
+"""A place in a file, as the command line names it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlsp.errors import UserError
+
+
+@dataclass(frozen=True)
+class Place:
+    """The text of a file around a cursor; `line` and `column` count from 1, the column in characters."""
+
+    file: Path
+    line: int
+    column: int
+    before: str
+    after: str
+
+
+def find(name: str) -> Place:
+    """The place that `FILE:LINE:COL` names; UserError if there is no such place."""
+    parts = re.fullmatch(r"(.+):(\d+):(\d+)", name, re.DOTALL)
+    if not parts:
+        raise UserError(f"'{name}' is no place: write FILE:LINE:COL, for example app.py:12:5.")
+    file, line, column = Path(parts[1]), int(parts[2]), int(parts[3])
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", read(file))
+    if not 1 <= line <= len(lines):
+        raise UserError(f"{file} has {_count(len(lines), 'line')}, so there is no line {line}.")
+    here = lines[line - 1]
+    length = len(here.rstrip("\r\n"))
+    if not 1 <= column <= length + 1:
+        raise UserError(
+            f"Line {line} of {file} has {_count(length, 'character')}: "
+            f"give a column from 1 to {length + 1}, not {column}."
+        )
+    before = "".join(lines[: line - 1]) + here[: column - 1]
+    after = here[column - 1 :] + "".join(lines[line:])
+    return Place(file, line, column, before, after)
+
+
+def read(file: Path) -> str:
+    """The text of a source file with its line endings; UserError if it is none."""
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"There is no file {file}.") from None
+    except IsADirectoryError:
+        raise UserError(f"{file} is a folder; name a file.") from None
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise UserError(f"{file} is not UTF-8 text.")
+    return text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

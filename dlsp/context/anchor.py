@@ -1,0 +1,27 @@
+"""The anchor: the prompt that a document's session was prefilled with, and the typing since."""
+
+from dataclasses import dataclass, field
+
+from dlsp.context.window import Window, plain, window
+
+MOST_TYPED = 256
+"""Characters typed (about 64 tokens) after which a new anchor is worth its prefill."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The text around the cursor when the session began, and the window cut from it."""
+
+    before: str
+    after: str
+    window: Window = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "window", window(self.before, self.after))
+
+    def middle(self, before: str, after: str) -> str | None:
+        """What was typed since; None if the text changed elsewhere, or so much that this anchor is spent."""
+        if after != self.after or not before.startswith(self.before):
+            return None
+        typed = before[len(self.before) :]
+        return plain(typed) if len(typed) <= MOST_TYPED else None

@@ -1,0 +1,108 @@
+"""An engine as its clients see it: HTTP on the loopback interface."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, Self
+
+import httpx
+
+from dlsp.engine.state import State
+from dlsp.errors import UserError
+
+TIMEOUT = httpx.Timeout(10, connect=2, read=180)
+"""Seconds; `read` bounds the silence between two events."""
+
+
+class EngineError(UserError):
+    """The engine refused a request or failed at it."""
+
+
+class EngineGone(UserError):
+    """The engine does not answer any more."""
+
+
+class Engine:
+    """A running engine. Closing the iterator of `infill`, or cancelling its task, cancels the request."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._http = httpx.AsyncClient(
+            base_url=state.address,
+            headers={"Authorization": f"Bearer {state.token}"},
+            timeout=TIMEOUT,
+            trust_env=False,
+            verify=False,  # there is no TLS on the way, and loading the certificates takes 0.1 s
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def health(self, timeout: float = 5) -> dict[str, Any]:
+        """What `GET /health` says; raises EngineGone, also when it says nothing sensible."""
+        try:
+            response = await self._http.get("/health", timeout=timeout)
+            return response.raise_for_status().json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise EngineGone(_gone(error)) from error
+
+    async def shutdown(self) -> None:
+        """Ask the engine to end after the step in progress."""
+        try:
+            (await self._http.post("/v1/shutdown")).raise_for_status()
+        except httpx.HTTPError as error:
+            raise EngineGone(_gone(error)) from error
+
+    async def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """The events of one request as they happen, up to `done`; an `error` event raises EngineError."""
+        try:
+            async with self._http.stream("POST", "/v1/infill", json=request) as response:
+                if response.is_error:
+                    raise EngineError(_refusal(await response.aread()))
+                async for line in _lines(response):
+                    event = json.loads(line)
+                    if event["event"] == "done":
+                        return
+                    if event["event"] == "error":
+                        raise EngineError(event["error"])
+                    yield event
+        except (httpx.HTTPError, ValueError) as error:
+            raise EngineGone(_gone(error)) from error
+        raise EngineGone("The engine broke off in the middle of an answer; try again.")
+
+    async def fill(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The `fill` event of a request with one gap."""
+        filled: dict[str, Any] = {}
+        async with aclosing(self.infill(request)) as events:
+            async for event in events:
+                if event["event"] == "fill":
+                    filled = event
+        return filled
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Lines as the engine wrote them; httpx's own would also split at U+2028 and its like inside a text."""
+    pending = b""
+    async for chunk in response.aiter_bytes():
+        *lines, pending = (pending + chunk).split(b"\n")
+        for line in lines:
+            yield line
+
+
+def _refusal(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        return "The engine refused the request without a reason; see its log."
+
+
+def _gone(error: Exception) -> str:
+    if isinstance(error, httpx.ReadTimeout):
+        return "The engine takes too long to answer; stop it with `dlsp engine stop` and try again."
+    return f"The engine does not answer ({type(error).__name__}); try again, or see `dlsp engine status`."

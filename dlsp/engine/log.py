@@ -1,0 +1,30 @@
+"""Follow what an engine writes while it loads."""
+
+from pathlib import Path
+
+MOST_BYTES = 1_000_000
+
+
+class Log:
+    """What is appended to a log file from now on, line by line; a file grown too long starts anew."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.last = ""
+        self._seen = path.stat().st_size if path.exists() else 0
+        if self._seen > MOST_BYTES:
+            path.unlink()
+            self._seen = 0
+
+    def news(self) -> list[str]:
+        """The lines finished since the last call, blank ones left out."""
+        if not self.path.exists():
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self._seen)
+            said = file.read()
+        whole = said[: max(said.rfind(b"\n"), said.rfind(b"\r")) + 1]
+        self._seen += len(whole)
+        lines = [line.strip() for line in whole.decode("utf-8", "replace").splitlines() if line.strip()]
+        self.last = lines[-1] if lines else self.last
+        return lines

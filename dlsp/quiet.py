@@ -1,0 +1,17 @@
+"""Why a request was answered with nothing, on purpose."""
+
+from enum import Enum
+
+
+class Quiet(Enum):
+    """A reason for quiet; the value is what the log says."""
+
+    UNKNOWN = "the document is not open"
+    OUTSIDE = "the position is not in the document"
+    MISSING = "the model is not on this machine"
+    LOADING = "the engine is loading"
+    FAILED = "the engine could not answer"
+    SLOW = "the engine took too long"
+    STALE = "an edit or a newer request came first"
+    EMPTY = "the model has nothing to add here"
+    REPEAT = "the model only repeats the text after the cursor"

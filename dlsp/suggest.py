@@ -1,0 +1,47 @@
+"""One suggestion: from the text around the cursor to a request, and from the answer to what is offered."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dlsp.context.window import Window
+from dlsp.quiet import Quiet
+from dlsp.trim import trim
+
+MODES = ("autoregressive", "diffusion", "verified")
+MOST_TOKENS = {"line": 64, "block": 128, "body": 256, "token": 64}
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Text to insert at the cursor, or why there is none, and what it cost (see the engine's interface)."""
+
+    text: str
+    quiet: Quiet | None
+    reason: str
+    cost: dict[str, Any]
+
+
+def end_rule(before: str) -> str:
+    """Where a gap at the end of `before` ends: `block` on a line that is blank so far, else `line`."""
+    line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
+    return "line" if line.strip() else "block"
+
+
+def request(window: Window, *, end: str, mode: str = "verified", **rest: Any) -> dict[str, Any]:
+    """The body of an infill request for one gap.
+
+    `middle`, `path` and `session` describe the gap, whatever else is given the request.
+    """
+    gap = {name: rest.pop(name) for name in ("middle", "path", "session") if name in rest}
+    gap |= {"prefix": window.prefix, "suffix": window.suffix}
+    return {"gaps": [gap], "mode": mode, "end": end, "max_tokens": MOST_TOKENS[end], **rest}
+
+
+def suggestion(fill: dict[str, Any], before: str, after: str) -> Suggestion:
+    """What to offer between `before` and `after` (the document's own text) of the engine's `fill` event."""
+    answer = fill["text"]
+    text = trim(answer, before, after)
+    quiet = None
+    if not text:
+        quiet = Quiet.REPEAT if answer.strip() else Quiet.EMPTY
+    return Suggestion(text, quiet, fill["reason"], fill["cost"])

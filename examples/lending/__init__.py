@@ -1,0 +1,1 @@
+"""A small lending library: members borrow books, late returns cost a fine."""

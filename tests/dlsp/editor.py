@@ -1,0 +1,128 @@
+"""An editor for tests: drives a real `dlsp serve --stdio` subprocess with pygls' own client."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+CODECS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+WIDTH = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
+
+
+def applied(item: types.InlineCompletionItem, text: str, encoding: str) -> str:
+    """`text` after the item was accepted, worked out on encoded text as the protocol defines positions."""
+    assert item.range is not None
+    assert isinstance(item.insert_text, str)
+    codec = CODECS[encoding]
+    starts = [0, *(ending.end() for ending in re.finditer("\r\n|\n|\r", text))]
+    start, end = (
+        len(text[: starts[place.line]].encode(codec)) + place.character * WIDTH[encoding]
+        for place in (item.range.start, item.range.end)
+    )
+    encoded = text.encode(codec)
+    return (encoded[:start] + item.insert_text.encode(codec) + encoded[end:]).decode(codec)
+
+
+class Editor:
+    """Use as `async with Editor() as editor`. Positions count from 0, in units of `encoding`."""
+
+    def __init__(self, folder: Path | None = None, encoding: str = "utf-16", options: Any = None) -> None:
+        self.client = LanguageClient("test-editor", "1")
+        self.log: list[str] = []
+        self.shown: list[str] = []
+        self.progress: list[Any] = []
+        self.folder, self.encoding, self.options = folder, encoding, options
+        self.versions: dict[str, int] = {}
+        self.stderr = ""
+        client = self.client
+
+        @client.feature(types.WINDOW_LOG_MESSAGE)
+        def log(params: types.LogMessageParams) -> None:
+            self.log.append(params.message)
+
+        @client.feature(types.WINDOW_SHOW_MESSAGE)
+        def show(params: types.ShowMessageParams) -> None:
+            self.shown.append(params.message)
+
+        @client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+        def create(params: types.WorkDoneProgressCreateParams) -> None:
+            pass
+
+        @client.feature(types.PROGRESS)
+        def progress(params: types.ProgressParams) -> None:
+            self.progress.append(params.value)
+
+    async def __aenter__(self) -> Self:
+        await self.client.start_io(sys.executable, "-m", "dlsp", "--stdio")
+        self.initialized = await self.client.initialize_async(
+            types.InitializeParams(
+                types.ClientCapabilities(
+                    general=types.GeneralClientCapabilities(
+                        position_encodings=[types.PositionEncodingKind(self.encoding)]
+                    ),
+                    window=types.WindowClientCapabilities(work_done_progress=True),
+                ),
+                root_uri=self.folder.as_uri() if self.folder else None,
+                initialization_options=self.options,
+            )
+        )
+        self.client.initialized(types.InitializedParams())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        server = self.client._server
+        assert server is not None
+        assert server.stderr is not None
+        if server.returncode is None:
+            await self.client.shutdown_async(None)
+            self.client.exit(None)
+        self.stderr = (await server.stderr.read()).decode()
+        await self.client.stop()
+
+    def open(self, uri: str, text: str) -> None:
+        self.versions[uri] = 1
+        self.client.text_document_did_open(
+            types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 1, text))
+        )
+
+    def type(self, uri: str, line: int, character: int, text: str) -> None:
+        """Insert `text` at a position."""
+        self.versions[uri] += 1
+        here = types.Position(line, character)
+        self.client.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                types.VersionedTextDocumentIdentifier(self.versions[uri], uri),
+                [types.TextDocumentContentChangePartial(types.Range(here, here), text)],
+            )
+        )
+
+    def ask(self, uri: str, line: int, character: int, id: str | None = None) -> asyncio.Future[Any]:
+        """Ask for an inline completion; the future holds an InlineCompletionList."""
+        params = types.InlineCompletionParams(
+            types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+            types.TextDocumentIdentifier(uri),
+            types.Position(line, character),
+        )
+        return self.client.protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, id)
+
+    def cancel(self, id: str) -> None:
+        self.client.cancel_request(types.CancelParams(id))
+
+    async def suggestion(self, uri: str, line: int, character: int) -> types.InlineCompletionItem | None:
+        """The item offered there, None for quiet."""
+        items = (await asyncio.wait_for(self.ask(uri, line, character), 60)).items
+        assert len(items) <= 1
+        return items[0] if items else None
+
+    async def ready(self, uri: str, seconds: float = 60) -> None:
+        """Until the engine is: ask as long as the reason for quiet is that it loads."""
+        async with asyncio.timeout(seconds):
+            while True:
+                await self.suggestion(uri, 0, 0)
+                if not self.log[-1].startswith("quiet: the engine is loading"):
+                    return
+                await asyncio.sleep(0.02)

@@ -1,0 +1,87 @@
+import asyncio
+import json
+from contextlib import aclosing
+
+import pytest
+
+from dlsp.engine import launch
+from dlsp.engine.client import Engine, EngineError, EngineGone
+from dlsp.models.catalogue import DEFAULT
+from tests.dlsp.stub_engine import COST, StubEngine
+
+REQUEST = {"gaps": [{"prefix": "p", "suffix": "s"}]}
+
+
+async def engine_of(stub: StubEngine) -> Engine:
+    engine = await launch.connect(DEFAULT)
+    assert engine is not None
+    return engine
+
+
+async def test_events_as_they_come(stub: StubEngine) -> None:
+    async with await engine_of(stub) as engine:
+        events = [event async for event in engine.infill(REQUEST)]
+    assert [event["event"] for event in events] == ["canvas", "fill"]
+    assert stub.requests == [REQUEST]
+    assert events[1]["cost"] == COST
+
+
+async def test_any_character_inside_a_text(stub: StubEngine) -> None:
+    text = "a\u2028b\x85c\x0cd\ne😋"
+    event = {"event": "fill", "gap": 0, "text": text, "reason": "line", "cost": COST}
+    stub.raw = (json.dumps(event, ensure_ascii=False) + '\n{"event": "done"}\n').encode()
+    async with await engine_of(stub) as engine:
+        assert (await engine.fill(REQUEST))["text"] == text
+
+
+async def test_refusal(stub: StubEngine) -> None:
+    stub.status, stub.raw = 400, b'{"error": "No gap was given."}'
+    async with await engine_of(stub) as engine:
+        with pytest.raises(EngineError, match=r"^No gap was given\.$"):
+            await engine.fill(REQUEST)
+
+
+async def test_failure_on_the_way(stub: StubEngine) -> None:
+    stub.raw = b'{"event": "canvas", "gap": 0}\n{"event": "error", "error": "Out of memory."}\n'
+    async with await engine_of(stub) as engine:
+        with pytest.raises(EngineError, match="Out of memory"):
+            await engine.fill(REQUEST)
+
+
+@pytest.mark.parametrize("body", [b"", b'{"event": "canvas", "gap": 0}\n', b"<html>\n"])
+async def test_an_answer_that_breaks_off(stub: StubEngine, body: bytes) -> None:
+    stub.raw = body
+    async with await engine_of(stub) as engine:
+        with pytest.raises(EngineGone):
+            await engine.fill(REQUEST)
+
+
+async def test_nobody_there(stub: StubEngine) -> None:
+    async with await engine_of(stub) as engine:
+        stub.http.shutdown()
+        stub.http.server_close()
+        with pytest.raises(EngineGone):
+            await engine.fill(REQUEST)
+
+
+async def test_a_cancelled_task_closes_the_connection(stub: StubEngine) -> None:
+    stub.hold.set()
+    async with await engine_of(stub) as engine:
+        task = asyncio.create_task(engine.fill(REQUEST))
+        await asyncio.to_thread(stub.wait_for, lambda it: it.requests)
+        task.cancel()
+        await asyncio.to_thread(stub.wait_for, lambda it: it.dropped)
+        assert task.cancelled()
+
+
+async def test_leaving_the_events_early_closes_the_connection(stub: StubEngine) -> None:
+    stub.raw = b'{"event": "canvas", "gap": 0}\n' * 3
+    async with await engine_of(stub) as engine, aclosing(engine.infill(REQUEST)) as events:
+        assert (await anext(events))["event"] == "canvas"
+
+
+async def test_proxies_are_not_asked(stub: StubEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    async with await engine_of(stub) as engine:
+        assert (await engine.fill(REQUEST))["text"] == "a + b"

@@ -1,0 +1,113 @@
+"""Find an engine or start one, with the stub engine as the process that is started."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from dlsp.engine import launch, state
+from dlsp.engine.log import Log
+from dlsp.errors import UserError
+from dlsp.models.catalogue import DEFAULT
+from dlsp.models.store import ModelMissing
+from tests.dlsp import stub_engine
+from tests.dlsp.stub_engine import StubEngine
+
+Starting = Callable[..., None]
+
+
+@pytest.fixture
+async def starting(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Starting]:
+    """Say what the process is like that the next start brings up; it is ended after the test."""
+
+    def starting(**options: object) -> None:
+        given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        command = [sys.executable, stub_engine.__file__, "--state", str(state_folder), *given]
+        monkeypatch.setattr(launch, "serve_command", lambda model: command)
+
+    starting()
+    yield starting
+    await launch.stop(DEFAULT)
+
+
+async def test_start_and_stop(starting: Starting) -> None:
+    said: list[str] = []
+    assert await launch.connect(DEFAULT) is None
+    async with await launch.ensure(DEFAULT, said.append) as engine:
+        assert (await engine.fill({"gaps": []}))["text"] == "a + b"
+        assert os.getsid(engine.state.pid) == engine.state.pid != os.getsid(0), "it outlives its client"
+    assert said == ["loading the weights"]
+    assert await launch.stop(DEFAULT)
+    assert not state.alive(DEFAULT.name)
+    assert not await launch.stop(DEFAULT)
+
+
+async def test_one_engine_for_all_who_want_it(starting: Starting) -> None:
+    starting(load=3)
+    first = asyncio.create_task(launch.ensure(DEFAULT))
+    while not state.alive(DEFAULT.name):
+        await asyncio.sleep(0.02)
+    starting(fail="A second engine was started.")
+    engines = await asyncio.gather(first, *(launch.ensure(DEFAULT) for _ in range(2)))
+    assert len({engine.state.pid for engine in engines}) == 1
+    for engine in engines:
+        await engine.close()
+
+
+async def test_two_that_start_at_once_share_the_engine(starting: Starting) -> None:
+    starting(load=0.5)
+    engine, other = await asyncio.gather(launch.ensure(DEFAULT), launch.ensure(DEFAULT))
+    assert engine.state == other.state
+    await engine.close()
+    await other.close()
+
+
+async def test_a_dead_start_says_why(starting: Starting) -> None:
+    starting(fail="The weights are damaged: run `dlsp model verify`.")
+    with pytest.raises(UserError, match="did not start: The weights are damaged: run `dlsp model verify`"):
+        await launch.ensure(DEFAULT)
+
+
+async def test_the_wait_ends(starting: Starting) -> None:
+    starting(load=1.5)
+    with pytest.raises(UserError, match="not ready after"):
+        await launch.ensure(DEFAULT, within=0.3)
+    await (await launch.ensure(DEFAULT)).close()  # for the fixture to end it
+
+
+async def test_an_engine_of_another_version_is_replaced(starting: Starting, state_folder: Path) -> None:
+    with StubEngine(state_folder, version="0.0.1") as old:
+        assert await launch.connect(DEFAULT) is None
+        async with await launch.ensure(DEFAULT) as engine:
+            assert engine.state.nonce != old.nonce
+        assert not old.thread.is_alive()
+
+
+async def test_another_process_on_the_port_is_not_the_engine(stub: StubEngine) -> None:
+    written = json.loads(stub.file.read_text())
+    stub.file.write_text(json.dumps(written | {"nonce": "of an engine that is gone"}))
+    assert await launch.connect(DEFAULT) is None
+
+
+async def test_a_missing_model(state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "empty"))
+    with pytest.raises(ModelMissing, match="dlsp model pull"):
+        await launch.ensure(DEFAULT)
+
+
+def test_following_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("an earlier run\n")
+    log = Log(path)
+    with path.open("a") as file:
+        file.write("loading 10%\rloading 90%\r\n\nhalf a li")
+        file.flush()
+        assert log.news() == ["loading 10%", "loading 90%"]
+        file.write("ne\n")
+    assert log.news() == ["half a line"]
+    assert log.news() == []
+    assert log.last == "half a line"

@@ -1,0 +1,270 @@
+"""The server as an editor sees it: a real subprocess, with a stub engine behind it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from tests.dlsp.editor import Editor
+from tests.dlsp.stub_engine import StubEngine
+
+URI = "file:///project/sum.py"
+TEXT = "def add(a, b):\n    return \n"
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Editor, StubEngine]]:
+    """A server that has found its stub engine, shared by the tests that leave it running."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch, StubEngine(folder) as stub:
+        patch.setenv("DLSP_STATE_DIR", str(folder))
+        async with Editor(Path("/project")) as editor:
+            yield editor, stub
+
+
+@pytest.fixture
+def stub(running: tuple[Editor, StubEngine]) -> StubEngine:
+    """The stub engine, answering as at first."""
+    stub = running[1]
+    stub.reset()
+    return stub
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def editor(running: tuple[Editor, StubEngine], stub: StubEngine) -> Editor:
+    """An editor with `URI` just opened."""
+    editor = running[0]
+    editor.open(URI, TEXT)
+    await editor.ready(URI)
+    stub.requests.clear()
+    editor.log.clear()
+    return editor
+
+
+async def until(happened: Any) -> None:
+    async with asyncio.timeout(30):
+        while not happened():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_suggestion(editor: Editor, stub: StubEngine) -> None:
+    item = await editor.suggestion(URI, 1, 11)
+    here = types.Position(1, 11)
+    assert item == types.InlineCompletionItem("a + b", range=types.Range(here, here))
+    gap = {
+        "prefix": "def add(a, b):\n    return ",
+        "suffix": "\n",
+        "middle": "",
+        "path": "sum.py",
+        "session": URI,
+    }
+    assert stub.requests == [{"gaps": [gap], "mode": "verified", "end": "line", "max_tokens": 64}]
+    assert editor.log[0].startswith("a suggestion, 5 characters, 7 tokens, tau 1.75, ")
+
+
+async def test_capabilities(editor: Editor) -> None:
+    result = editor.initialized
+    assert result.server_info is not None
+    assert result.server_info.name == "dlsp"
+    assert result.capabilities.inline_completion_provider is not None
+    assert result.capabilities.position_encoding == types.PositionEncodingKind.Utf16
+
+
+async def test_typing_on_keeps_the_anchor(editor: Editor, stub: StubEngine) -> None:
+    await editor.suggestion(URI, 1, 11)
+    editor.type(URI, 1, 11, "a")
+    await editor.suggestion(URI, 1, 12)
+    editor.type(URI, 0, 0, "# sums\n")
+    await editor.suggestion(URI, 2, 12)
+    gaps = [request["gaps"][0] for request in stub.requests]
+    assert [gap["middle"] for gap in gaps] == ["", "a", ""]
+    assert gaps[1]["prefix"] == gaps[0]["prefix"]
+    assert gaps[2]["prefix"] == "# sums\ndef add(a, b):\n    return a"
+
+
+async def test_the_newest_request_wins(editor: Editor, stub: StubEngine) -> None:
+    stub.hold.set()
+    older = editor.ask(URI, 1, 10)
+    await until(lambda: len(stub.requests) == 1)
+    newer = editor.ask(URI, 1, 11)
+    assert not (await asyncio.wait_for(older, 30)).items
+    await until(lambda: stub.dropped == stub.requests[:1])
+    stub.hold.clear()
+    assert len((await asyncio.wait_for(newer, 30)).items) == 1
+    assert editor.log[0].startswith("quiet: an edit or a newer request came first")
+
+
+async def test_other_documents_are_left_alone(editor: Editor, stub: StubEngine) -> None:
+    editor.open("file:///project/other.py", "x = ")
+    stub.hold.set()
+    both = [editor.ask(URI, 1, 11), editor.ask("file:///project/other.py", 0, 4)]
+    await until(lambda: len(stub.requests) == 2)
+    stub.hold.clear()
+    assert [len((await each).items) for each in both] == [1, 1]
+
+
+async def test_an_edit_makes_a_request_stale(editor: Editor, stub: StubEngine) -> None:
+    stub.hold.set()
+    asked = editor.ask(URI, 1, 11)
+    await until(lambda: stub.requests)
+    editor.type(URI, 1, 11, "a")
+    assert not (await asyncio.wait_for(asked, 30)).items
+    await until(lambda: stub.dropped)
+
+
+async def test_cancel(editor: Editor, stub: StubEngine) -> None:
+    stub.hold.set()
+    asked = editor.ask(URI, 1, 11, id="mine")
+    await until(lambda: stub.requests)
+    editor.cancel("mine")
+    with pytest.raises(JsonRpcException) as error:
+        await asyncio.wait_for(asked, 30)
+    assert error.value.code == types.LSPErrorCodes.RequestCancelled
+    await until(lambda: stub.dropped)
+    stub.hold.clear()
+    assert await editor.suggestion(URI, 1, 11) is not None
+    assert editor.log[0].startswith("cancelled by the editor")
+
+
+async def test_answers_are_trimmed(editor: Editor, stub: StubEngine) -> None:
+    editor.open("file:///project/b.py", "print()\r\n\r\nx\r\n")
+    stub.answer = lambda request: "sum)"
+    item = await editor.suggestion("file:///project/b.py", 0, 6)
+    assert item is not None
+    assert item.insert_text == "sum"
+    stub.answer = lambda request: "y = 1\nz = 2\nx\n"
+    item = await editor.suggestion("file:///project/b.py", 1, 0)
+    assert item is not None
+    assert item.insert_text == "y = 1\r\nz = 2"
+    assert stub.requests[-1]["end"] == "block"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [("  \n", "the model has nothing to add here"), ("return ", "the model only repeats the text after")],
+)
+async def test_quiet_about_nothing(editor: Editor, stub: StubEngine, answer: str, reason: str) -> None:
+    editor.open("file:///project/c.py", "if a:\n    \n    return\n")
+    stub.answer = lambda request: answer
+    assert await editor.suggestion("file:///project/c.py", 1, 4) is None
+    assert reason in editor.log[-1]
+
+
+async def test_quiet_about_unknown_places(editor: Editor, stub: StubEngine) -> None:
+    assert await editor.suggestion("file:///project/closed.py", 0, 0) is None
+    assert "not open" in editor.log[-1]
+    assert await editor.suggestion(URI, 99, 0) is None
+    assert "not in the document" in editor.log[-1]
+    assert stub.requests == []
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 11), ("utf-16", 9), ("utf-32", 8)])
+async def test_position_encodings(running: object, stub: StubEngine, encoding: str, column: int) -> None:
+    async with Editor(encoding=encoding) as editor:
+        assert editor.initialized.capabilities.position_encoding == encoding
+        editor.open(URI, 'x = "😋" \f\nsecond = \n')
+        await editor.ready(URI)
+        editor.type(URI, 0, column, "# typed")
+        await editor.suggestion(URI, 1, 9)
+    assert stub.requests[-1]["gaps"][0]["prefix"] == 'x = "😋" # typed\f\nsecond = '
+
+
+async def test_a_column_beyond_the_line_means_its_end(editor: Editor) -> None:
+    item = await editor.suggestion(URI, 1, 500)
+    assert item is not None
+    assert item.range == types.Range(types.Position(1, 11), types.Position(1, 11))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {
+            "textDocument": {"uri": URI},
+            "position": {"line": 1, "character": 11},
+            "context": {"triggerKind": 0},
+        },
+        {"textDocument": {"uri": URI}, "context": {"triggerKind": 1}},
+        {"textDocument": URI, "position": [1, 11], "context": {}},
+        None,
+    ],
+)
+async def test_malformed_requests_are_answered(editor: Editor, params: Any) -> None:
+    message = {"jsonrpc": "2.0", "id": "odd", "method": "textDocument/inlineCompletion", "params": params}
+    future = asyncio.get_running_loop().create_future()
+    editor.client.protocol._request_futures["odd"] = future  # type: ignore[assignment]
+    editor.client.protocol._send_data(message)
+    with pytest.raises(JsonRpcException) as error:
+        await asyncio.wait_for(future, 30)
+    assert error.value.code == types.ErrorCodes.InvalidParams
+    assert await editor.suggestion(URI, 1, 11) is not None, "it goes on serving"
+    assert editor.shown == []
+
+
+async def test_a_refusal_is_a_reason(editor: Editor, stub: StubEngine) -> None:
+    stub.status, stub.raw = 400, b'{"error": "No gap was given."}'
+    assert await editor.suggestion(URI, 1, 11) is None
+    assert editor.log[-1].startswith("quiet: the engine could not answer, No gap was given.")
+
+
+async def test_the_engine_goes_and_comes_back(editor: Editor, stub: StubEngine) -> None:
+    stub.raw = b""  # it breaks off
+    assert await editor.suggestion(URI, 1, 11) is None
+    assert "quiet: the engine could not answer, The engine broke off" in editor.log[-1]
+    stub.raw = None
+    await editor.ready(URI)
+    assert await editor.suggestion(URI, 1, 11) is not None
+
+
+async def test_a_missing_model_is_told_once(
+    state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "empty"))
+    async with Editor() as editor:
+        editor.open(URI, TEXT)
+        await editor.ready(URI)
+        assert await editor.suggestion(URI, 1, 11) is None
+        assert editor.log[-1].startswith("quiet: the model is not on this machine")
+        assert len(editor.shown) == 1
+        assert "`dlsp model pull`" in editor.shown[0]
+        assert [value["kind"] for value in editor.progress] == ["begin", "end"]
+
+
+async def test_settings(running: object, stub: StubEngine) -> None:
+    async with Editor(options={"model": "no-such", "mode": "diffusion", "later": 1}) as editor:
+        editor.open(URI, TEXT)
+        await editor.ready(URI)
+        assert await editor.suggestion(URI, 1, 11) is not None
+    assert stub.requests[-1]["mode"] == "diffusion"
+    assert len(editor.shown) == 1
+    assert "no-such" in editor.shown[0]
+
+
+async def test_no_text_of_the_document_is_logged(running: object, stub: StubEngine) -> None:
+    async with Editor() as editor:
+        editor.open(URI, "hunter2 = \n")
+        await editor.ready(URI)
+        for answer in ("hunter2 + 1", " ", "hunter2"):
+            stub.answer = lambda request, answer=answer: answer
+            await editor.suggestion(URI, 0, 10)
+        stub.raw = b'{"event": "fill", "gap": 0, "text": "hunter2"}\n{"event": "done"}\n'  # without a cost
+        assert await editor.suggestion(URI, 0, 10) is None
+        assert "the engine could not answer, KeyError in suggestion" in editor.log[-1]
+    assert "hunter2" not in json.dumps(editor.log) + editor.stderr
+
+
+async def test_a_closed_pipe_ends_the_server(running: object) -> None:
+    async with Editor() as editor:
+        server = editor.client._server
+        assert server is not None
+        assert server.stdin is not None
+        server.stdin.close()
+        assert await asyncio.wait_for(server.wait(), 30) == 0

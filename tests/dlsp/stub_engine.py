@@ -1,0 +1,158 @@
+"""An engine without a model: speaks the engine's HTTP interface and says what a test tells it to.
+
+In a test: `StubEngine(folder)`. As a process, for the tests of starting one:
+`python stub_engine.py --state FOLDER [--load SECONDS] [--fail SENTENCE]`.
+"""
+
+import argparse
+import json
+import os
+import secrets
+import select
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from dlsp import __version__
+
+MODEL = "qwen2.5-coder-0.5b"
+COST = {
+    "forwards": 4,
+    "rows": 14,
+    "tokens": 7,
+    "tau": 1.75,
+    "prompt_tokens": 31,
+    "cached_tokens": 0,
+    "queue_ms": 0.1,
+    "prefill_ms": 61.0,
+    "decode_ms": 142.0,
+}
+
+
+class StubEngine:
+    """Answers each infill with `answer(request)`; while `hold` is set, only when it is cleared.
+
+    `requests` holds what was asked, `dropped` the requests whose client went away while they were held.
+    `raw`, if set, is sent as the answer's body instead.
+    """
+
+    def __init__(self, folder: Path, version: str = __version__) -> None:
+        self.reset()
+        self.nonce, self.token = secrets.token_hex(8), secrets.token_hex(8)
+        self.version = version
+        self.file = folder / f"engine-{MODEL}.json"
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
+
+    def reset(self) -> None:
+        """Forget what was asked, and answer as at first."""
+        self.answer: Callable[[dict[str, Any]], str] = lambda request: "a + b"
+        self.hold = threading.Event()
+        self.raw: bytes | None = None
+        self.status = 200
+        self.requests: list[dict[str, Any]] = []
+        self.dropped: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        state = {
+            "address": f"http://127.0.0.1:{self.http.server_port}",
+            "token": self.token,
+            "nonce": self.nonce,
+            "pid": os.getpid(),
+            "model": MODEL,
+            "version": self.version,
+            "started": time.time(),
+        }
+        self.file.write_text(json.dumps(state))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.forget()
+        self.hold.clear()
+        self.http.shutdown()
+        self.http.server_close()
+
+    def wait_for(self, happened: Callable[[Self], object], seconds: float = 30) -> None:
+        """Until `happened(self)`; the test fails if that takes too long."""
+        deadline = time.monotonic() + seconds
+        while not happened(self):
+            assert time.monotonic() < deadline, "the stub engine waited in vain"
+            time.sleep(0.01)
+
+    def forget(self) -> None:
+        """Remove the state file, unless it is another engine's by now."""
+        if self.file.exists() and self.nonce in self.file.read_text():
+            self.file.unlink()
+
+    def fill(self, request: dict[str, Any]) -> bytes:
+        event = {"event": "fill", "gap": 0, "text": self.answer(request), "reason": "line", "cost": COST}
+        canvas = {"event": "canvas", "gap": 0, "committed": "a", "canvas": [" +", None]}
+        return b"".join(json.dumps(each).encode() + b"\n" for each in (canvas, event, {"event": "done"}))
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                health = {"nonce": stub.nonce, "model": MODEL, "version": stub.version, "pid": os.getpid()}
+                health |= {"dtype": "float32", "adapter": "none", "uptime_s": 3661.0, "requests": 2}
+                self.reply(200, json.dumps(health | {"busy": False}).encode())
+
+            def do_POST(self) -> None:
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+                if self.headers["Authorization"] != f"Bearer {stub.token}":
+                    self.reply(401, b'{"error": "The token is wrong."}')
+                elif self.path == "/v1/shutdown":
+                    self.reply(202, b"")
+                    stub.forget()
+                    threading.Thread(target=stub.http.shutdown).start()
+                else:
+                    stub.requests.append(request)
+                    while stub.hold.is_set():
+                        if self.client_left():
+                            return stub.dropped.append(request)
+                    self.reply(stub.status, stub.fill(request) if stub.raw is None else stub.raw)
+
+            def client_left(self) -> bool:
+                readable, _, _ = select.select([self.connection], [], [], 0.01)
+                return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+
+            def reply(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        return Handler
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--state", type=Path, required=True)
+    options.add_argument("--load", type=float, default=0)
+    options.add_argument("--fail")
+    args = options.parse_args()
+    try:
+        with FileLock(args.state / f"engine-{MODEL}.lock", timeout=0.5):  # a client may be looking at it
+            print("loading the weights", file=sys.stderr, flush=True)
+            time.sleep(args.load)
+            if args.fail:
+                sys.exit(args.fail)
+            with StubEngine(args.state) as stub:
+                stub.thread.join()
+    except Timeout:
+        sys.exit("Another engine has the lock.")
+
+
+if __name__ == "__main__":
+    main()

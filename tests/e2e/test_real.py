@@ -1,0 +1,91 @@
+"""An editor, the language server, the engine and the model, all real; nothing but the model is shared."""
+
+import asyncio
+import json
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from dlsp.engine import launch, state
+from dlsp.models.catalogue import DEFAULT
+from tests.dlsp.editor import Editor, applied
+
+pytestmark = [pytest.mark.model, pytest.mark.asyncio]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GAP = "    return min(", "cents, HIGHEST_FINE"
+START_S = 300
+
+
+@pytest_asyncio.fixture
+async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Editor]:
+    """An editor on the example project; the engine that its server starts is ended after the test."""
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "state"))
+    shutil.copytree(EXAMPLES / "lending", tmp_path / "lending")
+    try:
+        async with Editor(tmp_path, encoding="utf-8") as editor:
+            yield editor
+    finally:
+        await (await launch.ensure(DEFAULT)).close()  # it may be loading still
+        await launch.stop(DEFAULT)
+        assert not state.alive(DEFAULT.name)
+
+
+async def test_from_the_keystroke_to_the_suggestion(editor: Editor, tmp_path: Path) -> None:
+    file = tmp_path / "lending" / "fines.py"
+    before, after = file.read_text().split("".join(GAP))
+    before += GAP[0]
+    file.write_text(before + after)
+    uri, line, column = file.as_uri(), before.count("\n"), len(GAP[0])
+    editor.open(uri, before + after)
+    await editor.ready(uri, START_S)
+
+    first = await editor.suggestion(uri, line, column)
+    assert first is not None, editor.log
+    assert "HIGHEST_FINE" in str(first.insert_text)
+    assert applied(first, before + after, "utf-8") == f"{before}{first.insert_text}{after}"
+    assert await from_the_command_line(f"{file}:{line + 1}:{column + 1}") == first.insert_text
+
+    # Type on, with a request in flight at each character, as an editor does that does not wait.
+    stale = []
+    for char in "cents":
+        stale.append(editor.ask(uri, line, column))
+        editor.type(uri, line, column, char)
+        before, column = before + char, column + 1
+    assert not any([(await asyncio.wait_for(each, 30)).items for each in stale])
+
+    # Cancel: answered at once.
+    asked = editor.ask(uri, line, column, id="cancelled")
+    await asyncio.sleep(0.05)
+    began = time.monotonic()
+    editor.cancel("cancelled")
+    with pytest.raises(JsonRpcException) as error:
+        await asyncio.wait_for(asked, 30)
+    assert error.value.code == types.LSPErrorCodes.RequestCancelled
+    assert time.monotonic() - began < 2
+
+    # Ask again: what was prefilled for the anchor is still there, and the rest of the file stays as it was.
+    item = await editor.suggestion(uri, line, column)
+    assert item is not None, editor.log
+    assert "HIGHEST_FINE" in str(item.insert_text)
+    accepted = applied(item, before + after, "utf-8")
+    assert accepted == f"{before}{item.insert_text}{after}"
+    compile(accepted, str(file), "exec")
+    assert editor.shown == []
+    assert [value["kind"] for value in editor.progress][:: len(editor.progress) - 1] == ["begin", "end"]
+
+
+async def from_the_command_line(place: str) -> str:
+    """What `dlsp complete` suggests at a place."""
+    dlsp = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "dlsp", "complete", place, "--json", stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(dlsp.communicate(), 120)
+    return json.loads(output)["text"]
