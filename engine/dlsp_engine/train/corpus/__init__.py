@@ -1,0 +1,1 @@
+"""The training corpus: permissive source code from public registries, filtered, with a manifest."""

@@ -1,0 +1,103 @@
+"""`python -m dlsp_engine.train.corpus`: builds the training corpus from public registries."""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import manifest, shards
+from .build import Build, Order
+from .ledger import Entry, Ledger
+from .overlap import Overlap
+from .package import CorpusError
+from .sources import debian, npm, pypi
+
+_MB = 1_000_000
+
+
+def orders(python_mb: float, other_mb: float) -> list[Order]:
+    """What is read in which order: Python first, then the others' registries and Debian's sources."""
+    result = [Order("python", pypi.SOURCE, pypi.packages, _names("pypi"), int(python_mb * _MB))]
+    target = int(other_mb * _MB)
+    result.append(Order("javascript", npm.SOURCE, npm.packages, _names("npm"), target))
+    for group in ("javascript", "go", "java", "cpp"):
+        result.append(Order(group, debian.SOURCE, debian.sources, _names(f"debian-{group}"), target))
+    result.append(Order("rust", debian.SOURCE, debian.binaries, _names("debian-rust"), target))
+    return result
+
+
+def build(out: Path, python_mb: float, other_mb: float) -> dict[str, dict[str, int]]:
+    """Builds, or goes on with, the corpus in `out`; bytes by split and language."""
+    evaluation = os.environ.get("DLSP_EVAL_DIR")
+    if not evaluation:
+        raise CorpusError("Set DLSP_EVAL_DIR to the evaluation sets, so that they can be kept out of training.")
+    scratch = out / "downloads"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    work = Build(out, Overlap(Path(evaluation)))
+    try:
+        for order in orders(python_mb, other_mb):
+            _fill(work, order, scratch)
+    finally:
+        # What is on disk counts: a signal may have come between a file and the memory of it.
+        ledger = Ledger(out / "ledger.jsonl")
+        shards.restore(out, ledger.entries)
+        totals = manifest.write(out, ledger)["totals"]
+        shutil.rmtree(scratch, ignore_errors=True)
+    return totals
+
+
+def _fill(work: Build, order: Order, scratch: Path) -> None:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(f"{order.group} from {order.source}", total=max(order.target, 1), note="")
+
+        def report(entry: Entry) -> None:
+            kept = work.ledger.kept(order.group)
+            progress.update(task, completed=kept, note=f"{kept / _MB:.1f} MB, {entry.name}")
+
+        work.fill(order, scratch, report)
+
+
+def _names(name: str) -> list[str]:
+    return files("dlsp_engine.train.corpus").joinpath("names", f"{name}.txt").read_text("utf-8").split()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="dlsp train corpus", description="Build the training corpus.")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where it goes; resumed if there")
+    parser.add_argument("--python-mb", type=float, default=300, metavar="MB", help="Python to keep (default 300)")
+    parser.add_argument("--other-mb", type=float, default=20, metavar="MB", help="of each other (default 20)")
+    options = parser.parse_args(arguments)
+    # So that a stopped run still leaves its manifest.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped: run this again to go on."))
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with FileLock(options.out / "lock", timeout=0):
+            totals = build(options.out, options.python_mb, options.other_mb)
+    except Timeout:
+        sys.exit(f"Another run is building {options.out}: wait for it or end it.")
+    except KeyboardInterrupt:
+        sys.exit("Stopped: run this again to go on.")
+    except (CorpusError, OSError) as error:
+        sys.exit(str(error))
+    for split, sizes in totals.items():
+        for language, size in sizes.items():
+            print(f"{split:8} {language:11} {size / _MB:8.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Debian's machine-readable `debian/copyright`: which licence holds for which file."""
+
+import re
+from fnmatch import translate
+
+from .. import licences
+from . import control
+
+
+class Copyright:
+    """Licences by file pattern; of the patterns that match a file the last counts."""
+
+    def __init__(self, text: str) -> None:
+        stanzas = [control.fields(stanza) for stanza in re.split(r"\n\s*\n", text)]
+        stated = [fields.get("license", "").partition("\n") for fields in stanzas]
+        texts = {name.strip(): body for name, _, body in stated if body}
+        self._patterns: list[tuple[re.Pattern[str], str]] = []
+        for fields, (name, _, _) in zip(stanzas, stated, strict=True):
+            licence = _known(name.strip(), texts)
+            for pattern in fields.get("files", "").split():
+                self._patterns.append((re.compile(translate(pattern.removeprefix("./"))), licence))
+
+    def licence(self, path: str) -> str:
+        """The licence of a file by its short name, empty when none is stated."""
+        return next((licence for pattern, licence in reversed(self._patterns) if pattern.match(path)), "")
+
+
+def _known(name: str, texts: dict[str, str]) -> str:
+    """A short name; one that packagers made up is replaced by what its text is."""
+    if licences.permissive(name):
+        return name
+    return licences.from_text(texts.get(name, "")) or name

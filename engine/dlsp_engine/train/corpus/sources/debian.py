@@ -1,0 +1,126 @@
+"""Other languages: packages of a Debian release, with licences file by file."""
+
+import lzma
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkdtemp
+
+import httpx
+
+from ..languages import Languages, language
+from ..package import CorpusError, File, Package
+from . import control, tarball
+from .ahead import ahead
+from .copyright import Copyright
+
+SOURCE = "debian"
+MIRROR = "https://deb.debian.org/debian"
+RELEASE = "trixie"
+_TIMEOUT_S = 60
+
+# Where Rust crates lie in their packages, beside their copyright file.
+_CRATE = re.compile(r"^share/cargo/registry/[^/]+/")
+_COPYRIGHT = re.compile(r"(debian|share/doc/[^/]+)/copyright")
+
+Archives = dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Release:
+    """A package in the release's index: archives by URL with their SHA-256."""
+
+    version: str
+    archives: Archives
+
+
+def sources(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
+    """The release's source packages, in the order of the names."""
+    return _packages("source/Sources", _source_archives, names, languages, folder)
+
+
+def binaries(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
+    """The release's binary packages (a `-dev` package may hold source code), in the order of the names."""
+    return _packages("binary-amd64/Packages", _binary_archives, names, languages, folder)
+
+
+def _source_archives(fields: dict[str, str]) -> Archives:
+    lines = [line.split() for line in fields["checksums-sha256"].splitlines()]
+    return {
+        f"{fields['directory']}/{name}": checksum
+        for checksum, _, name in lines
+        if ".tar." in name and not name.endswith(".asc")
+    }
+
+
+def _binary_archives(fields: dict[str, str]) -> Archives:
+    return {fields["filename"]: fields["sha256"]}
+
+
+def _packages(
+    section: str,
+    archives: Callable[[dict[str, str]], Archives],
+    names: Sequence[str],
+    languages: Languages,
+    folder: Path,
+) -> Iterator[Package]:
+    wanted = set(names)
+    index: dict[str, _Release] = {}
+    for stanza in lzma.decompress(_get(f"dists/{RELEASE}/main/{section}.xz")).decode().split("\n\n"):
+        name = stanza.partition("\n")[0].removeprefix("Package: ")
+        if name in wanted:
+            fields = control.fields(stanza)
+            index[name] = _Release(fields["version"], archives(fields))
+
+    def fetch(name: str) -> tuple[str, Path]:
+        place = Path(mkdtemp(dir=folder))
+        _download(index[name].archives if name in index else {}, place)
+        return name, place
+
+    for name, place in ahead(fetch, names):
+        if any(place.iterdir()):
+            yield _read(name, index[name].version, place, languages)
+        else:
+            yield Package(SOURCE, name, problem=f"not in {RELEASE}, or not on the mirror")
+        shutil.rmtree(place)
+
+
+def _get(path: str) -> bytes:
+    """What lies on the mirror under a path; nothing where there is nothing."""
+    try:
+        response = httpx.get(f"{MIRROR}/{path}", follow_redirects=True, timeout=_TIMEOUT_S)
+        return b"" if response.status_code == httpx.codes.NOT_FOUND else response.raise_for_status().content
+    except httpx.HTTPError as error:
+        raise CorpusError(f"{MIRROR} does not answer: check the network and run this again.") from error
+
+
+def _download(archives: Archives, folder: Path) -> None:
+    """Writes a package's archives into a folder; none of them when one is missing."""
+    contents = {path: _get(path) for path in archives}
+    if not all(contents.values()):
+        return
+    for path, data in contents.items():
+        if sha256(data).hexdigest() != archives[path]:
+            raise CorpusError(f"{MIRROR}/{path} arrived damaged: run this again.")
+        (folder / path.rpartition("/")[2]).write_bytes(data)
+
+
+def _read(name: str, version: str, folder: Path, languages: Languages) -> Package:
+    copyright = Copyright("")
+    found: list[tuple[str, str, bytes]] = []
+    try:
+        for archive in sorted(folder.iterdir()):
+            top = "debian/" if ".debian.tar" in archive.name else ""
+            for path, file in tarball.read(archive):
+                if _COPYRIGHT.fullmatch(top + path):
+                    copyright = Copyright(file.read().decode("utf-8", "replace"))
+                elif not top and not path.startswith("debian/") and (kind := language(path, languages)):
+                    found.append((_CRATE.sub("", path), kind, file.read()))
+    except (tarfile.TarError, EOFError, OSError, lzma.LZMAError) as error:
+        return Package(SOURCE, name, version, problem=f"unreadable archive: {error}")
+    files = [File(path, kind, copyright.licence(path), data) for path, kind, data in found]
+    return Package(SOURCE, name, version, files)
