@@ -26,8 +26,8 @@ PLACES = (
     Place("lending/store.py", "loan = Loan(", "isbn, member, today"),
     Place(
         "lending/store.py",
-        "for book in self.books.values()],\n            ",
-        '"members": [asdict(member) for member in self.members.values()],',
+        "for it in self.books.values()],\n            ",
+        '"members": [asdict(it) for it in self.members.values()],',
     ),
     Place(
         "lending/report.py",

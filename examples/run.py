@@ -93,10 +93,10 @@ def total(costs: list[Cost]) -> Cost:
 
 
 async def watch(console: Console, engine: Engine, place: Place) -> None:
-    """Fill a gap by diffusion alone, and show every state: in place on a terminal, else a line for each."""
+    """Fill a line by diffusion alone, and show every state: in place on a terminal, else a line for each."""
     line_before = place.around()[0].split("\n")[-1]
     with Live(console=console, auto_refresh=False) as live:
-        async with aclosing(engine.infill(request(place, "diffusion"))) as events:
+        async with aclosing(engine.infill(request(place, "diffusion") | {"end": "line"})) as events:
             async for event in events:
                 state = canvas(line_before, event)
                 if console.is_terminal:

@@ -22,9 +22,7 @@ ANSWER_S = 30
 Outcome = types.InlineCompletionItem | Quiet
 
 
-async def inline_completion(
-    server: Server, params: types.InlineCompletionParams
-) -> types.InlineCompletionList:
+async def inline_completion(server: Server, params: types.InlineCompletionParams) -> types.InlineCompletionList:
     """One item, inserted at the cursor and replacing nothing, or none."""
     began = time.monotonic()
     note = ""

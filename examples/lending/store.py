@@ -61,11 +61,12 @@ class Library:
 
     def save(self, path: Path) -> None:
         records = {
-            "books": [asdict(book) for book in self.books.values()],
-            "members": [asdict(member) for member in self.members.values()],
-            "loans": [asdict(loan) for loan in self.loans],
+            "books": [asdict(it) for it in self.books.values()],
+            "members": [asdict(it) for it in self.members.values()],
+            "loans": [asdict(it) for it in self.loans],
         }
-        path.write_text(json.dumps(records, indent=2, default=date.isoformat), encoding="utf-8")
+        text = json.dumps(records, indent=2, default=date.isoformat)
+        path.write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Library":
