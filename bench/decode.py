@@ -85,12 +85,13 @@ def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
 
 
 def show(metrics: dict[str, float], names: Sequence[str]) -> None:
-    columns = ("decode_ms_median", "ratio_median", "ratio_q1", "ratio_q3", "ratio_of_sums", "tau", "forwards", "rows")
-    table = Table(title="decoding, prefill apart")
-    for column in ("variant", *columns, "identical"):
-        table.add_column(column, justify="left" if column == "variant" else "right")
+    columns = {"ms": "decode_ms_median", "ratio": "ratio_median", "q1": "ratio_q1", "q3": "ratio_q3"}
+    columns |= {"tau": "tau", "fwd": "forwards", "rows": "rows", "same": "identical"}
+    table = Table("variant", title="decode time per gap, prefill apart; ratios to autoregressive, gap by gap")
+    for title in columns:
+        table.add_column(title, justify="right")
     for name in names:
-        table.add_row(name, *(f"{metrics[f'{name}/{column}']:.2f}" for column in (*columns, "identical")))
+        table.add_row(name, *(f"{metrics[f'{name}/{column}']:.2f}" for column in columns.values()))
     Console().print(table)
 
 

@@ -2,23 +2,21 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
 
-from dlsp_engine.engine import Engine
-from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.qwen2 import Qwen2
-from dlsp_engine.model.weights import Weights
-from dlsp_engine.text.tokenizer import ByteTokenizer
+if TYPE_CHECKING:
+    from dlsp_engine import Engine
 
-TINY = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
+# PyTorch is imported in the fixtures that need it: most suites do not.
 
 
 @pytest.fixture
-def tiny(tiny_engine: Engine) -> Iterator[Engine]:
+def tiny(tiny_engine: "Engine") -> "Iterator[Engine]":
     """A model that has learned nothing, with an adapter that disturbs every canvas row."""
+    import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # its matrices are too small to share out
     yield tiny_engine
@@ -26,8 +24,16 @@ def tiny(tiny_engine: Engine) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def tiny_engine() -> Engine:
-    return Engine(Qwen2(Weights.random(TINY), Adapter.random(TINY)), ByteTokenizer())
+def tiny_engine() -> "Engine":
+    from dlsp_engine import Engine
+    from dlsp_engine.model.adapter import Adapter
+    from dlsp_engine.model.architecture import Architecture
+    from dlsp_engine.model.qwen2 import Qwen2
+    from dlsp_engine.model.weights import Weights
+    from dlsp_engine.text.tokenizer import ByteTokenizer
+
+    shape = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
+    return Engine(Qwen2(Weights.random(shape), Adapter.random(shape)), ByteTokenizer())
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +45,9 @@ def gguf() -> Path:
 
 
 @pytest.fixture(scope="session")
-def real(gguf: Path) -> Engine:
+def real(gguf: Path) -> "Engine":
     """The real model in float32, where identity is claimed."""
     from dlsp.models import store
+    from dlsp_engine import Engine
 
     return Engine.load(gguf, store.folder(), dtype="float32")

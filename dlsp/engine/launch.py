@@ -83,6 +83,7 @@ def serve_command(model: Model) -> list[str]:
         "gguf": store.path(model),
         "cache": store.folder(),
         "state": state.folder(),
+        "version": __version__,
     }
     # -P: a torch.py in the current folder must not be taken for the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]

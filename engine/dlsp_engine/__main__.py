@@ -3,7 +3,6 @@
 import argparse
 import logging
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 from dlsp_engine.errors import EngineError
@@ -19,6 +18,7 @@ def main() -> int:
     serve.add_argument("--state", required=True, type=Path, help="where lock and state file lie")
     serve.add_argument("--dtype", default="bfloat16")
     serve.add_argument("--idle-seconds", type=float, default=1800)
+    serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     options = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     try:
@@ -31,7 +31,7 @@ def main() -> int:
             options.state,
             options.dtype,
             options.idle_seconds,
-            version("dlsp"),
+            options.version,
         )
     except EngineError as error:
         print(error, file=sys.stderr)

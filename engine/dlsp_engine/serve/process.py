@@ -21,7 +21,7 @@ def serve(model: str, gguf: Path, cache: Path, state: Path, dtype: str, idle_sec
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = FileLock(state / f"engine-{model}.lock")
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=0.5)  # clients look at it for a moment
     except Timeout as error:
         raise EngineError(f"An engine for {model} runs already; `dlsp engine status` shows it.") from error
     except OSError as error:

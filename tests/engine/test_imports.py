@@ -1,0 +1,16 @@
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("module", ["dlsp_engine", "dlsp_engine.__main__", "dlsp_engine.train.corpus"])
+def test_what_needs_no_torch_does_not_import_it(module: str):
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_names_are_there_when_asked_for():
+    code = "from dlsp_engine import Engine, Gap, Options, Fill, Cost, File, EngineError; import dlsp_engine; dlsp_engine.Nope"
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "has no attribute 'Nope'" in run.stderr
