@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dlsp_engine.decode.verified import Drafter
 
-LENGTH = 3
+LENGTH = 2
 
 
 @dataclass(frozen=True)
