@@ -1,6 +1,7 @@
 """The command: `python -m bench.identity --gaps 200`, which `make prove` runs."""
 
 import argparse
+import signal
 import sys
 from dataclasses import asdict
 
@@ -29,14 +30,17 @@ def main() -> int:
     from dlsp_engine import Engine
 
     engine = Engine.load(path, store.folder(), dtype="float32")
-    comparisons = list(
-        track(
-            prove(engine, gaps(asked.gaps)),
-            total=asked.gaps * len(DRAFTS) * len(SCHEDULES),
-            description=f"proving on {model.name}",
-        )
-    )
-    metrics = summary(comparisons)
+    total = asked.gaps * len(DRAFTS) * len(SCHEDULES)
+    comparisons = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for comparison in track(prove(engine, gaps(asked.gaps)), total=total, description=f"proving on {model.name}"):
+            comparisons.append(comparison)
+    except KeyboardInterrupt:
+        print("Stopped: what is proved so far counts.", file=sys.stderr)
+        if not comparisons:
+            return 130
+    metrics = {"gaps": len({one.gap for one in comparisons})} | summary(comparisons)
     command = f"python -m bench.identity --gaps {asked.gaps} --model {asked.model}"
     samples = [asdict(one) for one in comparisons if one.outcome != "identical"]
     print(f"Written to {results.write('identity', command, metrics, samples)}")

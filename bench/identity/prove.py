@@ -14,6 +14,7 @@ from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
 
 TIE = 1e-4
+TOGETHER = 4
 SCHEDULES = ("split", "merged")
 
 
@@ -29,33 +30,42 @@ class Comparison:
 
 
 def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Comparison]:
-    """len(gaps) x drafts x schedules comparisons. Float32 engines only: elsewhere rounding differs.
+    """len(gaps) x drafts x schedules comparisons, gap by gap. Float32 engines only: elsewhere rounding differs.
 
-    All fills of a gap run packed in the same steps, which the answers must not notice either.
+    The fills of TOGETHER gaps run packed in the same steps, which the answers must not notice either.
     """
     noise = Adapter.random(engine.model.shape, rank=8, scale=0.3)
     corrupted = Engine(Qwen2(engine.model.weights, noise), engine.tokenizer)
-    for number, (gap, options) in enumerate(gaps):
-        session = engine.new_session()
-        expected = engine.fill(gap, options, session)
-        start = expected.cost.prompt_tokens
-        jobs: dict[Job, tuple[str, str]] = {}
-        for name, draft in DRAFTS.items():
-            drafter = draft.make(expected.tokens, start, engine.model.shape.vocab) if draft.make else None
-            width = LENGTH if draft.canvas else 0
-            for schedule in SCHEDULES:
-                wanted = replace(options, mode="verified", schedule=schedule, draft=width, copy=draft.copy)
-                jobs[engine.job(gap, wanted, _prompt_of(session, start), drafter)] = name, schedule
-        _finish(engine, [job for job, (name, _) in jobs.items() if not DRAFTS[name].corrupted])
-        _finish(corrupted, [job for job, (name, _) in jobs.items() if DRAFTS[name].corrupted])
-        for job, (name, schedule) in jobs.items():
-            fill = finished(job)
-            if fill.tokens == expected.tokens and fill.reason == expected.reason:
-                outcome = "identical"
-            else:
-                tie = _is_tie(engine, session.tokens[:start], expected.tokens, fill.tokens)
-                outcome = "tie" if tie else "different"
-            yield Comparison(number, name, schedule, outcome, fill.cost.tau)
+    for first in range(0, len(gaps), TOGETHER):
+        chosen = list(enumerate(gaps))[first : first + TOGETHER]
+        references = {number: engine.job(gap, options) for number, (gap, options) in chosen}
+        _finish(engine, list(references.values()))
+        jobs: dict[Job, tuple[int, str, str]] = {}
+        for number, (gap, options) in chosen:
+            for name in DRAFTS:
+                for schedule in SCHEDULES:
+                    jobs[_drafted(engine, gap, options, references[number], name, schedule)] = number, name, schedule
+        _finish(engine, [job for job, (_, name, _) in jobs.items() if not DRAFTS[name].corrupted])
+        _finish(corrupted, [job for job, (_, name, _) in jobs.items() if DRAFTS[name].corrupted])
+        for job, (number, name, schedule) in jobs.items():
+            yield Comparison(number, name, schedule, _outcome(engine, references[number], job), job.cost.tau)
+
+
+def _drafted(engine: Engine, gap: Gap, options: Options, reference: Job, name: str, schedule: str) -> Job:
+    """The same gap, verified, from a copy of the reference's prompt."""
+    draft, start = DRAFTS[name], reference.cost.prompt_tokens
+    drafter = draft.make(reference.answer.tokens, start, engine.model.shape.vocab) if draft.make else None
+    width = LENGTH if draft.canvas else 0
+    wanted = replace(options, mode="verified", schedule=schedule, draft=width, copy=draft.copy)
+    return engine.job(gap, wanted, _prompt_of(reference.session, start), drafter)
+
+
+def _outcome(engine: Engine, reference: Job, job: Job) -> str:
+    one, other = finished(reference), finished(job)
+    if (one.tokens, one.reason) == (other.tokens, other.reason):
+        return "identical"
+    prompt = reference.session.tokens[: reference.cost.prompt_tokens]
+    return "tie" if _is_tie(engine, prompt, one.tokens, other.tokens) else "different"
 
 
 def _finish(engine: Engine, jobs: list[Job]) -> None:

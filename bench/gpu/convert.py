@@ -1,0 +1,18 @@
+"""`python -m bench.gpu.convert FOLDER`: weights.safetensors from the unpacked base, beside its tokenizer."""
+
+import sys
+from pathlib import Path
+
+from dlsp_engine.model import convert
+
+
+def main() -> int:
+    folder = Path(sys.argv[1])
+    (gguf,) = (folder / "base").glob("*.gguf")
+    # Not `converted`: it would make the tokenizer anew, by a library that is slow to load.
+    convert._weights(gguf, folder / "weights" / "weights.safetensors", print)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

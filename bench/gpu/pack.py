@@ -1,0 +1,100 @@
+"""`python -m bench.gpu.pack`: everything that training needs, as one stream in parts that fit into a call."""
+
+import argparse
+import gzip
+import shutil
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from hashlib import file_digest, sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import BinaryIO
+
+from gguf import GGUFReader
+
+CARRIED = ("gguf", "filelock")
+"""Pure Python packages that reading the weights takes; the machine need not have them."""
+
+
+def pack(gguf: Path, tokenizer: Path, samples: Path, out: Path, part_bytes: int, start: Path | None = None) -> int:
+    """Writes out/01/part-01, out/02/part-02, …, the list of their hashes beside the last; gives their number."""
+    if out.exists():
+        shutil.rmtree(out)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with gguf.open("rb") as file:
+            (folder / "base.sha256").write_text(file_digest(file, "sha256").hexdigest())
+        members = {"base.sha256": folder / "base.sha256", f"base/{gguf.name}": _without_embedding(gguf, folder)}
+        members["weights/tokenizer.json"] = tokenizer
+        members |= {f"samples/{path.name}": path for path in sorted(samples.glob("*.*")) if path.suffix != ".partial"}
+        members |= {f"site/{path}": file for path, file in _packages()}
+        if start:
+            members["start/adapter.safetensors"] = start
+        with (folder / "stream").open("w+b") as stream:
+            # Fast compression: most of it is packed already, and the embedding's zeros vanish.
+            with (
+                gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=1, mtime=0) as packed,
+                tarfile.open(fileobj=packed, mode="w") as archive,
+            ):
+                for name, path in members.items():
+                    archive.add(path, name)
+            stream.seek(0)
+            return _cut(stream, out, part_bytes)
+
+
+def _cut(stream: BinaryIO, out: Path, part_bytes: int) -> int:
+    hashes: list[str] = []
+    while data := stream.read(part_bytes):
+        number = f"{len(hashes) + 1:02}"
+        (out / number).mkdir(parents=True)
+        (out / number / f"part-{number}").write_bytes(data)
+        hashes.append(f"{sha256(data).hexdigest()}  part-{number}\n")
+    (out / f"{len(hashes):02}" / "parts.sha256").write_text("".join(hashes))
+    return len(hashes)
+
+
+def _without_embedding(gguf: Path, folder: Path) -> Path:
+    """A copy whose `token_embd` is zeros where `output` holds the same matrix, finer."""
+    copy = folder / gguf.name
+    shutil.copyfile(gguf, copy)
+    tensors = {tensor.name: tensor for tensor in GGUFReader(gguf).tensors}
+    if "output.weight" in tensors:
+        spared = tensors["token_embd.weight"]
+        with copy.open("r+b") as file:
+            file.seek(int(spared.data_offset))
+            file.write(bytes(int(spared.n_bytes)))
+    return copy
+
+
+def _packages() -> Iterator[tuple[str, Path]]:
+    for name in CARRIED:
+        spec = find_spec(name)
+        assert spec
+        assert spec.origin
+        root = Path(spec.origin).parent
+        for path in sorted(root.rglob("*.py")):
+            yield f"{name}/{path.relative_to(root)}", path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.gpu.pack", description=__doc__)
+    add = parser.add_argument
+    add("--gguf", type=Path, required=True, metavar="FILE", help="the base")
+    add("--tokenizer", type=Path, required=True, metavar="FILE", help="tokenizer.json of the converted base")
+    add("--samples", type=Path, required=True, metavar="DIR", help="what dlsp_engine.train.samples made")
+    add("--from", dest="start", type=Path, metavar="FILE", help="the adapter to start from")
+    add("--out", type=Path, required=True, metavar="DIR", help="emptied first")
+    add("--part-mb", type=float, default=56, metavar="MB", help="of a part (default 56)")
+    asked = parser.parse_args()
+    try:
+        count = pack(asked.gguf, asked.tokenizer, asked.samples, asked.out, int(asked.part_mb * 1e6), asked.start)
+    except OSError as error:
+        sys.exit(f"Nothing was packed: {error}.")
+    print(f"{count} parts in {asked.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
