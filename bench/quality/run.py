@@ -75,7 +75,10 @@ def _fill(plan: Plan, load: Callable[[], "Engine"]) -> dict[str, list[Filled]]:
 def _score(plan: Plan, filled: Mapping[str, Sequence[Filled]]) -> dict[str, list[Score]]:
     """A score for every fill; all programs that are new are run."""
     whole = SETS[plan.set].text
-    texts = {name: ["" if name == FLOOR else whole(one.text) for one in of] for name, of in filled.items()}
+    texts = {
+        name: ["" if name == FLOOR else whole(task, one.text) for task, one in zip(plan.tasks, of, strict=True)]
+        for name, of in filled.items()
+    }
     pairs = {name: list(zip(plan.tasks, of, strict=True)) for name, of in texts.items()}
     programs = {program(task, text) for of in pairs.values() for task, text in of}
     verdicts = Journal(plan.folder / "verdicts.jsonl")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlsp.errors import UserError
+from dlsp.trim import trim
 
 SOURCE = "https://github.com/openai/human-eval-infilling/tree/master/data"
 
@@ -41,17 +42,18 @@ class EvalSet:
     end: str
     max_tokens: int
 
-    def text(self, fill: str) -> str:
-        """What stands in the gap for a fill: a line's gap is the whole line with its line break."""
-        return fill + "\n" if self.end == "line" else fill
+    def text(self, task: Task, fill: str) -> str:
+        """What stands in the gap for a fill: a whole line with its line break, else what the server would offer."""
+        return fill + "\n" if self.end == "line" else trim(fill, task.prefix, task.suffix)
 
 
-# As many tokens as the longest canonical solution takes: more only pays for answers that do not end.
+# The base seldom ends a gap by itself, so gaps end where the editor's would. As many tokens as the longest canonical
+# solution takes: more only pays for answers that do not end.
 SETS = {
     "single-line": EvalSet("HumanEval-SingleLineInfilling.jsonl.gz", "line", 64),
-    "multi-line": EvalSet("HumanEval-MultiLineInfilling.jsonl.gz", "token", 256),
-    "random-span": EvalSet("HumanEval-RandomSpanInfilling.jsonl.gz", "token", 160),
-    "random-span-light": EvalSet("HumanEval-RandomSpanInfillingLight.jsonl.gz", "token", 96),
+    "multi-line": EvalSet("HumanEval-MultiLineInfilling.jsonl.gz", "block", 256),
+    "random-span": EvalSet("HumanEval-RandomSpanInfilling.jsonl.gz", "block", 160),
+    "random-span-light": EvalSet("HumanEval-RandomSpanInfillingLight.jsonl.gz", "block", 96),
 }
 
 

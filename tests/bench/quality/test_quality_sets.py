@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bench.quality import sets
-from bench.quality.sets import SETS, Missing, load
+from bench.quality.sets import SETS, Missing, Task, load
 
 ROW = {
     "task_id": "SingleLineInfilling/HumanEval/7/L0",
@@ -47,8 +47,9 @@ def test_a_limit_draws_by_the_seed_and_keeps_the_order(folder):
 
 
 def test_the_gap_of_a_line_is_the_whole_line():
-    assert SETS["single-line"].text("    return 1") == "    return 1\n"
-    assert SETS["random-span"].text("x") == "x"
+    task = Task("t/0", "f", "x = max(", ")\n", "1, 2", "")
+    assert SETS["single-line"].text(task, "    return 1") == "    return 1\n"
+    assert SETS["random-span"].text(task, "1, 2)\n") == "1, 2", "what stands after the gap is not repeated"
 
 
 def test_what_is_missing_is_said_in_one_sentence(folder, monkeypatch):
