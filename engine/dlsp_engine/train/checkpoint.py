@@ -1,0 +1,58 @@
+"""A run on disk: the checkpoint it goes on from, and the adapter in the form that the engine loads."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.train.model import Parameters
+from dlsp_engine.train.trainer import Trainer
+
+CHECKPOINT, ADAPTER = "checkpoint.pt", "adapter.safetensors"
+LARGEST = 40_000_000
+"""Bytes of an adapter that is shipped."""
+
+
+def save(folder: Path, trainer: Trainer, elapsed: float) -> None:
+    """Everything that the next step depends on; what it draws follows from the recipe and its number."""
+    state = {
+        "step": trainer.step,
+        "elapsed": elapsed,
+        "recipe": trainer.recipe.to_json(),
+        "parameters": trainer.model.parameters.state_dict(),
+        "optimizer": trainer.optimizer.state_dict(),
+    }
+    partial = folder / f"{CHECKPOINT}.partial"
+    torch.save(state, partial)
+    os.replace(partial, folder / CHECKPOINT)
+
+
+def resume(folder: Path, trainer: Trainer) -> float:
+    """Go on where the run in `folder` was saved, if it was; seconds that it has taken so far.
+
+    Raises EngineError when it was begun with another recipe.
+    """
+    if not (folder / CHECKPOINT).exists():
+        return 0.0
+    state: dict[str, Any] = torch.load(folder / CHECKPOINT, map_location=trainer.model.device, weights_only=True)
+    if state["recipe"] != trainer.recipe.to_json():
+        raise EngineError(
+            f"The run in {folder} was begun with other settings ({state['recipe']}); give those, or another --out."
+        )
+    trainer.model.parameters.load_state_dict(state["parameters"])
+    trainer.optimizer.load_state_dict(state["optimizer"])
+    trainer.step = state["step"]
+    return state["elapsed"]
+
+
+def export(path: Path, parameters: Parameters, metadata: dict[str, str]) -> None:
+    """The adapter in bf16 as `Adapter.load` reads it. Raises EngineError when it is too large to be shipped."""
+    tensors = {name: value.detach().cpu().bfloat16().contiguous() for name, value in parameters.state_dict().items()}
+    if (size := sum(tensor.nbytes for tensor in tensors.values())) > LARGEST:
+        raise EngineError(f"An adapter of rank {parameters.rank} takes {size / 1e6:.0f} MB; at most 40 MB are shipped.")
+    partial = path.with_name(path.name + ".partial")
+    save_file(tensors, partial, metadata=metadata)
+    os.replace(partial, path)

@@ -1,0 +1,181 @@
+"""`python -m dlsp_engine.train.evaluate`: what an adapter saves at run time, on held-out gaps, in the engine itself."""
+
+import argparse
+import json
+import lzma
+import random
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+
+from dlsp_engine.engine import Engine
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.options import SCHEDULES, Options
+from dlsp_engine.text.prompt import File, Gap, prompt
+from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.train import checkpoint, store, walk
+from dlsp_engine.train.gaps import ENDS
+from dlsp_engine.train.model import CanvasModel, Parameters
+
+MOST_TOKENS = 64
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A held-out gap and where it comes from."""
+
+    gap: Gap
+    kind: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One gap: tokens committed, forwards of each schedule, and the same foretold from teacher forcing."""
+
+    kind: str
+    language: str
+    tokens: int
+    forwards: dict[str, int]
+    foretold: dict[str, int]
+    hits: list[list[bool]]  # by canvas and position
+    same: bool  # both schedules gave the autoregressive tokens
+
+
+def read(path: Path, limit: int | None = None) -> list[HeldOut]:
+    """The gaps that `samples` wrote; with `limit`, that many spread over the whole file."""
+    try:
+        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
+    except (OSError, lzma.LZMAError) as error:
+        raise EngineError(f"{path} cannot be read ({error}); make it with dlsp_engine.train.samples.") from error
+    rows = [json.loads(line) for line in lines]
+    if limit and limit < len(rows):
+        rows = [rows[at * len(rows) // limit] for at in range(limit)]
+    return [
+        HeldOut(
+            Gap(row["prefix"], row["suffix"], path=row["path"], files=tuple(File(*file) for file in row["files"])),
+            row["kind"],
+            row["language"],
+        )
+        for row in rows
+    ]
+
+
+def measure(engine: Engine, model: CanvasModel, gaps: Sequence[HeldOut], draft: int) -> Iterator[Measured]:
+    """Gap by gap; `model` has the engine's weights and adapter, and foretells what the engine then does."""
+    for held in gaps:
+        options = {"end": ENDS[held.kind], "max_tokens": MOST_TOKENS}
+        session = engine.new_session()
+        base = engine.fill(held.gap, Options(mode="autoregressive", **options), session)
+        fills = {
+            name: engine.fill(held.gap, Options(schedule=name, draft=draft, copy=False, **options), session.copy())
+            for name in SCHEDULES
+        }
+        answer = list(base.tokens)
+        drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
+        if base.reason == "end":
+            answer.append(following)
+        yield Measured(
+            held.kind,
+            held.language,
+            base.cost.tokens,
+            {name: fill.cost.forwards for name, fill in fills.items()},
+            {name: walk.forwards(drafted, answer, name == "merged") for name in SCHEDULES},
+            [[a == b for a, b in zip(row, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
+            all(fill.tokens == base.tokens for fill in fills.values()),
+        )
+
+
+def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
+    """tau by schedule with its 95% interval, foretold and by kind and language; agreement by position."""
+    result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
+    for name in SCHEDULES:
+        foretold = sum(one.foretold[name] for one in measured)
+        result[name] = {
+            "tau": _tau(measured, name),
+            "interval": interval(measured, lambda some, name=name: _tau(some, name)),
+            "offline_tau": round(sum(one.tokens for one in measured) / max(1, foretold), 4),
+        }
+        for what in ("kind", "language"):
+            groups = sorted({getattr(one, what) for one in measured})
+            result[name][what] = {
+                group: _tau([one for one in measured if getattr(one, what) == group], name) for group in groups
+            }
+    columns = [[row[at] for one in measured for row in one.hits if at < len(row)] for at in range(draft)]
+    result["agreement"] = [round(statistics.fmean(column), 4) if column else 0.0 for column in columns]
+    result["identical"] = round(sum(one.same for one in measured) / max(1, len(measured)), 4)
+    return result
+
+
+def interval(measured: Sequence[Measured], value: Callable[[Sequence[Measured]], float]) -> list[float]:
+    """The 95% bootstrap interval over gaps."""
+    rng = random.Random(0)
+    values = sorted(value(rng.choices(measured, k=len(measured))) for _ in range(RESAMPLES))
+    return [values[int(0.025 * RESAMPLES)], values[int(0.975 * RESAMPLES)]]
+
+
+def _tau(measured: Sequence[Measured], schedule: str) -> float:
+    return round(sum(one.tokens for one in measured) / max(1, sum(one.forwards[schedule] for one in measured)), 4)
+
+
+def stamp(path: Path, weights: Weights, scores: dict[str, Any]) -> None:
+    """Write the scores into the adapter's metadata."""
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+    known = json.loads(metadata.get("scores", "{}")) | {"run_time": scores}
+    checkpoint.export(path, Parameters.load(path, weights), metadata | {"scores": json.dumps(known)})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="dlsp_engine.train.evaluate", description="Measure an adapter.")
+    add = parser.add_argument
+    add("--gaps", type=Path, required=True, metavar="FILE", help="gaps.jsonl.xz that dlsp_engine.train.samples made")
+    add("--weights", type=Path, required=True, metavar="DIR", help="the base, converted")
+    add("--adapter", type=Path, required=True, metavar="FILE")
+    add("--limit", type=int, help="so many of the gaps")
+    add("--draft", type=int, default=4, help="masks of a canvas (default 4)")
+    add("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    add("--threads", type=int, default=0, help="of the CPU (default: all)")
+    add("--out", type=Path, metavar="FILE", help="the numbers as JSON")
+    add("--stamp", action="store_true", help="write the numbers into the adapter's metadata")
+    asked = parser.parse_args(arguments)
+    if asked.threads:
+        torch.set_num_threads(asked.threads)
+    try:
+        weights = Weights.load(asked.weights, getattr(torch, asked.dtype))
+        with safe_open(asked.weights / "weights.safetensors", framework="pt") as file:
+            base = (file.metadata() or {})["source"]
+        adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
+        engine = Engine(Qwen2(weights, adapter), QwenTokenizer(asked.weights))
+        model = CanvasModel(weights, Parameters.load(asked.adapter, weights))
+        measured: list[Measured] = []
+        gaps = read(asked.gaps, asked.limit)
+        for one in measure(engine, model, gaps, asked.draft):
+            measured.append(one)
+            if len(measured) % 20 == 0:
+                print(
+                    f"{len(measured)} of {len(gaps)} gaps, tau {_tau(measured, 'split')}", file=sys.stderr, flush=True
+                )
+        scores = summary(measured, asked.draft)
+        print(json.dumps(scores, indent=1))
+        if asked.out:
+            store.replace(asked.out, json.dumps(scores, indent=1).encode())
+        if asked.stamp:
+            stamp(asked.adapter, weights, scores)
+    except EngineError as error:
+        sys.exit(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

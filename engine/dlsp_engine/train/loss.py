@@ -1,0 +1,104 @@
+"""Head and loss in chunks: no [rows, vocab] logits of a whole batch are ever held."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+TOP = 8
+"""Soft targets hold so many of the base's tokens."""
+
+
+@dataclass
+class Choices:
+    """What the base says after each token: its choice, and if asked its TOP tokens with their probabilities."""
+
+    greedy: Tensor  # [batch, length]
+    tokens: Tensor | None = None  # [batch, length, TOP]
+    probabilities: Tensor | None = None
+
+
+@torch.no_grad()
+def choices(hidden: Tensor, embedding: Tensor, chunk: int, soft: bool = False) -> Choices:
+    """hidden [batch, length, dim] -> the choices, `chunk` rows at a time."""
+    greedy, tokens, probabilities = [], [], []
+    for part in hidden.flatten(0, 1).split(chunk):
+        logits = F.linear(part, embedding)
+        greedy.append(logits.argmax(-1))
+        if soft:
+            best = logits.float().topk(TOP, -1)
+            tokens.append(best.indices)
+            probabilities.append((best.values - logits.float().logsumexp(-1, keepdim=True)).exp())
+    shape = hidden.shape[:2]
+    if not soft:
+        return Choices(torch.cat(greedy).view(shape))
+    return Choices(
+        torch.cat(greedy).view(shape), torch.cat(tokens).view(*shape, TOP), torch.cat(probabilities).view(*shape, TOP)
+    )
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How much each row of a canvas counts.
+
+    `pace` follows acceptance (D-PACE): row j counts for every run that it is part of, by the probability that the
+    run gets there. `decay` is exp(-j / decay). `soft` is the share of the loss that asks for the base's TOP tokens.
+    """
+
+    rule: str = "pace"
+    decay: float = 4.0
+    soft: float = 0.0
+
+    def rows(self, probability: Tensor, taught: Tensor) -> Tensor:
+        """probability that each row gives its target [n, width] -> weights, 0 where nothing is taught."""
+        if self.rule == "decay":
+            offset = torch.arange(taught.shape[1], device=taught.device)
+            return torch.exp(-offset / self.decay) * taught
+        reach = (torch.where(taught, probability, 1.0) / 2 + 0.5).cumprod(1) * taught
+        return reach.flip(1).cumsum(1).flip(1) * taught
+
+
+@dataclass
+class Taught:
+    """A batch's canvases, all [n, width]: what they should say and where that is asked for."""
+
+    targets: Tensor
+    mask: Tensor
+    tokens: Tensor | None = None  # [n, width, TOP]
+    probabilities: Tensor | None = None
+
+
+def backward(hidden: Tensor, embedding: Tensor, taught: Taught, how: Weighting, chunk: int, scale: float) -> float:
+    """hidden [n, width, dim] -> the mean loss by weight; `scale` times its gradients are added to whatever `hidden`
+    came from. `chunk` rows at a time are asked of the head.
+    """
+    given = hidden.detach()
+    gradient = torch.zeros_like(given)
+    loss, weight = torch.zeros((), device=hidden.device), torch.zeros((), device=hidden.device)
+    step = max(1, chunk // hidden.shape[1])
+    for at in range(0, len(given), step):
+        part = slice(at, at + step)
+        mask = taught.mask[part]
+        rows = mask.flatten().nonzero()[:, 0]
+        targets = taught.targets[part].flatten()[rows, None]
+        logits = F.linear(given[part].flatten(0, 1)[rows], embedding).float()
+        total = logits.logsumexp(-1, keepdim=True)
+        missed = total - logits.gather(1, targets)
+        probability = torch.zeros(mask.numel(), device=mask.device)
+        probability[rows] = missed.neg().exp()[:, 0]
+        weights = how.rows(probability.view_as(mask), mask).flatten()[rows, None]
+        # The gradient of cross-entropy is what is said less what should be; in place, since this is the largest tensor.
+        aim, share, mass = targets, torch.ones_like(weights), weights
+        if how.soft and taught.tokens is not None and taught.probabilities is not None:
+            best, portion = (t[part].flatten(0, 1)[rows] for t in (taught.tokens, taught.probabilities))
+            aim = torch.cat([targets, best], 1)
+            share = torch.cat([(1 - how.soft) * share, how.soft * portion], 1)
+            missed = ((total - logits.gather(1, aim)) * share).sum(1, keepdim=True)
+            mass = weights * share.sum(1, keepdim=True)
+        slope = logits.sub_(total).exp_().mul_(mass).scatter_add_(1, aim, -share * weights)
+        gradient[part].view(-1, gradient.shape[-1])[rows] = slope.to(embedding.dtype) @ embedding
+        loss, weight = loss + (missed * weights).sum(), weight + weights.sum()
+    weight = weight.clamp(min=1e-9)
+    hidden.backward(gradient * (scale / weight))
+    return float(loss / weight)

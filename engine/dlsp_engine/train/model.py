@@ -1,0 +1,145 @@
+"""The trainer's forward: equal rows of many samples at once, on any device, gradients into the adapter alone."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.weights import Layer, Weights
+from dlsp_kernels.rope.reference import rope, rope_table
+from dlsp_kernels.swiglu.reference import swiglu
+
+Low = dict[str, tuple[Tensor, Tensor]]
+Past = list[tuple[Tensor, Tensor]]
+"""Keys and values [batch, kv_heads, length, head_dim] of the clean rows, layer by layer."""
+
+
+class Pair(nn.Module):
+    """One projection's low-rank update as the adapter's file holds it: a [parts * rank, in], b [out, rank]."""
+
+    def __init__(self, into: int, outs: list[int], rank: int) -> None:
+        super().__init__()
+        self.outs = outs
+        self.a = nn.Parameter(torch.randn(len(outs) * rank, into) * into**-0.5)
+        self.b = nn.Parameter(torch.zeros(sum(outs), rank))
+
+    def fused(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        b = self.b.to(dtype)
+        return self.a.to(dtype), torch.block_diag(*b.split(self.outs)) if len(self.outs) > 1 else b
+
+
+class Parameters(nn.Module):
+    """What is trained, in float32, named as in the adapter's file. Starts as an adapter that changes nothing."""
+
+    def __init__(self, weights: Weights, rank: int) -> None:
+        super().__init__()
+        shape = weights.architecture
+        self.rank = rank
+        self.mask_embedding = nn.Parameter(Adapter.none(weights.embedding, shape).mask_embedding.float())
+        self.layers = nn.ModuleList(
+            nn.ModuleDict({name: Pair(into, outs, rank) for name, (into, outs) in projections(shape).items()})
+            for _ in range(shape.layers)
+        )
+
+    @classmethod
+    def load(cls, path: Path, weights: Weights) -> "Parameters":
+        tensors = load_file(path)
+        parameters = cls(weights, tensors["layers.0.down.a"].shape[0])
+        parameters.load_state_dict(tensors)
+        return parameters
+
+    def low(self, dtype: torch.dtype) -> list[Low]:
+        """By layer and projection: fused a and b for the forward, gradients flow through."""
+        return [
+            {name: pair.fused(dtype) for name, pair in layer.items() if isinstance(pair, Pair)}
+            for layer in self.layers
+            if isinstance(layer, nn.ModuleDict)
+        ]
+
+
+class CanvasModel:
+    """The frozen base and the parameters of its adapter, on the device where the parameters are."""
+
+    def __init__(
+        self, weights: Weights, parameters: Parameters, recompute: bool = False, compiled: bool = False
+    ) -> None:
+        self.device = parameters.mask_embedding.device
+        self.weights = placed(weights, self.device)
+        self.shape = weights.architecture
+        self.parameters = parameters
+        self.recompute = recompute
+        self._layer: Callable[..., tuple[Tensor, Tensor, Tensor]] = (
+            torch.compile(layer_forward) if compiled else layer_forward
+        )
+
+    @torch.no_grad()
+    def clean(self, ids: Tensor, positions: Tensor, bias: Tensor) -> tuple[Tensor, Past]:
+        """ids, positions [batch, length], bias [batch, 1, length, length] -> hidden [batch, length, dim] and `Past`."""
+        return self._forward(self.weights.embedding[ids], positions, bias, [{}] * self.shape.layers, None)
+
+    def canvas(self, tokens: Tensor, positions: Tensor, bias: Tensor, past: Past) -> Tensor:
+        """tokens (MASK where masked), positions [batch, rows], bias [batch, 1, rows, length + rows] -> hidden."""
+        known = self.weights.embedding[tokens.clamp(min=0)]
+        mask = self.parameters.mask_embedding.to(known.dtype)
+        x = torch.where((tokens < 0)[..., None], mask, known)
+        return self._forward(x, positions, bias, self.parameters.low(known.dtype), past)[0]
+
+    def _forward(
+        self, x: Tensor, positions: Tensor, bias: Tensor, lows: list[Low], past: Past | None
+    ) -> tuple[Tensor, Past]:
+        with positions.device:  # the table makes tensors of its own
+            table = rope_table(positions.flatten(), self.shape.head_dim, self.shape.theta)
+        cos, sin = (t.view(*positions.shape, 1, -1) for t in table)
+        new: Past = []
+        for i, layer in enumerate(self.weights.layers):
+            given = (self.shape, layer, lows[i], x, past[i] if past else None, bias, cos, sin)
+            if self.recompute and past:
+                x, k, v = checkpoint(self._layer, *given, use_reentrant=False)  # pyright: ignore[reportGeneralTypeIssues]
+            else:
+                # A score is not worth a compilation of its own.
+                run = self._layer if torch.is_grad_enabled() or past is None else layer_forward
+                x, k, v = run(*given)
+            new.append((k, v))
+        return F.rms_norm(x, x.shape[-1:], self.weights.norm, self.shape.eps), new
+
+
+def layer_forward(
+    shape: Architecture,
+    layer: Layer,
+    low: Low,
+    x: Tensor,
+    past: tuple[Tensor, Tensor] | None,
+    bias: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x [batch, rows, dim] -> the same after one layer, and the keys and values of its rows."""
+
+    def linear(x: Tensor, name: str, weight: Tensor, offset: Tensor | None = None) -> Tensor:
+        y = F.linear(x, weight, offset)
+        return y + F.linear(F.linear(x, low[name][0]), low[name][1]) if name in low else y
+
+    h = F.rms_norm(x, x.shape[-1:], layer.attention_norm, shape.eps)
+    qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).unflatten(-1, (-1, shape.head_dim))
+    qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 2)
+    q, k = rope(qk, cos, sin).split([shape.heads, shape.kv_heads], 2)
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    keys, values = (torch.cat(pair, 2) for pair in zip(past, (k, v), strict=True)) if past else (k, v)
+    keys, values = (t.repeat_interleave(shape.groups, 1) for t in (keys, values))
+    attended = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias).transpose(1, 2).flatten(2)
+    x = x + linear(attended, "out", layer.out)
+    h = F.rms_norm(x, x.shape[-1:], layer.mlp_norm, shape.eps)
+    return x + linear(swiglu(linear(h, "gate_up", layer.gate_up)), "down", layer.down), k, v
+
+
+def placed(weights: Weights, device: torch.device) -> Weights:
+    """The same weights on a device."""
+    layers = [Layer(**{f.name: getattr(layer, f.name).to(device) for f in fields(layer)}) for layer in weights.layers]
+    return replace(weights, layers=layers, embedding=weights.embedding.to(device), norm=weights.norm.to(device))

@@ -1,0 +1,141 @@
+"""`python -m dlsp_engine.train.samples`: turns the corpus into rows of tokens that training reads without delay."""
+
+import argparse
+import json
+import lzma
+import random
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
+from dlsp_engine.train import gaps, segments, store
+from dlsp_engine.train.documents import Documents, Stream
+
+FORMAT = 1
+HELD_OUT_ROWS = 512
+GAPS = "gaps.jsonl.xz"
+PYTHON_GAPS, OTHER_GAPS = 80, 12
+"""Held-out gaps of each kind, in Python and in each other language."""
+
+WINDOW = 2_100
+"""Characters around a held-out gap."""
+
+SHORTEST = 128
+"""Segments are drawn at least so long, while a row has room."""
+
+
+def build(corpus: Path, out: Path, tokenizer: Tokenizer, tokens: int, length: int, seed: int, name: str = "") -> None:
+    """Writes, or goes on with, shards of both splits, the held-out gaps and the index. `name`: the tokenizer's hash.
+
+    The same corpus and settings give the same files, whenever a run was ended.
+    """
+    recipe = {"format": FORMAT, "corpus": manifest_hash(corpus), "tokenizer": name, "length": length, "seed": seed}
+    out.mkdir(parents=True, exist_ok=True)
+    state = _state(out, recipe)
+    for split, rows in (("heldout", HELD_OUT_ROWS), ("train", -(-tokens // length))):
+        _fill(corpus, out, state, split, rows, tokenizer)
+    if not (out / GAPS).exists():
+        store.replace(out / GAPS, _gaps(Documents(corpus, "heldout", seed), seed))
+
+
+def manifest_hash(corpus: Path) -> str:
+    """Of a corpus that is finished. Raises EngineError for another."""
+    try:
+        return json.loads((corpus / "manifest.json").read_text("utf-8"))["hash"]
+    except (OSError, ValueError, KeyError) as error:
+        raise EngineError(f"There is no finished corpus in {corpus}; build it with `dlsp train corpus`.") from error
+
+
+def _state(out: Path, recipe: dict[str, Any]) -> dict[str, Any]:
+    if not (out / store.INDEX).exists():
+        return {"recipe": recipe, "length": recipe["length"], "shards": {}, "position": {}}
+    state = store.index(out)
+    if state["recipe"] != recipe:
+        other = next(key for key in recipe if state["recipe"].get(key) != recipe[key])
+        raise EngineError(f"The samples in {out} were made with another {other}; give another folder with --out.")
+    return state
+
+
+def _fill(corpus: Path, out: Path, state: dict[str, Any], split: str, rows: int, tokenizer: Tokenizer) -> None:
+    length, seed = state["length"], state["recipe"]["seed"]
+    made = state["shards"].setdefault(split, {})
+    if (missing := rows - sum(made.values())) <= 0:
+        return
+    documents = Documents(corpus, split, seed)
+    while missing > 0:
+        number, count = len(made), min(missing, max(1, store.SHARD_TOKENS // length))
+        rng = random.Random(f"{seed}/{split}/{number}")
+        stream = Stream(documents, tokenizer, state["position"].get(split, 0), rng)
+        packed = [_packed(stream, length, rng) for _ in range(count)]
+        shard = f"{split}-{number:05}.npz.xz"
+        store.write(out / shard, np.array([p.tokens for p in packed]), np.array([p.marks for p in packed], np.uint8))
+        made[shard] = count
+        state["position"][split] = stream.position
+        store.replace(out / store.INDEX, json.dumps(state, indent=1).encode())
+        missing -= count
+        print(f"{shard}  {count * length / 1e6:.1f} M tokens", flush=True)
+
+
+def _packed(stream: Stream, length: int, rng: random.Random) -> segments.Segment:
+    """One row: segments one after the other, the last one as long as the room that is left."""
+    tokens: list[int] = []
+    marks: list[int] = []
+    while (left := length - len(tokens)) > 0:
+        room = left if left < 2 * SHORTEST else rng.randint(SHORTEST, left)
+        more = stream.segment(room)
+        tokens += more.tokens
+        marks += more.marks
+    return segments.Segment(tokens, marks)
+
+
+def _gaps(documents: Documents, seed: int) -> bytes:
+    """Held-out gaps as text, the same number of each kind: what the engine itself is measured on."""
+    rng = random.Random(f"{seed}/gaps")
+    wanted: dict[tuple[str, str], int] = {}
+    lines: list[str] = []
+    for position in range(4 * len(documents.rows)):
+        number = documents.at(position)
+        row = documents.rows[number]
+        language = row["language"]
+        most = PYTHON_GAPS if language == "python" else OTHER_GAPS
+        kind = min(gaps.ENDS, key=lambda kind: (wanted.get((language, kind), 0), rng.random()))
+        if wanted.get((language, kind), 0) >= most or not (found := documents.gap(number, kind, WINDOW, rng)):
+            continue
+        wanted[language, kind] = wanted.get((language, kind), 0) + 1
+        gap, middle = found
+        files = [[file.path, file.text] for file in gap.files]
+        line = {"kind": kind, "language": language, "package": row["package"], "path": gap.path, "files": files}
+        lines.append(
+            json.dumps(line | {"prefix": gap.prefix, "suffix": gap.suffix, "middle": middle}, ensure_ascii=False)
+        )
+    return lzma.compress("\n".join(lines).encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="dlsp_engine.train.samples", description="Make training samples.")
+    parser.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="what `dlsp train corpus` built")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where they go; resumed if there")
+    parser.add_argument("--weights", type=Path, required=True, metavar="DIR", help="converted model: its tokenizer")
+    parser.add_argument("--tokens", type=float, default=64e6, metavar="N", help="of the training split (default 64e6)")
+    parser.add_argument("--length", type=int, default=512, metavar="N", help="tokens of a sample (default 512)")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    try:
+        tokenizer = QwenTokenizer(asked.weights)
+        name = sha256((asked.weights / "tokenizer.json").read_bytes()).hexdigest()
+        build(asked.corpus, asked.out, tokenizer, int(asked.tokens), asked.length, asked.seed, name)
+    except (EngineError, OSError) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped: run this again to go on.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""A gap or plain text as tokens, in the very template that the engine sends, with the places a canvas may follow."""
+
+import random
+from typing import NamedTuple
+
+from dlsp_engine.text.prompt import Gap, prompt
+from dlsp_engine.text.tokenizer import Tokenizer
+
+MIDDLE, TEXT, START = 1, 2, 4
+"""Marks of a token: a canvas may follow it inside the gap; in other text; it is the first of its segment."""
+
+LEAD = 8
+"""Text this close to a segment's start says too little to draft from."""
+
+WITHIN = 0.5
+"""The gap's own tokens take at most this share of a segment."""
+
+AROUND = 0.3
+"""What stands around a gap is not cut below this share of a segment."""
+
+
+class Segment(NamedTuple):
+    """Tokens that see each other and nothing else; `marks` has one entry a token."""
+
+    tokens: list[int]
+    marks: list[int]
+
+
+def plain(text: str, tokenizer: Tokenizer, room: int, rng: random.Random) -> Segment | None:
+    """Exactly `room` tokens from somewhere in `text`, None where it is shorter."""
+    start = text.rfind("\n", 0, rng.randrange(max(1, len(text) - 3 * room))) + 1
+    tokens = tokenizer.encode(text[start : start + 6 * room + 64])[:room]
+    return _segment(tokens, len(tokens)) if len(tokens) == room else None
+
+
+def filled(gap: Gap, middle: str, tokenizer: Tokenizer, room: int) -> Segment | None:
+    """The gap's prompt and the `middle` that fills it, cut at its far ends to at most `room` tokens.
+
+    There is no end token: what follows the last token is the base's own choice, as for every other row.
+    """
+    known = prompt(gap, tokenizer)
+    answer = tokenizer.encode(known.forced.decode("utf-8", "replace") + middle)
+    if not answer or len(answer) > WITHIN * room:
+        return None
+    head = _fitted(known.tokens, room - len(answer), tokenizer)
+    return _segment(head + answer, len(head) - 1) if head else None
+
+
+def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | None:
+    """A prompt cut to `room` tokens at line borders: the prefix's start and the suffix's end, in proportion to their
+    lengths. A line that alone is longer is cut inside.
+    """
+    over = len(tokens) - room
+    if over <= 0:
+        return tokens
+    first, behind, end = (tokens.index(mark) for mark in (tokenizer.prefix, tokenizer.suffix, tokenizer.middle))
+    prefix, suffix = tokens[first + 1 : behind], tokens[behind + 1 : end]
+    if len(prefix) + len(suffix) - over < AROUND * room:
+        return None
+    less = over * len(prefix) // (len(prefix) + len(suffix))
+    ends = [tokenizer.token_bytes(token).endswith(b"\n") for token in prefix]
+    start = next((i for i in range(less, len(prefix)) if i == 0 or ends[i - 1]), less)
+    most = len(suffix) - (over - less)
+    stop = most
+    while most < len(suffix) and stop and not tokenizer.token_bytes(suffix[stop - 1]).endswith(b"\n"):
+        stop -= 1
+    return [*tokens[: first + 1], *prefix[start:], tokenizer.suffix, *suffix[: stop or most], *tokens[end:]]
+
+
+def _segment(tokens: list[int], known: int) -> Segment:
+    """A canvas may follow every token but the last; from index `known` on it stands in the gap."""
+    marks = [TEXT if LEAD <= i < known else MIDDLE if i >= known else 0 for i in range(len(tokens) - 1)]
+    marks = [*marks, 0]
+    marks[0] |= START
+    return Segment(tokens, marks)

@@ -1,0 +1,76 @@
+"""Samples on disk: token rows of one length in xz files that are small enough to be carried, and an index."""
+
+import io
+import json
+import lzma
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlsp_engine.errors import EngineError
+
+SHARD_TOKENS = 8 << 20
+"""Tokens of a file: 8 to 12 MB packed, always below 16 MiB at the size of real vocabularies."""
+
+INDEX = "samples.json"
+
+
+def write(path: Path, tokens: np.ndarray, marks: np.ndarray) -> None:
+    """tokens [rows, length] below 2**24, marks [rows, length] below 256."""
+    buffer = io.BytesIO()
+    # Planes of low and high bits pack far better than whole numbers.
+    np.savez(buffer, low=(tokens & 0xFFFF).astype(np.uint16), high=(tokens >> 16).astype(np.uint8), marks=marks)
+    replace(path, lzma.compress(buffer.getvalue(), preset=4))
+
+
+def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """What `write` was given: int32 and uint8."""
+    with lzma.open(path) as file:
+        planes = np.load(io.BytesIO(file.read()))
+    return planes["low"].astype(np.int32) | planes["high"].astype(np.int32) << 16, planes["marks"]
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(data)
+    os.replace(partial, path)
+
+
+def index(folder: Path) -> dict[str, Any]:
+    """`recipe`, `length` and `shards`: split -> file -> rows. Raises EngineError where there is none."""
+    try:
+        return json.loads((folder / INDEX).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EngineError(f"There are no samples in {folder}; make them with dlsp_engine.train.samples.") from error
+
+
+class Samples:
+    """The rows of a split in their order, again from the start when they are used up."""
+
+    def __init__(self, folder: Path, split: str) -> None:
+        self._shards = [
+            (folder / name, rows) for name, rows in index(folder)["shards"][split].items() if (folder / name).exists()
+        ]
+        self.rows = sum(rows for _, rows in self._shards)
+        if not self.rows:
+            raise EngineError(
+                f"There are no samples for '{split}' in {folder}; make them with dlsp_engine.train.samples."
+            )
+        self._open: tuple[Path, np.ndarray, np.ndarray] | None = None
+
+    def take(self, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """tokens int64 and marks uint8 [count, length] of the rows from number `start` on."""
+        rows = [self._row((start + i) % self.rows) for i in range(count)]
+        return np.stack([tokens for tokens, _ in rows]).astype(np.int64), np.stack([marks for _, marks in rows])
+
+    def _row(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        for path, rows in self._shards:
+            if number < rows:
+                if self._open is None or self._open[0] != path:
+                    self._open = (path, *read(path))
+                return self._open[1][number], self._open[2][number]
+            number -= rows
+        raise IndexError(number)

@@ -1,0 +1,93 @@
+"""A training run in memory: steps of the optimizer, each the same whenever it is taken."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from dlsp_engine.train.canvases import Batch, Canvases, drawn, pick
+from dlsp_engine.train.loss import Choices, Taught, backward, choices
+from dlsp_engine.train.model import CanvasModel, Past
+from dlsp_engine.train.recipe import Recipe
+from dlsp_engine.train.store import Samples
+
+
+@dataclass
+class Step:
+    """What a step of the optimizer gave: mean loss, canvas rows and how many of them taught something."""
+
+    loss: float
+    rows: int
+    taught: int
+    norm: float
+
+
+class Trainer:
+    """`step` counts the steps taken; all that a step draws follows from the recipe's seed and this number."""
+
+    def __init__(self, model: CanvasModel, samples: Samples, recipe: Recipe, head_rows: int) -> None:
+        self.model = model
+        self.samples = samples
+        self.recipe = recipe
+        self.head_rows = head_rows
+        self.step = 0
+        self.optimizer = torch.optim.AdamW(
+            model.parameters.parameters(),
+            lr=recipe.lr,
+            betas=(0.9, 0.95),
+            weight_decay=0.0,
+            fused=model.device.type == "cuda",
+        )
+
+    def advance(self, rate: float) -> Step:
+        recipe = self.recipe
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        losses, rows, taught = 0.0, 0, 0
+        for part in range(recipe.accumulate):
+            turn = self.step * recipe.accumulate + part
+            loss, canvases = self._forward(turn)
+            losses += loss
+            rows += canvases.tokens.numel()
+            taught += int(canvases.taught.sum())
+        norm = nn.utils.clip_grad_norm_(self.model.parameters.parameters(), recipe.clip)
+        self.optimizer.step()
+        self.step += 1
+        return Step(losses / recipe.accumulate, rows, taught, float(norm))
+
+    def _forward(self, turn: int) -> tuple[float, Canvases]:
+        recipe, model = self.recipe, self.model
+        generator = torch.Generator(model.device).manual_seed(recipe.seed * 1_000_003 + turn)
+        batch = read(self.samples, turn * recipe.batch, recipe.batch, model.device)
+        said, past = look(model, batch, self.head_rows, recipe.soft > 0)
+        width = recipe.width(turn)
+        canvases = drawn(batch, said.greedy, recipe.rows // width, width, generator, recipe.reveal)
+        hidden = canvas_states(model, batch, canvases, past).flatten(0, 1)
+        taught = Taught(canvases.targets.flatten(0, 1), canvases.taught.flatten(0, 1))
+        if said.tokens is not None and said.probabilities is not None:
+            soft = (
+                torch.stack([pick(t[..., i], canvases.answered) for i in range(t.shape[-1])], -1).flatten(0, 1)
+                for t in (said.tokens, said.probabilities)
+            )
+            taught.tokens, taught.probabilities = soft
+        loss = backward(hidden, model.weights.embedding, taught, recipe.rule, self.head_rows, 1 / recipe.accumulate)
+        return loss, canvases
+
+
+def read(samples: Samples, start: int, count: int, device: torch.device) -> Batch:
+    ids, marks = samples.take(start, count)
+    return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(marks).to(device))
+
+
+def look(model: CanvasModel, batch: Batch, head_rows: int, soft: bool = False) -> tuple[Choices, Past]:
+    """The clean pass: what the base says after every token, and the keys and values that canvases see."""
+    hidden, past = model.clean(batch.ids, batch.positions, batch.bias(model.weights.dtype))
+    return choices(hidden, model.weights.embedding, head_rows, soft), past
+
+
+def canvas_states(model: CanvasModel, batch: Batch, canvases: Canvases, past: Past) -> torch.Tensor:
+    """Hidden states [batch, canvases, width, dim]."""
+    bias = canvases.bias(batch, model.weights.dtype)
+    hidden = model.canvas(canvases.tokens.flatten(1), canvases.positions.flatten(1), bias, past)
+    return hidden.unflatten(1, canvases.tokens.shape[1:])

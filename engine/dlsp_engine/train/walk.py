@@ -1,0 +1,50 @@
+"""Offline tau: what verified decoding of a known answer costs, from one teacher-forced forward of its canvases."""
+
+import torch
+
+from dlsp_engine.train.canvases import Batch, Canvases
+from dlsp_engine.train.loss import choices
+from dlsp_engine.train.model import CanvasModel
+from dlsp_engine.train.trainer import canvas_states, look
+
+AT_ONCE = 64
+"""Canvases of a forward."""
+
+
+@torch.no_grad()
+def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) -> tuple[list[list[int]], int]:
+    """What a canvas drafts after the last known token and after each token of the answer but the last; and what the
+    base says behind the answer.
+    """
+    ids = torch.tensor([known + answer], device=model.device)
+    batch = Batch(ids, torch.zeros_like(ids))
+    said, past = look(model, batch, head_rows=AT_ONCE)
+    found: list[list[int]] = []
+    for at in range(0, len(answer), AT_ONCE):
+        anchors = torch.arange(at, min(at + AT_ONCE, len(answer)), device=model.device)[None] + len(known) - 1
+        positions = anchors[..., None] + 1 + torch.arange(width, device=model.device)
+        blank = torch.full_like(positions, -1)
+        canvases = Canvases(anchors, blank, positions, blank, blank, blank)
+        hidden = canvas_states(model, batch, canvases, past)[0]
+        found += choices(hidden, model.weights.embedding, AT_ONCE * width).greedy.tolist()
+    return found, int(said.greedy[0, -1])
+
+
+def forwards(drafted: list[list[int]], answer: list[int], merged: bool) -> int:
+    """Steps until the answer stands, each commit ending in the base's own token; see `decode.verified`."""
+    steps, done, draft = 0, 0, None
+    while done < len(answer):
+        steps += 1
+        run = agreement(draft, answer[done:]) if draft else 0
+        anchor = done + run  # the canvas follows the last token that the base has seen
+        done += run + 1
+        draft = drafted[anchor] if (merged or not draft) and anchor < len(drafted) else None
+    return steps
+
+
+def agreement(draft: list[int], answer: list[int]) -> int:
+    """How many tokens of the draft the answer begins with."""
+    same = 0
+    while same < min(len(draft), len(answer)) and draft[same] == answer[same]:
+        same += 1
+    return same

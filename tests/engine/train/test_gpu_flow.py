@@ -1,0 +1,123 @@
+"""The way to a lent GPU and back, rehearsed on the CPU with a tiny model: pack, keep, start, wait, join."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers.pre_tokenizers import ByteLevel
+
+from bench.gpu import pack
+from dlsp_engine.model import convert
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.train import checkpoint, samples
+
+ROOT = Path(__file__).parents[3]
+VOCAB, DIM, FF = 151_936, 16, 24
+
+
+def write_gguf(path: Path) -> None:
+    """One layer with the real vocabulary, embedding and head apart, as in the real file."""
+    rng = np.random.default_rng(0)
+    shapes = {"token_embd.weight": (VOCAB, DIM), "output.weight": (VOCAB, DIM), "output_norm.weight": (DIM,)}
+    for name, out in (("attn_q", DIM), ("attn_k", DIM // 2), ("attn_v", DIM // 2)):
+        shapes |= {f"blk.0.{name}.weight": (out, DIM), f"blk.0.{name}.bias": (out,)}
+    shapes |= {"blk.0.attn_output.weight": (DIM, DIM), "blk.0.ffn_down.weight": (DIM, FF)}
+    shapes |= {"blk.0.ffn_gate.weight": (FF, DIM), "blk.0.ffn_up.weight": (FF, DIM)}
+    shapes |= {"blk.0.attn_norm.weight": (DIM,), "blk.0.ffn_norm.weight": (DIM,)}
+    writer = gguf.GGUFWriter(path, "qwen2")
+    writer.add_block_count(1)
+    writer.add_embedding_length(DIM)
+    writer.add_feed_forward_length(FF)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_rope_freq_base(1e6)
+    writer.add_layer_norm_rms_eps(1e-6)
+    for name, shape in shapes.items():
+        writer.add_tensor(name, rng.standard_normal(shape, np.float32).astype(np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_tokenizer(folder: Path) -> None:
+    """One token a byte."""
+    folder.mkdir()
+    alphabet = {char: number for number, char in enumerate(sorted(ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=alphabet, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def call(*arguments: str | Path, work: Path, out: Path) -> str:
+    """One call to the machine: `out` is empty before it."""
+    out.mkdir(exist_ok=True)
+    for old in out.iterdir():
+        old.unlink()
+    environment = os.environ | {
+        "DLSP_WORK": str(work),
+        "OUT": str(out),
+        "PYTHON": sys.executable,
+        "GAPS": "2",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = ["sh", str(ROOT / "bench/gpu/train.sh"), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_there_and_back(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    base, tokenizer, made = tmp_path / "tiny.gguf", tmp_path / "tokenizer", tmp_path / "samples"
+    write_gguf(base)
+    write_tokenizer(tokenizer)
+    monkeypatch.setattr(samples, "HELD_OUT_ROWS", 4)
+    common = ["--corpus", str(corpus), "--weights", str(tokenizer), "--out", str(made)]
+    assert samples.main([*common, "--tokens", "2048", "--length", "128"]) == 0
+    parts = tmp_path / "parts"
+    count = pack.pack(base, tokenizer / "tokenizer.json", made, parts, part_bytes=2_000_000)
+    assert count > 1
+    assert sum(path.stat().st_size for path in parts.rglob("part-*")) < base.stat().st_size
+
+    work, out = tmp_path / "work", tmp_path / "out"
+    for number in range(1, count + 1):
+        call("keep", parts / f"{number:02}", work=work, out=out)
+    options = "--device cpu --steps 5 --batch 2 --rows 16 --widths 4 --rank 2 --warm-up 1 --judge-rows 2 --every-step"
+    call("start", "1", *options.split(), work=work, out=out)
+    said = call("wait", "240", work=work, out=out)
+    assert "done, status 0" in said, said
+    assert len(list(out.iterdir())) <= 8
+
+    joined = tmp_path / checkpoint.ADAPTER
+    joined.write_bytes(b"".join(path.read_bytes() for path in sorted(out.glob("adapter.safetensors.part-*"))))
+    subprocess.run(["sha256sum", "-c", out / "adapter.sha256"], cwd=tmp_path, check=True)
+    weights = work / "pack" / "weights"
+    architecture = Weights.load(weights, torch.bfloat16).architecture
+    adapter = Adapter.load(joined, "tiny.gguf", architecture, torch.bfloat16)
+    with base.open("rb") as file:
+        assert adapter.metadata["base_sha256"] == pack.file_digest(file, "sha256").hexdigest()
+    assert adapter.metadata["steps"] == "5"
+    assert json.loads((out / "scores.json").read_text())["gaps"] == 2
+    monkeypatch.setattr(convert, "_tokenizer", lambda path, target: target.write_text("{}"))
+    whole = Weights.load(convert.converted(base, tmp_path / "cache", lambda line: None), torch.bfloat16)
+    assert torch.equal(whole.embedding, Weights.load(weights, torch.bfloat16).embedding), "only the spare copy stays"
+
+
+def test_a_damaged_part_is_refused(tmp_path: Path):
+    work, folder = tmp_path / "work", tmp_path / "01"
+    folder.mkdir()
+    (folder / "part-01").write_bytes(b"damaged")
+    (folder / "parts.sha256").write_text(f"{'0' * 64}  part-01\n")
+    call("keep", folder, work=work, out=tmp_path / "out")
+    call("start", "1", work=work, out=tmp_path / "out")
+    said = call("wait", "30", work=work, out=tmp_path / "out")
+    assert "part-01: FAILED" in said
+    assert "done, status 1" in said

@@ -1,0 +1,193 @@
+"""Runs of the trainer: overfitting is seen at run time, a resumed run is the same run."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dlsp_engine.engine import Engine
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap, prompt
+from dlsp_engine.text.tokenizer import ByteTokenizer
+from dlsp_engine.train import adapter, checkpoint
+from dlsp_engine.train.evaluate import HeldOut, measure, summary
+from dlsp_engine.train.model import CanvasModel, Parameters
+from dlsp_engine.train.recipe import Recipe
+from dlsp_engine.train.score import score
+from dlsp_engine.train.segments import MIDDLE, START
+from dlsp_engine.train.store import Samples
+from dlsp_engine.train.trainer import Trainer
+
+ANSWER, WIDTH = 16, 3
+
+
+class Rows(Samples):
+    """Samples in memory."""
+
+    def __init__(self, tokens: np.ndarray, marks: np.ndarray) -> None:
+        self.rows = len(tokens)
+        self._tokens, self._marks = tokens, marks
+
+    def take(self, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        numbers = np.arange(start, start + count) % self.rows
+        return self._tokens[numbers], self._marks[numbers]
+
+
+def self_generated(engine: Engine, count: int) -> tuple[list[Gap], Rows]:
+    """Gaps of one length, and rows of their prompts with the base's own greedy answers."""
+    gaps, rows, marks = [], [], []
+    number = 0
+    while len(gaps) < count:
+        gap = Gap(f"value_{number:04} = compute(", f"){number:04}\n")
+        number += 7
+        base = engine.fill(gap, Options(mode="autoregressive", max_tokens=ANSWER))
+        if len(base.tokens) < ANSWER:
+            continue
+        known = prompt(gap, engine.tokenizer).tokens
+        mark = [0] * (len(known) - 1) + [MIDDLE] * ANSWER + [0]
+        mark[0] |= START
+        gaps.append(gap)
+        rows.append(known + list(base.tokens))
+        marks.append(mark)
+    return gaps, Rows(np.array(rows), np.array(marks, np.uint8))
+
+
+@pytest.fixture
+def engine(small: Weights) -> Engine:
+    return Engine(Qwen2(small), ByteTokenizer())
+
+
+def test_overfitting_is_seen_at_run_time(engine: Engine, small: Weights, tmp_path: Path):
+    """50 samples: the engine's own decoding must then accept nearly every draft."""
+    gaps, rows = self_generated(engine, 50)
+    torch.manual_seed(0)
+    parameters = Parameters(small, rank=16)
+    model = CanvasModel(small, parameters)
+    recipe = Recipe(batch=25, accumulate=1, rows=ANSWER * WIDTH, widths=str(WIDTH), lr=2e-2, warm_up=5, reveal=0.0)
+    trainer = Trainer(model, rows, recipe, head_rows=2048)
+    before = score(model, rows, 50, ANSWER, WIDTH, 25, 2048)
+    steps = 200
+    while trainer.step < steps:
+        trainer.advance(recipe.rate(trainer.step, trainer.step / steps))
+    after = score(model, rows, 50, ANSWER, WIDTH, 25, 2048)
+    assert before.tau < 2 < 0.95 * (1 + WIDTH) < after.tau
+    checkpoint.export(tmp_path / "a.safetensors", parameters, {"base": "small.gguf"})
+    trained = Adapter.load(tmp_path / "a.safetensors", "small.gguf", small.architecture, torch.float32)
+    engine.model.adapter = trained
+    forwards = {"split": 0, "merged": 0}
+    for gap in gaps:
+        for schedule in forwards:
+            options = Options(schedule=schedule, draft=WIDTH, copy=False, max_tokens=ANSWER)
+            forwards[schedule] += engine.fill(gap, options).cost.forwards
+    ideal = {"split": 7, "merged": 5}  # 1, 4, 1, 4, … and 1, 4, 4, … tokens of 16
+    for schedule, least in ideal.items():
+        assert forwards[schedule] <= 1.1 * 50 * least, (schedule, forwards)
+
+
+def test_offline_foretells_run_time(engine: Engine, small: Weights, tmp_path: Path):
+    """Forwards from teacher forcing equal those that the engine takes, gap by gap, in float32."""
+    gaps, rows = self_generated(engine, 8)
+    torch.manual_seed(0)
+    parameters = Parameters(small, rank=16)
+    recipe = Recipe(batch=8, accumulate=1, rows=ANSWER * WIDTH, widths=str(WIDTH), lr=1e-2, warm_up=5, reveal=0.0)
+    trainer = Trainer(CanvasModel(small, parameters), rows, recipe, head_rows=2048)
+    for _ in range(25):  # until drafts are right now and then
+        trainer.advance(1e-2)
+    checkpoint.export(tmp_path / "a.safetensors", parameters, {"base": "small.gguf"})
+    engine.model.adapter = Adapter.load(tmp_path / "a.safetensors", "small.gguf", small.architecture, torch.float32)
+    model = CanvasModel(small, Parameters.load(tmp_path / "a.safetensors", small))
+    ends = [Gap("x = open(", ")"), Gap("", ""), Gap("for name in na", "mes:\n")]
+    held = [HeldOut(gap, kind, "python") for gap in gaps + ends for kind in ("span", "rest")]
+    measured = list(measure(engine, model, held, WIDTH))
+    assert all(one.same for one in measured)
+    assert [one.foretold for one in measured] == [one.forwards for one in measured]
+    scores = summary(measured, WIDTH)
+    assert scores["merged"]["tau"] == scores["merged"]["offline_tau"] > 1.1, "drafts must stand now and then"
+    assert scores["split"]["interval"][0] <= scores["split"]["tau"] <= scores["split"]["interval"][1]
+    assert set(scores["split"]["kind"]) == {"span", "rest"}
+
+
+@pytest.fixture
+def command(small_weights: Path, small_samples: Path) -> Iterator[list[str]]:
+    """The command's arguments but for --out; its signal handlers are taken back afterwards."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    arguments = ["--samples", str(small_samples), "--weights", str(small_weights), "--base-sha256", "12ab"]
+    arguments += ["--device", "cpu", "--float32", "--every-step", "--rank", "4", "--batch", "2", "--accumulate", "2"]
+    arguments += ["--rows", "32", "--widths", "4,2", "--warm-up", "2", "--judge-rows", "4", "--steps", "6"]
+    yield arguments
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def losses(folder: Path) -> list[float]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+def test_a_resumed_run_takes_the_same_steps(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Weights
+):
+    """SIGTERM at the third step leaves a checkpoint; what goes on from it has the losses of an unbroken run."""
+    whole, ended = tmp_path / "whole", tmp_path / "ended"
+    assert adapter.main([*command, "--out", str(whole)]) == 0
+    advance = Trainer.advance
+
+    def ending(self: Trainer, rate: float):
+        if self.step == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return advance(self, rate)
+
+    monkeypatch.setattr(Trainer, "advance", ending)
+    with pytest.raises(SystemExit, match="Stopped after step 3"):
+        adapter.main([*command, "--out", str(ended)])
+    monkeypatch.setattr(Trainer, "advance", advance)
+    assert adapter.main([*command, "--out", str(ended)]) == 0
+    assert losses(ended) == losses(whole)
+    assert len(losses(whole)) == 6
+    for name in ("mask_embedding", "layers.1.down.b"):
+        left, right = (
+            Parameters.load(folder / checkpoint.ADAPTER, small).state_dict()[name] for folder in (whole, ended)
+        )
+        assert torch.equal(left, right)
+        assert left.abs().sum() > 0
+
+
+def test_the_adapter_says_what_it_was_made_of(command: list[str], tmp_path: Path, small: Weights):
+    out = tmp_path / "run"
+    adapter.main([*command, "--out", str(out)])
+    path = out / checkpoint.ADAPTER
+    loaded = Adapter.load(path, "small.gguf", small.architecture, torch.float32)
+    said = loaded.metadata
+    assert (said["base"], said["base_sha256"], said["corpus"], said["steps"]) == ("small.gguf", "12ab", "abc", "6")
+    assert json.loads(said["recipe"])["widths"] == "4,2"
+    assert json.loads(said["scores"])["offline_tau"] >= 1
+    further = [*command, "--from", str(path), "--rank", "8", "--out", str(tmp_path / "more")]
+    adapter.main(further)
+    more = Adapter.load(tmp_path / "more" / checkpoint.ADAPTER, "small.gguf", small.architecture, torch.float32)
+    assert json.loads(more.metadata["recipe"])["rank"] == 4, "a started adapter keeps its rank"
+    assert more.metadata["begun_from"] == said["version"]
+
+
+def test_clear_refusals(command: list[str], tmp_path: Path, small: Weights):
+    out = tmp_path / "run"
+    adapter.main([*command, "--out", str(out), "--steps", "1"])
+    with pytest.raises(SystemExit, match="begun with other settings"):
+        adapter.main([*command, "--out", str(out), "--lr", "0.1"])
+    with pytest.raises(SystemExit, match="Give a budget"):
+        adapter.main([*command[:-2], "--out", str(out)])
+    with pytest.raises(SystemExit, match="Give --base-sha256"):
+        adapter.main([a for a in command if a not in ("--base-sha256", "12ab")] + ["--out", str(tmp_path / "b")])
+    checkpoint.export(tmp_path / "other.safetensors", Parameters(small, 2), {"base": "other.gguf"})
+    with pytest.raises(SystemExit, match=r"belongs to other\.gguf"):
+        adapter.main([*command, "--out", str(tmp_path / "c"), "--from", str(tmp_path / "other.safetensors")])
+    with pytest.raises(EngineError, match="at most 40 MB"):
+        checkpoint.export(tmp_path / "huge.safetensors", Parameters(small, 12_000), {})
