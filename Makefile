@@ -24,6 +24,7 @@ check: $(READY)
 
 # 200 real gaps under every kind of draft, in float32: about half an hour on two cores.
 prove: model
+	@$(BIN)/python -m pytest -m prove
 	@$(BIN)/python -m bench.identity --gaps 200
 
 model: $(READY)

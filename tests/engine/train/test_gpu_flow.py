@@ -75,6 +75,7 @@ def call(*arguments: str | Path, work: Path, out: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.prove  # a whole run with its time limits: minutes on a busy machine
 def test_there_and_back(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     base, tokenizer, made = tmp_path / "tiny.gguf", tmp_path / "tokenizer", tmp_path / "samples"
     write_gguf(base)
