@@ -77,15 +77,17 @@ class Run:
                     rows_per_second=round(rows / (now - said)),
                 )
                 said, losses, taught, rows = now, [], 0, 0
-            if now - judged > 60 * asked.judge_minutes:
+            judging = now - judged > 60 * asked.judge_minutes
+            if judging or now - saved > 60 * asked.save_minutes:
+                self.save()  # before a score too: it takes long on a CPU, and a kill must cost nothing
+                saved = time.monotonic()
+            if judging:
                 self.judge()
                 judged = time.monotonic()
-            if now - saved > 60 * asked.save_minutes:
-                self.save()
-                saved = time.monotonic()
+        self.save()
         if not self.stopped:
             self.judge()
-        self.save()
+            self.save()
 
     def judge(self) -> None:
         """Score the held-out samples."""
