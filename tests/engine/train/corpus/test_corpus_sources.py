@@ -106,7 +106,16 @@ COPYRIGHT = "Files: *\nLicense: Expat\n\nFiles: src/alien.c\nLicense: GPL-3\n"
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
+    monkeypatch.setenv("DLSP_DEBIAN_MIRROR", "http://mirror.invalid/debian/")
     monkeypatch.setattr(debian, "_get", lambda path: files.get(path, b""))
+
+
+def test_the_mirror_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_DEBIAN_MIRROR", "http://mirror.invalid/debian/")
+    assert debian.mirror() == "http://mirror.invalid/debian"
+    monkeypatch.delenv("DLSP_DEBIAN_MIRROR")
+    with pytest.raises(CorpusError, match="Set DLSP_DEBIAN_MIRROR"):
+        debian.mirror()
 
 
 def test_debian_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

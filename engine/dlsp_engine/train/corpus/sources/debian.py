@@ -1,6 +1,7 @@
 """Other languages: packages of a Debian release, with licences file by file."""
 
 import lzma
+import os
 import re
 import shutil
 import tarfile
@@ -19,7 +20,6 @@ from .ahead import ahead
 from .copyright import Copyright
 
 SOURCE = "debian"
-MIRROR = "https://deb.debian.org/debian"
 RELEASE = "trixie"
 _TIMEOUT_S = 60
 
@@ -36,6 +36,15 @@ class _Release:
 
     version: str
     archives: Archives
+
+
+def mirror() -> str:
+    """The address of a Debian mirror, from DLSP_DEBIAN_MIRROR. Raises CorpusError when it is not set."""
+    if address := os.environ.get("DLSP_DEBIAN_MIRROR"):
+        return address.rstrip("/")
+    raise CorpusError(
+        "Set DLSP_DEBIAN_MIRROR to the address of a Debian mirror (the folder that holds dists and pool)."
+    )
 
 
 def sources(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
@@ -92,10 +101,10 @@ def _packages(
 def _get(path: str) -> bytes:
     """What lies on the mirror under a path; nothing where there is nothing."""
     try:
-        response = httpx.get(f"{MIRROR}/{path}", follow_redirects=True, timeout=_TIMEOUT_S)
+        response = httpx.get(f"{mirror()}/{path}", follow_redirects=True, timeout=_TIMEOUT_S)
         return b"" if response.status_code == httpx.codes.NOT_FOUND else response.raise_for_status().content
     except httpx.HTTPError as error:
-        raise CorpusError(f"{MIRROR} does not answer: check the network and run this again.") from error
+        raise CorpusError(f"{mirror()} does not answer: check the network and run this again.") from error
 
 
 def _download(archives: Archives, folder: Path) -> None:
@@ -105,7 +114,7 @@ def _download(archives: Archives, folder: Path) -> None:
         return
     for path, data in contents.items():
         if sha256(data).hexdigest() != archives[path]:
-            raise CorpusError(f"{MIRROR}/{path} arrived damaged: run this again.")
+            raise CorpusError(f"{mirror()}/{path} arrived damaged: run this again.")
         (folder / path.rpartition("/")[2]).write_bytes(data)
 
 
