@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -19,8 +21,13 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's layers 
 
 
 def left_over() -> list[str]:
-    done = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in done.stdout.splitlines() if "-I -S -B" in line and "quality/jail" in line]
+    """The processes of this clone's jail. Read from /proc, because `ps` cuts its lines at COLUMNS."""
+    jail, found = os.fsencode(sandbox.JAIL), []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it ended meanwhile
+            if jail in command.read_bytes().split(b"\0"):
+                found.append(command.parent.name)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ def test_a_sleeper_is_ended_and_nothing_of_it_left():
     began = time.monotonic()
     assert run("import time\ntime.sleep(600)", Limits(wall_s=1)).why == "timeout"
     assert time.monotonic() - began < sandbox.GRACE_S
-    assert left_over() == []
+    assert not (sys.platform == "linux" and left_over())
 
 
 def test_a_memory_hog_is_ended():
@@ -188,7 +195,7 @@ def test_the_layers_say_what_contains_a_program():
 
 
 def wait_until(holds) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not holds():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, f"left: {left_over()}"
         time.sleep(0.05)
