@@ -15,14 +15,19 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.job import Job
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.convert import converted
-from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.int8 import Int8Qwen2
+from dlsp_engine.model.quantised import Quantised
+from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
+from dlsp_kernels.int8_linear.onednn import levels
 
 STEP_ROWS = 128
 """A step is at most this wide, so that a newer request never waits long."""
+
+DTYPES = ("int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
 
@@ -38,7 +43,7 @@ class Fill:
 
 
 class Engine:
-    def __init__(self, model: Qwen2, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer) -> None:
         self.model = model
         self.tokenizer = tokenizer
 
@@ -48,18 +53,19 @@ class Engine:
 
         Raises EngineError with a sentence for the user.
         """
-        kinds = {"bfloat16": torch.bfloat16, "float32": torch.float32}
-        if dtype not in kinds:
-            raise EngineError(f"dtype '{dtype}' is not one of {', '.join(kinds)}.")
+        if dtype not in DTYPES:
+            raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
         folder = converted(gguf, cache)
-        weights = Weights.load(folder, kinds[dtype])
+        stored = torch.float32 if dtype == "float32" else torch.bfloat16
+        weights = Weights.load(folder, stored)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
         low_rank = None
         if adapter and shipped.exists():
-            low_rank = Adapter.load(shipped, gguf.name, weights.architecture, kinds[dtype])
-        return cls(Qwen2(weights, low_rank), QwenTokenizer(folder))
+            low_rank = Adapter.load(shipped, gguf.name, weights.architecture, stored)
+        model = _int8(folder, weights, low_rank) if dtype == "int8" else Qwen2(weights, low_rank)
+        return cls(model, QwenTokenizer(folder))
 
     def new_session(self) -> Session:
         return Session(self.model.new_cache())
@@ -146,3 +152,10 @@ class Engine:
 def finished(job: Job) -> Fill:
     answer = job.answer
     return Fill(answer.text, answer.reason or "cancelled", tuple(answer.tokens), job.cost)
+
+
+def _int8(folder: Path, weights: Weights, adapter: Adapter | None) -> Int8Qwen2:
+    finest = levels()
+    if finest is None:
+        raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
+    return Int8Qwen2(weights, Quantised.load(folder, weights), adapter, finest)

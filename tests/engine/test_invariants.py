@@ -8,7 +8,7 @@ import torch
 
 from dlsp_engine.decode.verified import Verified
 from dlsp_engine.engine import Engine
-from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -119,7 +119,7 @@ def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny
     assert runs == {0, 1, 2, 3}, "acceptance must have stopped at every row"
 
 
-def hidden(model: Qwen2, clean: list[int], canvas: list[int], after: int) -> torch.Tensor:
+def hidden(model: Model, clean: list[int], canvas: list[int], after: int) -> torch.Tensor:
     rows = Rows()
     rows.add_clean(clean, 0)
     rows.add_canvas(canvas, after=after)

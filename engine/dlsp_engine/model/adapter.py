@@ -34,6 +34,11 @@ class LowRank:
         """a [parts * rank, in] and b [out, rank] as files hold them, without the zeros."""
         return cls(a, torch.block_diag(*b.split(outs)).to(b.dtype))
 
+    def parts(self, outs: list[int]) -> Tensor:
+        """`b` without the zeros again: [out, rank]."""
+        rank = self.b.shape[1] // len(outs)
+        return torch.cat([part[:, i * rank : (i + 1) * rank] for i, part in enumerate(self.b.split(outs))])
+
 
 @dataclass
 class Adapter:

@@ -10,13 +10,13 @@ def low_rank_linear(
     bias: Tensor | None,
     a: Tensor | None,
     b: Tensor | None,
-    canvas_rows: Tensor | None,
+    canvas: slice | Tensor | None,
 ) -> Tensor:
-    """x [rows, in], weight [out, in], a [rank, in], b [out, rank], canvas_rows [n] int64 -> [rows, out].
+    """x [rows, in], weight [out, in], a [rank, in], b [out, rank], canvas: the rows to update -> [rows, out].
 
-    Rows outside `canvas_rows` get exactly the base layer's result; without a or canvas rows all do.
+    Rows outside `canvas` get exactly the base layer's result; without a or canvas rows all do.
     """
     y = F.linear(x, weight, bias)
-    if a is not None and b is not None and canvas_rows is not None:
-        y.index_add_(0, canvas_rows, F.linear(F.linear(x[canvas_rows], a), b))
+    if a is not None and b is not None and canvas is not None:
+        y[canvas] += F.linear(F.linear(x[canvas], a), b)
     return y

@@ -1,0 +1,15 @@
+"""The gated activation between two int8 matrices: scale, SwiGLU, Hadamard transform, quantisation."""
+
+from torch import Tensor
+
+from dlsp_kernels.hadamard.reference import hadamard
+from dlsp_kernels.quantise.reference import quantise_rows
+from dlsp_kernels.swiglu.reference import swiglu
+
+
+def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int) -> tuple[Tensor, Tensor]:
+    """y [rows, at least 2 * ff], raw, y_scale [rows, 1] -> uint8 [rows, ff], scale [rows, 1].
+
+    For `levels` see `quantise_rows`.
+    """
+    return quantise_rows(hadamard(swiglu(y[:, : 2 * ff] * y_scale)), levels)

@@ -1,0 +1,92 @@
+"""The int8 step against the reference, tiny and real."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from dlsp_engine import Engine, Gap, Options
+from dlsp_engine.model.int8 import NARROW, Int8Qwen2
+from dlsp_engine.model.quantised import Quantised
+from dlsp_engine.model.qwen2 import Model, Qwen2
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_kernels.int8_linear.onednn import levels
+
+pytestmark = pytest.mark.skipif(levels() is None, reason="this build of PyTorch has no int8 matmul")
+
+
+def int8(dense: Model, adapter: bool = True) -> Int8Qwen2:
+    assert isinstance(dense, Qwen2)
+    finest = levels()
+    assert finest
+    return Int8Qwen2(dense.weights, Quantised.of(dense.weights), dense.adapter if adapter else None, finest)
+
+
+def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
+    """Of clean rows in three pieces with a canvas behind each, then of those canvases."""
+    cache, found = model.new_cache(), []
+    for start, end in ((0, len(tokens) // 2), (len(tokens) // 2, len(tokens) - 3), (len(tokens) - 3, len(tokens))):
+        rows = Rows()
+        rows.add_clean(tokens[start:end], start)
+        rows.add_canvas([MASK, tokens[0], MASK][:canvases], after=end - 1)
+        found.append(model.head(model.forward([(cache, rows)])))
+        cache.length = end
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("length", [20, 4 * NARROW])
+def test_tiny_int8_says_nearly_what_float32_says(tiny, length):
+    torch.manual_seed(1)
+    tokens = torch.randint(0, 256, (length,)).tolist()
+    exact, found = logits(tiny.model, tokens), logits(int8(tiny.model), tokens)
+    similarity = torch.cosine_similarity(exact, found, dim=1)
+    assert similarity.min() > 0.98, similarity
+
+
+def test_clean_rows_are_the_base_models_whatever_the_adapter(tiny):
+    tokens = list(range(30))
+    with_one, without = int8(tiny.model), int8(tiny.model, adapter=False)
+    a, b = (logits(model, tokens, canvases=2) for model in (with_one, without))
+    canvas = torch.tensor([15, 16, 29, 30, 34, 35])
+    clean = torch.ones(len(a), dtype=torch.bool)
+    clean[canvas] = False
+    torch.testing.assert_close(a[clean], b[clean], rtol=0, atol=1e-5)
+    assert (a[~clean] - b[~clean]).abs().max() > 0.1
+
+
+def test_several_sessions_in_a_step_are_each_their_own(tiny):
+    model = int8(tiny.model)
+    batch, apart = [], []
+    for start in (3, 60):
+        rows = Rows()
+        rows.add_clean(list(range(start, start + 4)), 0)
+        rows.add_canvas([MASK, MASK], after=3)
+        batch.append((model.new_cache(), rows))
+        apart.append(model.forward([(model.new_cache(), rows)]))
+    torch.testing.assert_close(model.forward(batch), torch.cat(apart), rtol=1e-4, atol=1e-4)
+
+
+def test_an_adapter_from_the_file_turns_with_the_base(tiny):
+    """Drafts of the int8 canvas agree with the float32 canvas far more than with an adapter left out."""
+    tokens = list(range(40, 70))
+    exact = logits(tiny.model, tokens)
+    canvas = torch.tensor([15, 16, 29, 30, 34, 35])
+    right = torch.cosine_similarity(exact, logits(int8(tiny.model), tokens), dim=1)[canvas]
+    wrong = torch.cosine_similarity(exact, logits(int8(tiny.model, adapter=False), tokens), dim=1)[canvas]
+    assert right.min() > wrong.max()
+
+
+@pytest.mark.model
+def test_real_int8_agrees_with_float32(real, gguf):
+    from dlsp.models import store
+
+    engine = Engine.load(gguf, store.folder(), dtype="int8")
+    text = "import json\n\n\ndef load(path):\n    with open(path) as file:\n        return json.load(file)\n\n\n"
+    text += "def save(path, value):\n    with open(path, 'w') as file:\n        json.dump(value, file, indent=2)\n"
+    tokens = real.tokenizer.encode(text)
+    exact, found = (logits(model, tokens, canvases=0) for model in (real.model, engine.model))
+    assert (exact.argmax(1) == found.argmax(1)).float().mean() >= 0.95
+    log_p, log_q = exact.log_softmax(1), found.log_softmax(1)
+    assert (log_p.exp() * (log_p - log_q)).sum(1).mean() < 0.02
+    gap = Gap("def add(a, b):\n    return ", "\n\nprint(add(1, 2))\n")
+    fills = [engine.fill(gap, Options(mode=mode, end="line")) for mode in ("autoregressive", "verified")]
+    assert [fill.text for fill in fills] == ["a + b", "a + b"]

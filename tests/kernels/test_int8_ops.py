@@ -1,0 +1,119 @@
+"""The ops of an int8 step: what each says, and compiled against reference."""
+
+import pytest
+import torch
+
+from dlsp_kernels import compiled, hadamard, quantise_rows, quantise_weight, reference, rope_table
+from dlsp_kernels.hadamard.reference import group_size
+from dlsp_kernels.int8_linear import onednn
+from dlsp_kernels.int8_linear.reference import int8_linear
+
+ROWS = [1, 5, 17]
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+def same(quantised, other) -> None:
+    """Rounding may part values that lie on the border between two integers."""
+    (q, scale), (p, step) = quantised, other
+    torch.testing.assert_close(scale, step)
+    difference = (q.int() - p.int()).abs()
+    assert difference.max() <= 1
+    assert difference.float().mean() < 1e-2
+
+
+@pytest.mark.parametrize("levels", [127, 63])
+def test_quantised_rows_come_back_within_half_a_level(levels):
+    x = torch.randn(7, 40) * torch.rand(7, 1) * 100
+    q, scale = quantise_rows(x, levels)
+    back = (q.float() - (levels + 1)) * scale
+    assert ((back - x).abs() <= scale * 0.501).all()
+    assert torch.equal(quantise_rows(torch.zeros(2, 3), levels)[0], torch.full((2, 3), levels + 1, dtype=torch.uint8))
+
+
+def test_hadamard_is_its_own_inverse_and_keeps_lengths():
+    for n in (64, 48, 4864):
+        x = torch.randn(3, n)
+        torch.testing.assert_close(hadamard(hadamard(x)), x)
+        torch.testing.assert_close(hadamard(x).norm(dim=1), x.norm(dim=1))
+    assert [group_size(n) for n in (4864, 8960, 48, 7)] == [64, 64, 16, 1]
+
+
+def test_hadamard_spreads_an_outlier():
+    x = torch.zeros(1, 4864)
+    x[0, 17] = 8
+    assert hadamard(x).abs().max() == 1
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_norm_compiled(rows):
+    x, y, scale = torch.randn(rows, 96), torch.randn(rows, 104), torch.rand(rows, 1)
+    ours, theirs = x.clone(), x.clone()
+    quantised = compiled.add_norm_quantise(ours, y, scale, 1e-6, 127)
+    same(quantised, reference.add_norm_quantise(theirs, y, scale, 1e-6, 127))
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(ours, x + y[:, :96] * scale)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_quantise_compiled(rows):
+    x = torch.randn(rows, 96)
+    same(compiled.quantise_rows(x, 63), reference.quantise_rows(x, 63))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_rope_compiled(rows):
+    y, scale, bias = torch.randn(rows, 70), torch.rand(rows, 1), torch.randn(64)
+    table = rope_table(torch.arange(rows), 8, 1e4)
+    for ours, theirs in zip(
+        compiled.rope_heads(y, scale, bias, *table, 4, 2),
+        reference.rope_heads(y, scale, bias, *table, 4, 2),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_swiglu_compiled(rows):
+    y, scale = torch.randn(rows, 2 * 192 + 8) * 20, torch.rand(rows, 1)
+    same(compiled.swiglu_quantise(y, scale, 192, 127), reference.swiglu_quantise(y, scale, 192, 127))
+
+
+@pytest.mark.parametrize("gate", [1000.0, -1000.0])
+def test_swiglu_compiled_at_the_far_ends(gate):
+    y = torch.full((1, 8), gate)
+    y[:, 4:] = 1
+    same(compiled.swiglu_quantise(y, torch.ones(1, 1), 4, 127), reference.swiglu_quantise(y, torch.ones(1, 1), 4, 127))
+
+
+@pytest.mark.parametrize("canvas", [slice(2, 6), torch.tensor([1, 3])])
+@pytest.mark.parametrize("ends", [[700], [300, 600, 900]])
+def test_low_rank_add_compiled(canvas, ends):
+    rank, outputs = 8, ends[-1]
+    y = torch.randn(6, outputs + rank * len(ends))
+    b, b_scale = quantise_weight(torch.randn(outputs, rank))
+    b = b.T.contiguous()
+    ours, theirs = y.clone(), y.clone()
+    compiled.low_rank_add(ours, canvas, ends, b, b_scale)
+    reference.low_rank_add(theirs, canvas, ends, b, b_scale)
+    torch.testing.assert_close(ours, theirs)
+    clean = torch.ones(6, dtype=torch.bool)
+    clean[canvas] = False
+    assert torch.equal(ours[clean], y[clean])
+    whole = torch.block_diag(*(b.float() * b_scale).T.split([e - s for s, e in zip([0, *ends], ends, strict=False)]))
+    torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, outputs:] @ whole.T)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 33])
+def test_onednn_against_reference(rows):
+    levels = onednn.levels()
+    if levels is None:
+        pytest.skip("this build of PyTorch has no int8 matmul")
+    weight, scale = quantise_weight(torch.randn(96, 64))
+    q, _ = quantise_rows(torch.randn(rows, 64), levels)
+    torch.testing.assert_close(
+        onednn.PackedInt8(weight, scale, levels)(q), int8_linear(q, weight, scale, levels), rtol=1e-5, atol=1e-3
+    )
