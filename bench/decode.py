@@ -33,14 +33,15 @@ def variants() -> dict[str, "Options"]:
     common = {"end": "line", "max_tokens": 64}
     return {
         BASE: Options(mode="autoregressive", **common),
-        "split-2": Options(schedule="split", draft=2, copy=False, **common),
+        "auto": Options(copy=False, **common),
+        "auto-copy": Options(**common),
+        "auto-copy-3": Options(draft=3, **common),
+        "auto-copy-6": Options(draft=6, **common),
         "split-3": Options(schedule="split", draft=3, copy=False, **common),
         "split-4": Options(schedule="split", draft=4, copy=False, **common),
         "split-4-copy": Options(schedule="split", draft=4, **common),
-        "merged-1": Options(schedule="merged", draft=1, copy=False, **common),
         "merged-2": Options(schedule="merged", draft=2, copy=False, **common),
         "merged-3": Options(schedule="merged", draft=3, copy=False, **common),
-        "merged-2-copy": Options(schedule="merged", draft=2, **common),
     }
 
 
@@ -99,7 +100,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.decode", description="Decode time per gap, mode against mode.")
     parser.add_argument("--gaps", type=int, default=100)
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    parser.add_argument("--dtype", default="bfloat16", choices=("int8", "bfloat16", "float32"))
     asked = parser.parse_args()
     try:
         model = catalogue.find(asked.model)

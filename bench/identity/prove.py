@@ -34,8 +34,10 @@ def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Compa
 
     The fills of TOGETHER gaps run packed in the same steps, which the answers must not notice either.
     """
-    noise = Adapter.random(engine.model.shape, rank=8, scale=0.3)
-    corrupted = Engine(Qwen2(engine.model.weights, noise), engine.tokenizer)
+    model = engine.model
+    assert isinstance(model, Qwen2), "identity is claimed in float32"
+    noise = Adapter.random(model.shape, rank=8, scale=0.3)
+    corrupted = Engine(Qwen2(model.weights, noise), engine.tokenizer)
     for first in range(0, len(gaps), TOGETHER):
         chosen = list(enumerate(gaps))[first : first + TOGETHER]
         references = {number: engine.job(gap, options) for number, (gap, options) in chosen}

@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--variants", nargs="+", default=VARIANTS, metavar="VARIANT")
     parser.add_argument("--limit", type=_positive, help="only so many tasks, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    parser.add_argument("--dtype", default="bfloat16", choices=("int8", "bfloat16", "float32"))
     parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")
     parser.add_argument("--fresh", action="store_true", help="forget the fills of an earlier run")
     return parser

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import torch
 
+from dlsp_engine.costs import remembered
 from dlsp_engine.decode.answer import Cost
+from dlsp_engine.decode.budget import Acceptance, Costs
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.verified import Drafter
 from dlsp_engine.errors import EngineError
@@ -43,9 +45,11 @@ class Fill:
 
 
 class Engine:
-    def __init__(self, model: Model, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer, costs: Costs = Costs()) -> None:  # noqa: B008 - frozen
         self.model = model
         self.tokenizer = tokenizer
+        self.costs = costs
+        self.acceptance = Acceptance()
 
     @classmethod
     def load(cls, gguf: Path, cache: Path, dtype: str = "bfloat16", adapter: bool = True) -> "Engine":
@@ -65,13 +69,14 @@ class Engine:
         if adapter and shipped.exists():
             low_rank = Adapter.load(shipped, gguf.name, weights.architecture, stored)
         model = _int8(folder, weights, low_rank) if dtype == "int8" else Qwen2(weights, low_rank)
-        return cls(model, QwenTokenizer(folder))
+        return cls(model, QwenTokenizer(folder), remembered(model, f"{gguf.stem} {dtype}", cache / "costs.json"))
 
     def new_session(self) -> Session:
         return Session(self.model.new_cache())
 
     def job(self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None) -> Job:
-        return Job(gap, options, session or self.new_session(), self.tokenizer, drafter)
+        session = session or self.new_session()
+        return Job(gap, options, session, self.tokenizer, self.costs, self.acceptance, drafter)
 
     def step(self, jobs: Sequence[Job]) -> list[Job]:
         """One forward for the first jobs whose rows fit into STEP_ROWS; returns the jobs that were in it."""

@@ -5,6 +5,7 @@ import time
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost
+from dlsp_engine.decode.budget import Acceptance, Costs
 from dlsp_engine.decode.copying import Copier
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
@@ -25,13 +26,15 @@ class Job:
         options: Options,
         session: Session,
         tokenizer: Tokenizer,
+        costs: Costs,
+        acceptance: Acceptance,
         drafter: Drafter | None = None,
     ) -> None:
         known = prompt(gap, tokenizer)
         self.cost = Cost(prompt_tokens=len(known.tokens), cached_tokens=session.advance(known.tokens))
         self.session = session
         self.answer = Answer(gap, options, tokenizer, known.forced)
-        self.decoder = _decoder(session, self.answer, drafter)
+        self.decoder = _decoder(session, self.answer, costs, acceptance, drafter)
         self._prefilling = False
         self._created: float | None = time.perf_counter()
 
@@ -70,7 +73,9 @@ class Job:
         return self.answer.text, canvas
 
 
-def _decoder(session: Session, answer: Answer, drafter: Drafter | None) -> Decoder:
+def _decoder(
+    session: Session, answer: Answer, costs: Costs, acceptance: Acceptance, drafter: Drafter | None
+) -> Decoder:
     options = answer.options
     if options.mode == "autoregressive":
         return Autoregressive(session, answer)
@@ -78,4 +83,4 @@ def _decoder(session: Session, answer: Answer, drafter: Drafter | None) -> Decod
         return Diffusion(session, answer)
     if drafter is None and options.copy:
         drafter = Copier(answer.tokenizer.stops)
-    return Verified(session, answer, options.draft, options.schedule == "merged", drafter)
+    return Verified(session, answer, costs, acceptance, drafter)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dlsp_engine.errors import EngineError
 
 MODES = ("autoregressive", "diffusion", "verified")
-SCHEDULES = ("split", "merged")
+SCHEDULES = ("auto", "split", "merged")
 RULES = ("threshold", "factor", "entropy")
 ENDS = ("token", "line", "block", "body")
 
@@ -15,7 +15,7 @@ class Options:
     """Validated on construction: EngineError names the field and what it takes."""
 
     mode: str = "verified"
-    schedule: str = "split"
+    schedule: str = "auto"
     draft: int = 4
     copy: bool = True
     rule: str = "threshold"

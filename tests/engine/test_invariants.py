@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dlsp_engine.decode.verified import Verified
+from dlsp_engine.decode.verified import Draft, Verified
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
@@ -44,7 +44,7 @@ def drafters(answer: tuple[int, ...], start: int) -> dict:
 
 
 @pytest.mark.parametrize("temperature", [0, 1.0])
-@pytest.mark.parametrize("schedule", ["split", "merged"])
+@pytest.mark.parametrize("schedule", ["auto", "split", "merged"])
 @pytest.mark.parametrize("number", range(len(GAPS)))
 def test_verified_is_autoregressive(tiny: Engine, number: int, schedule: str, temperature: float):
     """Invariant 1: whatever was drafted."""
@@ -103,10 +103,10 @@ def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny
         job = tiny.job(gap, replace(options, schedule=schedule))
         job.session.advance(tokens)
         assert isinstance(job.decoder, Verified)
-        job.decoder.draft = draft
+        job.decoder.draft = Draft(draft, [1.0] * len(draft))
         while not job.cost.forwards:
             tiny.step([job])
-        return job.decoder.draft, job.session.tokens
+        return job.decoder.draft.tokens, job.session.tokens
 
     start = tiny.job(gap, options).session.tokens
     for length in range(12):

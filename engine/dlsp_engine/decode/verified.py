@@ -1,10 +1,12 @@
 """Verified decoding: the canvas drafts, the same weights check the draft causally in the next step."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.budget import Acceptance, Costs, Plan, plan
 from dlsp_engine.decode.decoder import Decoder, masks
 from dlsp_engine.decode.session import Session
 from dlsp_engine.model.rows import Rows
@@ -13,52 +15,97 @@ Drafter = Callable[[list[int]], list[int]]
 """Known tokens -> tokens that may follow them; an empty list when it has no idea."""
 
 
+@dataclass(frozen=True)
+class Draft:
+    """Proposed tokens, and the probability of each to stand if those before it do."""
+
+    tokens: list[int]
+    confidence: list[float]
+    copied: bool = False
+
+    @property
+    def run(self) -> float:
+        """How many are expected to stand."""
+        total, stand = 0.0, 1.0
+        for one in self.confidence:
+            stand *= one
+            total += stand
+        return total
+
+
+NONE = Draft([], [])
+
+
 class Verified(Decoder):
     """At temperature 0 the answer is `Autoregressive`'s own, whatever is drafted.
 
-    `split` lays a canvas only when there is nothing to verify; `merged` lays one after each clean row where
-    acceptance may stop, and goes on from the canvas of the row where it did. `width` masks a canvas; 0 lays none.
+    The schedule `split` lays a canvas only when there is nothing to verify; `merged` lays one after each clean row
+    where acceptance may stop, and goes on from the canvas of the row where it did; `auto` decides step by step what
+    pays (`budget.plan`). Canvases have at most `draft` masks; 0 lays none.
     """
 
     def __init__(
-        self, session: Session, answer: Answer, width: int, merged: bool, drafter: Drafter | None = None
+        self,
+        session: Session,
+        answer: Answer,
+        costs: Costs,
+        acceptance: Acceptance,
+        drafter: Drafter | None = None,
     ) -> None:
         super().__init__(session, answer)
-        self.width = width
-        self.merged = merged
+        self.costs = costs
+        self.acceptance = acceptance
         self.drafter = drafter
-        self.draft = self._propose([])
+        self.draft = self._propose(NONE)
+        self._plan: Plan | None = None
 
     @property
     def canvas(self) -> list[int]:
-        return self.draft or masks(self.width)
+        return self.draft.tokens or masks(self.answer.options.draft)
 
     def plan(self) -> Rows:
-        rows = self._clean(self.draft)
-        for row in self._anchors():
-            rows.add_canvas(masks(self.width), after=rows.positions[row])
+        self._plan = self._decide()
+        rows = self._clean(self.draft.tokens[: self._plan.verify])
+        first = len(self.session.pending) - 1
+        for anchor in self._plan.anchors:
+            rows.add_canvas(masks(self._plan.width), after=rows.positions[first + anchor])
         return rows
 
     def take(self, logits: Tensor) -> None:
-        draft, clean = self.draft, 1 + len(self.draft)
-        chosen = self.answer.choose(logits[:clean], draft)
+        laid = self._plan
+        assert laid, "plan comes before take"
+        draft = self.draft.tokens[: laid.verify]
+        chosen = self.answer.choose(logits[: 1 + len(draft)], draft)
         run = agreement(draft, chosen)
-        start = clean + run * self.width
-        guess = logits[start : start + self.width].argmax(-1).tolist() if self._anchors() else []
+        self.acceptance.saw(len(draft), run, self.draft.copied)
+        guess = NONE
+        if run in laid.anchors:
+            start = 1 + len(draft) + laid.anchors.index(run) * laid.width
+            guess = _guess(logits[start : start + laid.width])
         self._commit([*draft[:run], chosen[run]], stood=len(self.session.pending) + run)
         self.draft = self._propose(guess)
 
-    def _anchors(self) -> range:
-        """The clean rows of this step that a canvas follows."""
-        first = len(self.session.pending) - 1
-        if self.width == 0 or (self.draft and not self.merged):
-            return range(0)
-        return range(first, first + 1 + len(self.draft))
+    def _decide(self) -> Plan:
+        options, drafted = self.answer.options, len(self.draft.tokens)
+        if options.schedule == "auto":
+            return plan(self.draft.confidence, options.draft, self.costs, self.acceptance)
+        canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
+        return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
 
-    def _propose(self, guess: list[int]) -> list[int]:
-        """The surest draft: a copy if there is one, else what the canvas guessed."""
+    def _propose(self, guess: Draft) -> Draft:
+        """A copy, if there is one, or what the canvas guessed: in the schedule `auto` the one that is surer."""
         copied = self.drafter(self.session.tokens) if self.drafter else []
-        return self.answer.useful(copied or guess)
+        copy = Draft(copied, [self.acceptance.copied] * len(copied), copied=True)
+        first = copy.run > guess.run if self.answer.options.schedule == "auto" else copied
+        best = copy if first else guess
+        useful = self.answer.useful(best.tokens)
+        return Draft(useful, best.confidence[: len(useful)], best.copied)
+
+
+def _guess(logits: Tensor) -> Draft:
+    """logits [masks, vocab] of a canvas. Its probabilities are what they say: they match how often drafts stand."""
+    best, tokens = logits.max(-1)
+    return Draft(tokens.tolist(), (best - logits.logsumexp(-1)).exp().tolist())
 
 
 def agreement(draft: list[int], chosen: list[int]) -> int:

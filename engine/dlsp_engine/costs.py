@@ -1,0 +1,103 @@
+"""What a step costs on this machine: measured once in a second or two, then remembered."""
+
+import json
+import os
+import platform
+import random
+import statistics
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from dlsp_engine.decode.budget import Costs
+from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.qwen2 import Model
+from dlsp_engine.model.rows import MASK, Rows
+
+CONTEXT = 256
+ROWS = (1, 4, 8, 16, 32, 128)
+CANVASES = ((1, 4), (4, 12))
+"""Clean rows and canvas rows of the steps that tell what canvas rows add."""
+
+REPEATS = 5
+
+
+def machine() -> dict[str, str | int]:
+    """What the times depend on."""
+    return {
+        "processor": processor(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "limit": os.environ.get("ONEDNN_MAX_CPU_ISA", ""),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def remembered(model: Model, name: str, path: Path) -> Costs:
+    """The costs kept in the file under `name`, measured now where there are none of this machine."""
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        known = {}
+    here = machine()
+    entry = known.get(name)
+    if isinstance(entry, dict) and entry.get("machine") == here:
+        try:
+            return Costs.from_json(entry["costs"])
+        except (KeyError, TypeError, ValueError):
+            pass
+    costs = measure(model)
+    known[name] = {"machine": here, "costs": asdict(costs)}
+    try:
+        partial = path.with_suffix(f".{os.getpid()}.partial")
+        partial.write_text(json.dumps(known, indent=1))
+        partial.replace(path)
+    except OSError:
+        pass  # it will be measured again
+    return costs
+
+
+def measure(model: Model) -> Costs:
+    """Medians of whole steps, head included, over a context of CONTEXT tokens, in an order that changes."""
+    cache = model.new_cache()
+    for start in range(0, CONTEXT, 128):
+        model.forward([(cache, _rows(128, 0, start))])
+        cache.length += 128
+    shapes = [(rows, 0) for rows in ROWS] + list(CANVASES)
+    times: dict[tuple[int, int], list[float]] = {shape: [] for shape in shapes}
+    for turn in range(REPEATS + 1):
+        for shape in random.Random(turn).sample(shapes, len(shapes)):
+            began = time.perf_counter()
+            _step(model, cache, *shape)
+            if turn:  # the first warms up
+                times[shape].append(1e3 * (time.perf_counter() - began))
+    cost = {shape: statistics.median(found) for shape, found in times.items()}
+    plain = Costs(ROWS, tuple(cost[rows, 0] for rows in ROWS))
+    (few, more), (some, many) = ((rows, cost[rows] - plain(sum(rows))) for rows in CANVASES)
+    a_row = max(0.0, (many - more) / (some[1] - few[1]))
+    return Costs(plain.rows, plain.milliseconds, max(0.0, more - a_row * few[1]), a_row)
+
+
+def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
+    rows = _rows(clean, canvas, cache.length)
+    hidden = model.forward([(cache, rows)])
+    # A prompt's rows need no logits.
+    model.head(hidden if len(rows) <= 32 else hidden[-1:]).argmax(-1)
+
+
+def _rows(clean: int, canvas: int, start: int) -> Rows:
+    rows = Rows()
+    rows.add_clean([100 + i for i in range(clean)], start)
+    if canvas:
+        rows.add_canvas([MASK] * canvas, after=start + clean - 1)
+    return rows

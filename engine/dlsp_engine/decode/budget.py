@@ -1,0 +1,112 @@
+"""The row budget: which rows a step of verified decoding brings, by what each is expected to gain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from operator import mul
+from typing import Any
+
+FIRST_GUESS = (0.7, 0.5, 0.35, 0.3)
+"""How often a draft token stands if those before it did, by offset, until there is experience."""
+
+MEMORY = 0.02
+"""The weight of one more observation in an average of recent ones."""
+
+CAUTION = 0.8
+"""What a canvas for later is worth of what it seems to be: the best of several estimates is a flattered one."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Milliseconds of a step by its number of rows (ascending), and what canvas rows add to that."""
+
+    rows: tuple[int, ...] = (1, 128)
+    milliseconds: tuple[float, ...] = (1.0, 3.0)
+    canvas: float = 0.0
+    canvas_row: float = 0.0
+
+    def __call__(self, clean: int, canvas: int = 0) -> float:
+        extra = self.canvas + self.canvas_row * canvas if canvas else 0.0
+        return self._of(clean + canvas) + extra
+
+    def _of(self, rows: int) -> float:
+        points = list(zip(self.rows, self.milliseconds, strict=True))
+        for (low, cheap), (high, dear) in pairwise(points):
+            if rows <= high:
+                return cheap + (dear - cheap) * (rows - low) / (high - low)
+        return self.milliseconds[-1] * rows / self.rows[-1]
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Costs":
+        return cls(
+            tuple(stored["rows"]), tuple(stored["milliseconds"]), float(stored["canvas"]), float(stored["canvas_row"])
+        )
+
+
+@dataclass
+class Acceptance:
+    """Recent shares of draft tokens that stood where those before them did, by who drafted and by offset."""
+
+    canvas: list[float] = field(default_factory=lambda: list(FIRST_GUESS))
+    copied: float = 0.8
+
+    def saw(self, drafted: int, stood: int, copied: bool) -> None:
+        """A draft of `drafted` tokens was verified and its first `stood` stood."""
+        for offset in range(min(stood + 1, drafted)):
+            right = float(offset < stood)
+            if copied:
+                self.copied += MEMORY * (right - self.copied)
+            elif offset < len(self.canvas):
+                self.canvas[offset] += MEMORY * (right - self.canvas[offset])
+
+    def run(self, width: int) -> float:
+        """How many tokens of a canvas of `width` masks are expected to stand."""
+        shares = [*self.canvas, *[self.canvas[-1]] * width]
+        return sum(accumulate(shares[:width], mul))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Verify the first `verify` tokens of the draft; lay a canvas of `width` masks after each of the clean rows
+    `anchors` (0: the last committed token's row).
+    """
+
+    verify: int
+    anchors: tuple[int, ...]
+    width: int
+
+
+def plan(confidence: Sequence[float], most: int, costs: Costs, acceptance: Acceptance) -> Plan:
+    """The plan of the greatest expected gain.
+
+    `confidence` are the probabilities that each draft token stands if those before it do, `most` is the widest canvas.
+    Time is priced by what a token costs when drafting and verifying alternate, so a canvas that is there when it is
+    needed is worth the step that would have to lay it. Where that price is no better than one token a step, no canvas
+    is laid. A draft that is there is verified, at least its first token: another one would hardly be better.
+    """
+    width, per_token = _alternating(most, costs, acceptance)
+    worth = CAUTION * (costs(1, width) - per_token) if width else 0.0
+    if not confidence:
+        return Plan(0, (0,) if width else (), width)
+    stand = list(accumulate([1.0, *confidence], mul))
+    best, most_gained = Plan(1, (), width), float("-inf")
+    for verify in range(1, len(stand)):
+        stops = [stand[i] - (stand[i + 1] if i < verify else 0.0) for i in range(verify + 1)]
+        likely = sorted(range(verify + 1), key=lambda i: -stops[i])
+        for laid in range(verify + 2 if width else 1):
+            covered = sum(stops[i] for i in likely[:laid])
+            gain = sum(stand[: verify + 1]) * per_token + covered * worth - costs(1 + verify, laid * width)
+            if gain > most_gained:
+                best, most_gained = Plan(verify, tuple(sorted(likely[:laid])), width), gain
+    return best
+
+
+def _alternating(most: int, costs: Costs, acceptance: Acceptance) -> tuple[int, float]:
+    """The width of canvas at which drafting and verifying in turn is cheapest, and what a token costs then.
+
+    Width 0 where one token a step is cheaper still.
+    """
+    prices = {0: costs(1)}
+    for width in range(1, most + 1):
+        prices[width] = (costs(1, width) + costs(1 + width)) / (2 + acceptance.run(width))
+    return min(prices.items(), key=lambda item: item[1])

@@ -1,0 +1,61 @@
+"""What a step should bring, by what it costs."""
+
+import pytest
+
+from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs, plan
+
+CPU = Costs((1, 4, 8, 16, 32, 128), (27.6, 27.7, 34.5, 45.9, 77.4, 226.3), 1.9, 0.7)
+GPU = Costs((1, 128), (1.0, 1.1))
+LINEAR = Costs((1, 128), (1.0, 128.0))
+
+
+def test_costs_between_and_beyond_the_measured_rows():
+    costs = Costs((1, 4, 8), (10.0, 16.0, 24.0), canvas=2.0, canvas_row=0.5)
+    assert [costs(1), costs(2), costs(6), costs(16)] == [10, 12, 20, 48]
+    assert costs(1, 3) == 16 + 2 + 1.5
+
+
+def test_where_rows_are_dear_nothing_is_drafted():
+    assert plan([], 4, LINEAR, Acceptance()).width == 0
+    assert plan([], 4, LINEAR, Acceptance()).anchors == ()
+
+
+def test_where_nothing_ever_stands_nothing_is_drafted():
+    hopeless = Acceptance(canvas=[0.0] * 4)
+    assert plan([], 4, CPU, hopeless).anchors == ()
+    assert plan([], 4, CPU, Acceptance()).anchors == (0,)
+
+
+def test_cheap_rows_carry_a_canvas_wherever_acceptance_may_stop():
+    laid = plan([0.6, 0.5], 4, GPU, Acceptance())
+    assert laid.verify == 2
+    assert laid.anchors == (0, 1, 2)
+
+
+def test_dear_rows_carry_one_only_where_it_is_nearly_sure_to_be_needed():
+    assert plan([0.5, 0.5, 0.5], 4, CPU, Acceptance()).anchors == ()
+    assert plan([0.97, 0.97], 4, CPU, Acceptance()).anchors == (2,)
+    assert plan([0.03, 0.5], 4, CPU, Acceptance()).anchors == (0,)
+
+
+def test_an_unlikely_tail_is_not_verified_where_rows_cost():
+    long = [0.9, 0.9, 0.9, 0.05, 0.05, 0.05, 0.05, 0.05]
+    assert plan(long, 4, CPU, Acceptance()).verify == 3
+    assert plan(long, 4, Costs((1, 128), (1.0, 1.0)), Acceptance()).verify == 8
+
+
+def test_a_width_of_none_lays_none():
+    assert plan([], 0, GPU, Acceptance()).anchors == ()
+    assert plan([0.9], 0, GPU, Acceptance()).anchors == ()
+
+
+def test_experience_moves_the_averages_by_offset():
+    seen = Acceptance()
+    for _ in range(400):
+        seen.saw(drafted=4, stood=1, copied=False)
+    assert seen.canvas[0] > 0.99
+    assert seen.canvas[1] < 0.01
+    assert seen.canvas[2:] == list(FIRST_GUESS[2:]), "what was not reached says nothing"
+    assert seen.run(4) == pytest.approx(1, abs=0.02)
+    seen.saw(drafted=2, stood=0, copied=True)
+    assert seen.copied < 0.8
