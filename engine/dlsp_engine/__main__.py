@@ -16,7 +16,7 @@ def main() -> int:
     serve.add_argument("--gguf", required=True, type=Path)
     serve.add_argument("--cache", required=True, type=Path, help="where converted weights lie")
     serve.add_argument("--state", required=True, type=Path, help="where lock and state file lie")
-    serve.add_argument("--dtype", default="bfloat16")
+    serve.add_argument("--dtype", default="auto", help="auto, int8, bfloat16 or float32")
     serve.add_argument("--idle-seconds", type=float, default=1800)
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     options = parser.parse_args()

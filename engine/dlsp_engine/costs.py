@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.cache import Cache
@@ -48,6 +49,8 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError):
+        known = None
+    if not isinstance(known, dict):
         known = {}
     here = machine()
     entry = known.get(name)
@@ -65,6 +68,20 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     except OSError:
         pass  # it will be measured again
     return costs
+
+
+def faster_dense() -> str:
+    """`bfloat16` or `float32`: processors without instructions for the first are slow at it."""
+    times = {}
+    for name in ("bfloat16", "float32"):
+        x, weight = torch.ones(5, 2048, dtype=getattr(torch, name)), torch.ones(4096, 2048, dtype=getattr(torch, name))
+        found = []
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            F.linear(x, weight)
+            found.append(time.perf_counter() - began)
+        times[name] = min(found)
+    return min(times, key=lambda name: times[name])
 
 
 def measure(model: Model) -> Costs:

@@ -3,12 +3,14 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import torch
 
-from dlsp_engine.costs import remembered
+from dlsp_engine.costs import faster_dense, remembered
 from dlsp_engine.decode.answer import Cost
 from dlsp_engine.decode.budget import Acceptance, Costs
 from dlsp_engine.decode.session import Session
@@ -17,7 +19,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.job import Job
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.convert import converted
-from dlsp_engine.model.int8 import Int8Qwen2
+from dlsp_engine.model.int8 import COMPILED, Int8Qwen2
 from dlsp_engine.model.quantised import Quantised
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
@@ -29,7 +31,7 @@ from dlsp_kernels.int8_linear.onednn import levels
 STEP_ROWS = 128
 """A step is at most this wide, so that a newer request never waits long."""
 
-DTYPES = ("int8", "bfloat16", "float32")
+DTYPES = ("auto", "int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
 
@@ -45,31 +47,50 @@ class Fill:
 
 
 class Engine:
-    def __init__(self, model: Model, tokenizer: Tokenizer, costs: Costs = Costs()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        model: Model,
+        tokenizer: Tokenizer,
+        costs: Costs = Costs(),  # noqa: B008 - frozen
+        dtype: str = "float32",
+    ) -> None:
         self.model = model
+        self.dtype = dtype
         self.tokenizer = tokenizer
         self.costs = costs
         self.acceptance = Acceptance()
 
     @classmethod
-    def load(cls, gguf: Path, cache: Path, dtype: str = "bfloat16", adapter: bool = True) -> "Engine":
+    def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True) -> "Engine":
         """Map the converted weights of a GGUF file, converting it first if needed, with the adapter shipped for it.
 
-        Raises EngineError with a sentence for the user.
+        `auto` takes int8, the fastest wherever it was measured, else whichever dense type is faster here. Raises
+        EngineError with a sentence for the user.
         """
         if dtype not in DTYPES:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
-        folder = converted(gguf, cache)
+        folder, finest = converted(gguf, cache), levels()
+        if dtype == "auto":
+            dtype = "int8" if finest else faster_dense()
         stored = torch.float32 if dtype == "float32" else torch.bfloat16
         weights = Weights.load(folder, stored)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
         low_rank = None
         if adapter and shipped.exists():
             low_rank = Adapter.load(shipped, gguf.name, weights.architecture, stored)
-        model = _int8(folder, weights, low_rank) if dtype == "int8" else Qwen2(weights, low_rank)
-        return cls(model, QwenTokenizer(folder), remembered(model, f"{gguf.stem} {dtype}", cache / "costs.json"))
+        with ThreadPoolExecutor(1) as beside:
+            tokenizer = beside.submit(QwenTokenizer, folder)
+            if dtype != "int8":
+                model: Model = Qwen2(weights, low_rank)
+            elif finest:
+                beside.submit(import_module, COMPILED)
+                model = Int8Qwen2(weights, Quantised.load(folder, weights), low_rank, finest)
+            else:
+                raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
+        costs = remembered(model, f"{gguf.stem} {dtype}", cache / "costs.json")
+        return cls(model, tokenizer.result(), costs, dtype)
 
     def new_session(self) -> Session:
         return Session(self.model.new_cache())
@@ -157,10 +178,3 @@ class Engine:
 def finished(job: Job) -> Fill:
     answer = job.answer
     return Fill(answer.text, answer.reason or "cancelled", tuple(answer.tokens), job.cost)
-
-
-def _int8(folder: Path, weights: Weights, adapter: Adapter | None) -> Int8Qwen2:
-    finest = levels()
-    if finest is None:
-        raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
-    return Int8Qwen2(weights, Quantised.load(folder, weights), adapter, finest)

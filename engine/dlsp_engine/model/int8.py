@@ -4,6 +4,7 @@ A narrow step takes as long as memory needs to give the weights, and int8 halves
 """
 
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import accumulate
 from types import ModuleType
 
@@ -18,8 +19,11 @@ from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rotate import rotated_adapter
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.model.weights import Weights
-from dlsp_kernels import compiled, quantise_weight, reference
+from dlsp_kernels import quantise_weight, reference
 from dlsp_kernels.int8_linear.onednn import PackedInt8
+
+COMPILED = "dlsp_kernels.compiled"
+"""Imported when it is needed: Numba takes its time, and can take it while the weights are packed."""
 
 NARROW = 32
 """Up to so many rows the compiled ops are faster; above, PyTorch's own threads are."""
@@ -78,6 +82,7 @@ class Int8Qwen2(Model):
             for layer, low in zip(quantised.layers, updates.layers, strict=True)
         ]
         self._head = Int8Linear(quantised.head, None, [self.shape.vocab], levels)
+        self._compiled = import_module(COMPILED)
 
     def new_cache(self) -> Cache:
         return Cache(self.shape, torch.float32)
@@ -87,7 +92,7 @@ class Int8Qwen2(Model):
         shape, levels = self.shape, self._levels
         rows = packed(batch, shape, torch.float32)
         canvas = rows.canvas
-        ops = compiled if len(rows.tokens) <= NARROW else reference
+        ops = self._compiled if len(rows.tokens) <= NARROW else reference
         x = self._embed(rows.tokens)
         y, scale = torch.zeros_like(x), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):

@@ -1,0 +1,65 @@
+"""What a step costs is measured once a machine."""
+
+import json
+
+import pytest
+
+from dlsp_engine import costs
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    calls, real = [], costs.measure
+
+    def measure(model):
+        calls.append(model)
+        return real(model)
+
+    monkeypatch.setattr(costs, "measure", measure)
+    monkeypatch.setattr(costs, "REPEATS", 2)
+    return calls
+
+
+def test_measured_costs_are_times(tiny, counted):
+    measured = costs.measure(tiny.model)
+    assert measured.rows == costs.ROWS
+    assert all(ms > 0 for ms in measured.milliseconds)
+    assert measured(128) > measured(1) > 0
+    assert measured.canvas >= 0
+    assert measured.canvas_row >= 0
+
+
+def test_a_machine_measures_once(tiny, counted, tmp_path):
+    path = tmp_path / "costs.json"
+    first = costs.remembered(tiny.model, "tiny float32", path)
+    assert costs.remembered(tiny.model, "tiny float32", path) == first
+    assert len(counted) == 1
+    costs.remembered(tiny.model, "tiny int8", path)
+    assert len(counted) == 2
+    assert costs.remembered(tiny.model, "tiny float32", path) == first
+    assert len(counted) == 2
+
+
+def test_another_machine_measures_anew(tiny, counted, tmp_path, monkeypatch):
+    path = tmp_path / "costs.json"
+    costs.remembered(tiny.model, "tiny float32", path)
+    monkeypatch.setattr(costs, "processor", lambda: "another one")
+    costs.remembered(tiny.model, "tiny float32", path)
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"tiny float32": 3}', '{"tiny float32": {"machine": 1}}'])
+def test_a_damaged_file_is_measured_anew(tiny, counted, tmp_path, text):
+    path = tmp_path / "costs.json"
+    path.write_text(text)
+    costs.remembered(tiny.model, "tiny float32", path)
+    assert len(counted) == 1
+    assert "tiny float32" in json.loads(path.read_text())
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tiny, counted, tmp_path):
+    assert costs.remembered(tiny.model, "tiny float32", tmp_path / "missing" / "costs.json").rows == costs.ROWS
+
+
+def test_the_faster_dense_type_is_one_of_two():
+    assert costs.faster_dense() in ("bfloat16", "float32")
