@@ -50,8 +50,7 @@ def measure(engine: "Engine", gaps: Sequence["Gap"], wanted: dict[str, "Options"
     rng = random.Random(0)
     measured = []
     for gap in track([gaps[0], *gaps], description="decoding"):
-        prefilled = engine.new_session()
-        engine.fill(gap, wanted[BASE], prefilled)
+        prefilled = engine.prefilled(gap)
         fills = {
             name: engine.fill(gap, wanted[name], prefilled.copy()) for name in rng.sample(list(wanted), len(wanted))
         }

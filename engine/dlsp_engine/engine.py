@@ -58,7 +58,8 @@ class Engine:
         self.dtype = dtype
         self.tokenizer = tokenizer
         self.costs = costs
-        self.acceptance = Acceptance()
+        # Without an adapter canvases mean nothing.
+        self.acceptance = Acceptance() if any(model.adapter.layers) else Acceptance(canvas=[0.0])
 
     @classmethod
     def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True) -> "Engine":
@@ -157,7 +158,7 @@ class Engine:
             while len(running) < width and (waiting or ready):
                 if not ready:
                     number, gap = waiting.popleft()
-                    session = self._prefilled(gap, session)
+                    session = self.prefilled(gap, session)
                     for index, options in enumerate(variants):
                         ready.append((number, index, self.job(gap, options, session.copy())))
                 number, index, job = ready.popleft()
@@ -167,8 +168,9 @@ class Engine:
                     number, index = running.pop(job)
                     yield number, index, finished(job)
 
-    def _prefilled(self, gap: Gap, near: Session) -> Session:
-        session = near.copy()
+    def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
+        """A session that knows the gap's prompt and no answer yet, from where the prompt parts from `near`'s."""
+        session = near.copy() if near else self.new_session()
         job = self.job(gap, Options(mode="autoregressive", max_tokens=1), session)
         while session.prefill():
             self.step([job])

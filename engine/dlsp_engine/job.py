@@ -82,5 +82,6 @@ def _decoder(
     if options.mode == "diffusion":
         return Diffusion(session, answer)
     if drafter is None and options.copy:
-        drafter = Copier(answer.tokenizer.stops)
+        copier = Copier(answer.tokenizer.stops)
+        return Verified(session, answer, costs, acceptance, copier, session.recalled)
     return Verified(session, answer, costs, acceptance, drafter)

@@ -59,3 +59,12 @@ def test_experience_moves_the_averages_by_offset():
     assert seen.run(4) == pytest.approx(1, abs=0.02)
     seen.saw(drafted=2, stood=0, copied=True)
     assert seen.copied < 0.8
+
+
+def test_without_an_adapter_no_canvas_is_laid(tiny):
+    from dlsp_engine import Engine, Gap, Options
+    from dlsp_engine.model.qwen2 import Qwen2
+
+    bare = Engine(Qwen2(tiny.model.weights), tiny.tokenizer)
+    fill = bare.fill(Gap("x = 1;", "\n"), Options(copy=False, max_tokens=8))
+    assert fill.cost.rows == fill.cost.forwards

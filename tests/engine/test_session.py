@@ -1,3 +1,4 @@
+from dlsp_engine import Gap, Options
 from dlsp_engine.decode.session import CHUNK, Session
 from dlsp_engine.engine import Engine
 
@@ -50,3 +51,28 @@ def test_the_cache_grows_in_place(tiny: Engine):
         session.extend([], len(rows))
     assert session.cache.bytes > before
     assert session.cache._kv[:, :, :, :699].equal(fresh.cache._kv[:, :, :, :699])
+
+
+def test_an_answer_is_recalled_while_what_is_typed_agrees_with_it(tiny: Engine):
+    session = prefilled(tiny, [1, 2, 3])
+    session.extend([4, 5, 6], stood=3)
+    session.advance([1, 2, 3, 4])
+    assert session.recalled == [5, 6]
+    session.advance([1, 2, 3, 4])
+    assert session.recalled == [], "what was not answered again is forgotten"
+    session.extend([5, 6], stood=2)
+    session.advance([1, 2, 9])
+    assert session.recalled == []
+
+
+def test_the_same_question_again_takes_hardly_a_step(tiny: Engine):
+    gap, options = Gap("x = 1;", "\n"), Options(max_tokens=12)
+    session = tiny.new_session()
+    first = tiny.fill(gap, options, session)
+    again = tiny.fill(gap, options, session)
+    assert again.tokens == first.tokens
+    assert len(first.tokens) >= 4
+    assert again.cost.forwards < first.cost.forwards
+    assert again.cost.forwards <= 2
+    plain = Options(max_tokens=12, copy=False)
+    assert tiny.fill(gap, plain, session).cost.forwards > again.cost.forwards, "no copying means no recalling"

@@ -10,12 +10,14 @@ CHUNK = 128
 class Session:
     """`tokens` are the known clean tokens; the cache holds the first `cache.length` of them.
 
+    `recalled` is what followed them in the answer before: what it will be again, as long as typing agrees with it.
     Between steps at least the last known token is not cached: its row gives the next one.
     """
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
         self.tokens: list[int] = []
+        self.recalled: list[int] = []
 
     def advance(self, tokens: list[int]) -> int:
         """Take `tokens` as what is known now; returns how many of them were cached already.
@@ -28,6 +30,7 @@ class Session:
                 break
             same += 1
         self.cache.length = same
+        self.recalled = self.tokens[len(tokens) :] if self.tokens[: len(tokens)] == tokens else []
         self.tokens = list(tokens)
         return same
 

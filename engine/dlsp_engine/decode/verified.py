@@ -1,6 +1,6 @@
 """Verified decoding: the canvas drafts, the same weights check the draft causally in the next step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -22,6 +22,7 @@ class Draft:
     tokens: list[int]
     confidence: list[float]
     copied: bool = False
+    learns: bool = True  # whether its fate says something about later drafts
 
     @property
     def run(self) -> float:
@@ -34,6 +35,11 @@ class Draft:
 
 
 NONE = Draft([], [])
+
+RECALLED = 0.95
+"""The confidence in a token of the answer before: typing that agreed with it changes nothing but rounding."""
+
+LONGEST = 32
 
 
 class Verified(Decoder):
@@ -51,11 +57,14 @@ class Verified(Decoder):
         costs: Costs,
         acceptance: Acceptance,
         drafter: Drafter | None = None,
+        recalled: Sequence[int] = (),
     ) -> None:
+        """`recalled` is how the answer before this one went on from here, if it is to be drafted again."""
         super().__init__(session, answer)
         self.costs = costs
         self.acceptance = acceptance
         self.drafter = drafter
+        self._recalled, self._start = list(recalled), len(session.tokens)
         self.draft = self._propose(NONE)
         self._plan: Plan | None = None
 
@@ -77,7 +86,8 @@ class Verified(Decoder):
         draft = self.draft.tokens[: laid.verify]
         chosen = self.answer.choose(logits[: 1 + len(draft)], draft)
         run = agreement(draft, chosen)
-        self.acceptance.saw(len(draft), run, self.draft.copied)
+        if self.draft.learns:
+            self.acceptance.saw(len(draft), run, self.draft.copied)
         guess = NONE
         if run in laid.anchors:
             start = 1 + len(draft) + laid.anchors.index(run) * laid.width
@@ -94,12 +104,20 @@ class Verified(Decoder):
 
     def _propose(self, guess: Draft) -> Draft:
         """A copy, if there is one, or what the canvas guessed: in the schedule `auto` the one that is surer."""
+        if again := self._recall():
+            return Draft(again, [RECALLED] * len(again), learns=False)
         copied = self.drafter(self.session.tokens) if self.drafter else []
         copy = Draft(copied, [self.acceptance.copied] * len(copied), copied=True)
         first = copy.run > guess.run if self.answer.options.schedule == "auto" else copied
         best = copy if first else guess
         useful = self.answer.useful(best.tokens)
         return Draft(useful, best.confidence[: len(useful)], best.copied)
+
+    def _recall(self) -> list[int]:
+        """How the answer before this one goes on, as long as this one has agreed with it."""
+        known = self.session.tokens[self._start :]
+        agreed = self._recalled[: len(known)] == known
+        return self.answer.useful(self._recalled[len(known) :][:LONGEST]) if agreed else []
 
 
 def _guess(logits: Tensor) -> Draft:

@@ -69,14 +69,14 @@ class Int8Qwen2(Model):
         """`weights` give the embeddings; of `quantised` nothing is kept. `levels` as in `quantise_rows`."""
         self.shape = weights.architecture
         self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
-        self._embedding, self._turn = weights.embedding, quantised.turn
+        self._embedding, self._turn = weights.embedding, quantised.turn.clone()  # not to keep the whole file mapped
         updates = rotated_adapter(self.adapter, weights, self._turn)
         self._mask = updates.mask_embedding
         self._levels = levels
         outs = {name: outs for name, (_, outs) in projections(self.shape).items()}
         self._layers = [
             Int8Layer(
-                qkv_bias=layer.qkv_bias,
+                qkv_bias=layer.qkv_bias.clone(),
                 **{name: Int8Linear(getattr(layer, name), low.get(name), outs[name], levels) for name in outs},
             )
             for layer, low in zip(quantised.layers, updates.layers, strict=True)

@@ -1,0 +1,24 @@
+"""How many threads a step uses."""
+
+import os
+
+import psutil
+import torch
+
+
+def physical() -> int:
+    """Cores that this process may run on, two hardware threads of one core counted once."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(allowed, psutil.cpu_count(logical=False) or allowed))
+
+
+def on_battery() -> bool:
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    return battery is not None and battery.power_plugged is False
+
+
+def use(threads: int) -> int:
+    """Let PyTorch use so many; 0 means the physical cores, or half of them on battery. Returns what was set."""
+    chosen = threads or (max(1, physical() // 2) if on_battery() else physical())
+    torch.set_num_threads(chosen)
+    return chosen

@@ -1,0 +1,75 @@
+"""Both sides on the real model: the same prompt, the same caching, the same line."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.peers.child import Child
+from bench.peers.llama import Llama
+from bench.peers.ours import Ours
+from bench.peers.side import Ask
+from dlsp.models import store
+from dlsp_engine.model.convert import converted
+from dlsp_engine.text.prompt import Gap, prompt
+from dlsp_engine.text.tokenizer import QwenTokenizer
+
+pytestmark = pytest.mark.model
+
+LINE = (
+    "def add(a, b):\n    total = a + b\n    return total\n\n\ndef subtract(a, b):\n",
+    "    return total\n",
+)
+BREAK = (
+    "def add(a, b):\n    return a + b\n\n\ndef subtract(a, b):\n",
+    "\n\ndef multiply(a, b):\n    return a * b\n",
+)
+"""The model answers this one with line breaks first."""
+SIDES = {"bfloat16": (Ours, "bfloat16"), "llama.cpp": (Llama, False), "llama.cpp n-gram": (Llama, True)}
+
+
+@pytest.fixture(scope="module", params=SIDES)
+def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
+    make, kind = SIDES[request.param]
+    one = Child(request.param, {}, make, gguf, kind, 2)
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(gguf: Path) -> QwenTokenizer:
+    return QwenTokenizer(converted(gguf, store.folder()))
+
+
+def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:
+    return Ask(*texts, "", tuple(prompt(Gap(*texts), tokenizer).tokens), "line", 32)
+
+
+@pytest.mark.parametrize(
+    ("texts", "answer"), [(LINE, "    return total - b"), (BREAK, "\n\ndef divide(a, b):")], ids=["line", "break"]
+)
+def test_all_answer_the_same_line_from_the_same_prompt(
+    child: Child, tokenizer: QwenTokenizer, texts: tuple[str, str], answer: str
+):
+    ask = line(texts, tokenizer)
+    reply = child.ask(replace(ask, fresh=True), "autoregressive")
+    assert reply.text == answer
+    assert (reply.prompt, reply.cached) == (len(ask.tokens), 0)
+    assert 2 < reply.tokens < 12
+    assert reply.milliseconds > 0
+
+
+def test_asked_again_all_but_the_last_token_is_cached(child: Child, tokenizer: QwenTokenizer):
+    ask = line(LINE, tokenizer)
+    child.ask(ask, "autoregressive")
+    warm = child.ask(ask, "autoregressive")
+    assert warm.cached == warm.prompt - 1
+    assert child.ask(replace(ask, fresh=True), "autoregressive").cached == 0
+    assert child.resident() > 200e6
+
+
+def test_it_ends_after_so_many_tokens_too(child: Child, tokenizer: QwenTokenizer):
+    reply = child.ask(replace(line(LINE, tokenizer), end="token", max_tokens=3), "autoregressive")
+    assert reply.tokens == 3
+    assert reply.text.strip()

@@ -1,0 +1,40 @@
+"""As many threads as cores, fewer on battery, or what was asked for."""
+
+import os
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+
+from dlsp_engine import threads
+
+
+@pytest.fixture(autouse=True)
+def _restored():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_physical_cores_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
+    assert threads.physical() == 8
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    assert threads.physical() == 2
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: None)
+    assert threads.physical() == 2
+
+
+@pytest.mark.parametrize(("plugged", "expected"), [(True, 8), (None, 8), (False, 4)])
+def test_half_on_battery(monkeypatch, plugged, expected):
+    monkeypatch.setattr(threads, "physical", lambda: 8)
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=plugged), raising=False)
+    assert threads.use(0) == expected
+    assert torch.get_num_threads() == expected
+
+
+def test_what_was_asked_for():
+    assert threads.use(3) == 3
+    assert torch.get_num_threads() == 3
