@@ -8,10 +8,12 @@ class Quiet(Enum):
 
     UNKNOWN = "the document is not open"
     OUTSIDE = "the position is not in the document"
+    IGNORED = "the file is excluded from suggestions"
     MISSING = "the model is not on this machine"
     LOADING = "the engine is loading"
     FAILED = "the engine could not answer"
     SLOW = "the engine took too long"
     STALE = "an edit or a newer request came first"
     EMPTY = "the model has nothing to add here"
+    BROKEN = "the suggestion would break the file's syntax"
     REPEAT = "the model only repeats the text after the cursor"

@@ -10,7 +10,7 @@ from importlib import import_module
 from dlsp import __version__
 from dlsp.errors import UserError
 
-COMMANDS = ("complete", "serve", "engine", "model")
+COMMANDS = ("complete", "context", "serve", "status", "doctor", "engine", "model")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +26,8 @@ def guarded(run: Callable[[], int]) -> int:
     """The exit status of `run`, its errors told in one sentence on stderr."""
     try:
         status = run()
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # as the language server leaves it
+            sys.stdout.flush()
         return status
     except UserError as error:
         print(f"dlsp: {error}", file=sys.stderr)

@@ -7,7 +7,10 @@ from typing import Any
 
 from dlsp import suggest
 from dlsp.cli import place
-from dlsp.models.catalogue import DEFAULT, find
+from dlsp.cli.context import seen
+from dlsp.models.choose import AUTO, named
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
 
 SCHEDULES = ("split", "merged")
 
@@ -16,7 +19,7 @@ def add(subparsers: Any) -> None:
     """Register `dlsp complete` with argparse's sub-parsers."""
     complete = subparsers.add_parser("complete", help="complete the code at one place of a file")
     complete.add_argument("place", metavar="FILE:LINE:COL", help="from 1; the column in characters")
-    complete.add_argument("--model", default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}")
+    complete.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
     complete.add_argument("--mode", choices=suggest.MODES, default="verified", help="default: verified")
     complete.add_argument("--schedule", choices=SCHEDULES, default="split", help="default: split")
     complete.add_argument("--end", choices=tuple(suggest.MOST_TOKENS), help="default: by the cursor's line")
@@ -37,17 +40,19 @@ def run(args: Namespace) -> int:
 
 async def _suggestion(args: Namespace, here: place.Place, end: str) -> suggest.Suggestion:
     from dlsp.cli.waiting import engine_of
-    from dlsp.context.window import window
 
-    async with await engine_of(find(args.model)) as engine:
+    path, context = seen(here)
+    language = languages.of(here.file)
+    async with await engine_of(named(args.model)) as engine:
         request = suggest.request(
-            window(here.before, here.after),
-            path=here.file.name,
+            context,
+            path=path,
             mode=args.mode,
             schedule=args.schedule,
             end=end,
         )
-        return suggest.suggestion(await engine.fill(request), here.before, here.after)
+        source = Source(language) if language else None
+        return suggest.suggestion(await engine.fill(request), here.before, here.after, source)
 
 
 def _as_json(args: Namespace, here: place.Place, end: str, made: suggest.Suggestion) -> dict[str, Any]:

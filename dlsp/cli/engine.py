@@ -2,13 +2,14 @@
 
 import asyncio
 import subprocess
+import sys
 import time
 from argparse import Namespace
 from typing import Any
 
-from dlsp.engine import state
+from dlsp.engine import processes, state
 from dlsp.errors import UserError
-from dlsp.models.catalogue import DEFAULT, find
+from dlsp.models.choose import AUTO, named
 
 
 def add(subparsers: Any) -> None:
@@ -22,18 +23,18 @@ def add(subparsers: Any) -> None:
         ("status", status, "what runs; exit status 1 if nothing does"),
     ):
         sub = commands.add_parser(name, help=help)
-        sub.add_argument("--model", type=str, default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}")
+        sub.add_argument("--model", type=str, default=AUTO, metavar="NAME", help="default: the one for this machine")
         sub.set_defaults(run=command)
 
 
 def run(args: Namespace) -> int:
     from dlsp.engine import launch
 
-    model = find(args.model)
+    model = named(args.model)
     if state.alive(model.name):
         raise UserError(f"The engine of {model.name} runs already; end it with `dlsp engine stop`.")
     # In a group of its own: Ctrl-C reaches the engine as a request to end, also while it loads.
-    engine = subprocess.Popen(launch.serve_command(model), process_group=0)
+    engine = subprocess.Popen(launch.serve_command(model), **processes.own_group(sys.platform))
     try:
         return engine.wait()
     except KeyboardInterrupt:
@@ -46,7 +47,7 @@ def start(args: Namespace) -> int:
     from dlsp.cli.waiting import engine_of
 
     async def start() -> None:
-        async with await engine_of(find(args.model)) as engine:
+        async with await engine_of(named(args.model)) as engine:
             print(f"The engine of {engine.state.model} runs as process {engine.state.pid}.")
 
     asyncio.run(start())
@@ -56,7 +57,7 @@ def start(args: Namespace) -> int:
 def stop(args: Namespace) -> int:
     from dlsp.engine import launch
 
-    model = find(args.model)
+    model = named(args.model)
     if asyncio.run(launch.stop(model)):
         print(f"The engine of {model.name} has ended.")
     elif state.alive(model.name):
@@ -69,7 +70,7 @@ def stop(args: Namespace) -> int:
 def status(args: Namespace) -> int:
     from dlsp.engine import launch
 
-    model = find(args.model)
+    model = named(args.model)
 
     async def health() -> dict[str, Any] | None:
         if engine := await launch.connect(model):

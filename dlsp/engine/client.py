@@ -10,8 +10,8 @@ import httpx
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
-TIMEOUT = httpx.Timeout(10, connect=2, read=180)
-"""Seconds; `read` bounds the silence between two events."""
+TIMEOUT = httpx.Timeout(5, connect=2, read=5)
+"""Seconds; `read` bounds the silence between two lines. An engine at work sends at least a blank one each second."""
 
 
 class EngineError(UserError):
@@ -44,12 +44,19 @@ class Engine:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def health(self, timeout: float = 5) -> dict[str, Any]:
+    async def health(self, timeout: float = 2) -> dict[str, Any]:
         """What `GET /health` says; raises EngineGone, also when it says nothing sensible."""
         try:
             response = await self._http.get("/health", timeout=timeout)
             return response.raise_for_status().json()
         except (httpx.HTTPError, ValueError) as error:
+            raise EngineGone(_gone(error)) from error
+
+    async def metrics(self) -> str:
+        """What `GET /metrics` says."""
+        try:
+            return (await self._http.get("/metrics")).raise_for_status().text
+        except httpx.HTTPError as error:
             raise EngineGone(_gone(error)) from error
 
     async def shutdown(self) -> None:
@@ -66,13 +73,15 @@ class Engine:
                 if response.is_error:
                     raise EngineError(_refusal(await response.aread()))
                 async for line in _lines(response):
+                    if not line:
+                        continue
                     event = json.loads(line)
                     if event["event"] == "done":
                         return
                     if event["event"] == "error":
                         raise EngineError(event["error"])
                     yield event
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             raise EngineGone(_gone(error)) from error
         raise EngineGone("The engine broke off in the middle of an answer; try again.")
 
@@ -83,6 +92,8 @@ class Engine:
             async for event in events:
                 if event["event"] == "fill":
                     filled = event
+        if not filled:
+            raise EngineGone("The engine answered without a fill; ask again.")
         return filled
 
 
@@ -104,5 +115,5 @@ def _refusal(body: bytes) -> str:
 
 def _gone(error: Exception) -> str:
     if isinstance(error, httpx.ReadTimeout):
-        return "The engine takes too long to answer; stop it with `dlsp engine stop` and try again."
+        return "The engine has stopped answering; ask again, and another is started."
     return f"The engine does not answer ({type(error).__name__}); try again, or see `dlsp engine status`."

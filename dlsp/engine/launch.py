@@ -1,17 +1,17 @@
 """Find the engine of a model, or start it: one process, shared by all clients, that outlives them."""
 
 import asyncio
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 from dlsp import __version__
-from dlsp.engine import state
+from dlsp.engine import processes, state
 from dlsp.engine.client import Engine, EngineGone
 from dlsp.engine.log import Log
+from dlsp.engine.versions import Fit, fit
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
@@ -20,16 +20,26 @@ Progress = Callable[[str], None]
 
 START_S = 300
 STOP_S = 15
+SILENT_S = 1.5
+"""How long an engine that did not answer has to come back, or to end, before it is killed."""
 LOOK_S = 0.05
 
 
 async def connect(model: Model) -> Engine | None:
-    """The running engine of `model`, None if there is none of this version that answers."""
+    """The running engine of `model`, None if there is none that this version may use.
+
+    Raises UserError if a newer dlsp has the engine, and speaks to it in a way that this one does not know.
+    """
     engine = await _answering(model)
-    if engine and engine.state.version != __version__:
-        await engine.close()
-        return None
-    return engine
+    if engine is None or (fits := fit(engine.state)) is Fit.USE:
+        return engine
+    await engine.close()
+    if fits is Fit.YIELD:
+        newer = engine.state.version
+        raise UserError(
+            f"A newer dlsp ({newer}) has the engine: update this one ({__version__}) and restart the editor."
+        )
+    return None
 
 
 async def ensure(model: Model, progress: Progress = lambda line: None, within: float = START_S) -> Engine:
@@ -40,9 +50,9 @@ async def ensure(model: Model, progress: Progress = lambda line: None, within: f
     if engine := await connect(model):
         return engine
     command = await asyncio.to_thread(serve_command, model)  # may hash the model's file
-    await stop(model)  # one of another version
+    await stop(model)  # one of another version, or one that has stopped answering
     log = Log(state.log(model.name))
-    child: subprocess.Popen[bytes] | None = None
+    child: subprocess.Popen[Any] | None = None
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
         engine = await connect(model)
@@ -56,24 +66,42 @@ async def ensure(model: Model, progress: Progress = lambda line: None, within: f
             if ended:
                 why = log.last or "it gave no reason."
                 raise UserError(f"The engine did not start: {why} (log: {log.path})")
-            child = _start(command, log.path)
+            child = processes.start(command, log.path)
         await asyncio.sleep(LOOK_S)
     raise UserError(f"The engine was not ready after {within:.0f} s; its log is {log.path}.")
 
 
 async def stop(model: Model) -> bool:
-    """End the running engine of `model`, of whatever version; whether there was one."""
+    """End the running engine of `model`, of whatever version, whether it answers or not; False if there was none."""
     engine = await _answering(model)
     if engine is None:
-        return False
+        return await end_silent(model)
     async with engine:
-        await engine.shutdown()
+        try:
+            await engine.shutdown()
+        except EngineGone:
+            await asyncio.to_thread(processes.kill, engine.state)
     deadline = time.monotonic() + STOP_S
     while state.alive(model.name):
         if time.monotonic() > deadline:
-            raise UserError(f"The engine (process {engine.state.pid}) has not ended after {STOP_S} s.")
+            await asyncio.to_thread(processes.kill, engine.state)
+            return True
         await asyncio.sleep(LOOK_S)
     return True
+
+
+async def end_silent(model: Model) -> bool:
+    """Kill the engine that holds the lock and goes on not answering, if the state file tells which process it is."""
+    found = state.read(model.name)
+    deadline = time.monotonic() + SILENT_S
+    while found and state.alive(model.name):
+        if engine := await _answering(model):  # it was busy, or its file was lost for a moment
+            await engine.close()
+            return False
+        if time.monotonic() > deadline:
+            return await asyncio.to_thread(processes.kill, found)
+        await asyncio.sleep(LOOK_S)
+    return False
 
 
 def serve_command(model: Model) -> list[str]:
@@ -104,19 +132,3 @@ async def _answering(model: Model) -> Engine | None:
         return engine
     await engine.close()
     return None
-
-
-def _start(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own that writes to `log` and outlives this one."""
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            cwd=log.parent,
-        )
-    finally:
-        os.close(output)

@@ -2,8 +2,10 @@
 
 import json
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from platformdirs import user_state_path
@@ -22,6 +24,11 @@ class State:
     model: str
     version: str
     started: float
+    api: int = 0
+
+
+KINDS: dict[str, Any] = {field.name: int | float if field.type is float else field.type for field in fields(State)}
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d{1,5}")
 
 
 def folder() -> Path:
@@ -42,19 +49,25 @@ def read(model: str) -> State | None:
     An address outside this machine is not believed: text leaves it never.
     """
     try:
-        state = State(**json.loads((folder() / f"engine-{model}.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        written = json.loads((folder() / f"engine-{model}.json").read_text(encoding="utf-8"))
+        state = State(**{name: value for name, value in written.items() if name in KINDS})
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
-    return state if state.address.startswith("http://127.0.0.1:") else None
+    right = all(isinstance(getattr(state, name), kind) for name, kind in KINDS.items())
+    return state if right and ADDRESS.fullmatch(state.address) else None
 
 
 def alive(model: str) -> bool:
     """Whether a process holds the lock of `model`'s engine: it serves, or it is loading."""
+    path = folder() / f"engine-{model}.lock"
     try:
-        with FileLock(folder() / f"engine-{model}.lock", timeout=0):
+        with FileLock(path, timeout=0):
             return False
     except Timeout:
         return True
+    except OSError as error:
+        why = error.strerror
+        raise UserError(f"{path} cannot be written ({why}): free some space, or set DLSP_STATE_DIR.") from error
 
 
 def log(model: str) -> Path:

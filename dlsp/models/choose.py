@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from dlsp.models import store
-from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model
+from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
+
+AUTO = "auto"
 
 BUDGET_MS = 300
 
@@ -36,6 +38,11 @@ def choose(budget_ms: float = BUDGET_MS) -> Choice:
             return Choice(model, f"{'; '.join(told)}; the budget is {budget_ms:.0f} ms")
         told.append(f"{model.name} would take {expected:.0f} ms a line ({how})")
     raise AssertionError("the catalogue has a smallest model")
+
+
+def named(name: str) -> Model:
+    """The model of that name, or the one for this machine for `auto`; UserError for any other name."""
+    return choose().model if name == AUTO else find(name)
 
 
 def _gap_ms(model: Model, costs: dict[str, float]) -> tuple[float, str]:

@@ -5,6 +5,7 @@ Python's `splitlines` also breaks at form feeds, U+2028 and the like; the protoc
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec, ServerTextPosition, TextDocument, Workspace
@@ -35,29 +36,58 @@ class Codec(PositionCodec):
 
 
 class Document(TextDocument):
-    """An open document."""
+    """An open document, kept as lines, so that a keystroke costs the same in a long file as in a short one."""
+
+    def __init__(self, uri: str, source: str, version: int | None, language_id: str | None, codec: Codec) -> None:
+        super().__init__(uri, source, version, language_id, position_codec=codec)
+        self._codec = codec
+        self._text: str | None = source
+        self._lines = _split(source)
+
+    @property
+    def source(self) -> str:
+        if self._text is None:
+            self._text = "".join(self._lines)
+        return self._text
 
     @property
     def lines(self) -> Sequence[str]:
-        return tuple(LINE.findall(self.source))
+        """The lines with their endings; the last one has none, and may be empty."""
+        return self._lines
+
+    def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
+        if not isinstance(change, types.TextDocumentContentChangePartial):
+            self._text, self._lines = change.text, _split(change.text)
+            return
+        lines = self._lines
+        start, end = sorted(
+            (place.line, place.character)
+            for each in (change.range.start, change.range.end)
+            for place in [self._codec.position_from_client_units(lines, each)]
+        )
+        first, last = start[0], end[0]
+        text = lines[first][: start[1]] + change.text + lines[last][end[1] :]
+        if first > 0 and text.startswith("\n") and lines[first - 1].endswith("\r"):
+            first -= 1  # the two are one line ending now
+            text = lines[first] + text
+        changed = _split(text)
+        if last + 1 < len(lines):
+            changed.pop()  # `text` ends with a line's ending
+        lines[first : last + 1] = changed
+        self._text = None
 
     def cursor(self, position: types.Position) -> tuple[int, types.Position] | None:
         """The offset of `position` in `source`, and the position put right; None outside the document."""
-        lines = list(self.lines)
-        if not lines or lines[-1].endswith(("\r", "\n")):
-            lines.append("")
-        if position.line >= len(lines):
+        if position.line >= len(self._lines):
             return None
-        codec = self.position_codec
-        assert isinstance(codec, Codec)
-        line = lines[position.line].rstrip("\r\n")
-        column = codec.column(line, position.character)
-        offset = sum(map(len, lines[: position.line])) + column
-        return offset, types.Position(position.line, codec.client_num_units(line[:column]))
+        line = self._lines[position.line].rstrip("\r\n")
+        column = self._codec.column(line, position.character)
+        offset = sum(map(len, islice(self._lines, position.line))) + column
+        return offset, types.Position(position.line, self._codec.client_num_units(line[:column]))
 
 
 class Documents(Workspace):
-    """The open documents of an editor."""
+    """The open documents of an editor; a notebook's cells are documents of their own."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(
@@ -65,7 +95,8 @@ class Documents(Workspace):
             workspace_folders=list(workspace.folders.values()),
             position_encoding=workspace.position_encoding,
         )
-        self._position_codec = Codec(workspace.position_encoding)
+        self._codec = Codec(workspace.position_encoding)
+        self._position_codec = self._codec
 
     def _create_text_document(
         self,
@@ -74,4 +105,12 @@ class Documents(Workspace):
         version: int | None = None,
         language_id: str | None = None,
     ) -> Document:
-        return Document(doc_uri, source, version, language_id, position_codec=self._position_codec)
+        return Document(doc_uri, source or "", version, language_id, self._codec)
+
+
+def _split(text: str) -> list[str]:
+    """Lines with their endings, and a last one without, empty if `text` ends with an ending."""
+    lines = LINE.findall(text)
+    if not lines or lines[-1].endswith(("\r", "\n")):
+        lines.append("")
+    return lines

@@ -1,18 +1,26 @@
 """The server's link to its engine: made in the background, never waited for."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
-from typing import Protocol
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 from dlsp.engine import launch
-from dlsp.engine.client import Engine
+from dlsp.engine.client import Engine, EngineGone
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 from dlsp.models.store import ModelMissing
 from dlsp.quiet import Quiet
+from dlsp.server.status import Status
 
-RETRY_S = 30
+log = logging.getLogger(__name__)
+
+RETRY_S = 1.0
+MOST_RETRY_S = 16.0
+"""A start that failed is tried again after RETRY_S, then twice that, up to this."""
+DOUBT_S = 1.0
 
 
 class Loading(Protocol):
@@ -26,44 +34,86 @@ class Loading(Protocol):
 class Link:
     """`engine` is the engine once it is ready; until then `quiet` says why not."""
 
-    def __init__(self, model: Model, loading: Callable[[], Loading], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, model: Model, loading: Callable[[], Loading], tell: Callable[[str], None], status: Status
+    ) -> None:
         self.engine: Engine | None = None
         self.quiet = Quiet.LOADING
         self._model = model
         self._loading = loading
         self._tell = tell
+        self._status = status
         self._told: set[str] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._failed_at = -float("inf")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._making: asyncio.Task[None] | None = None
+        self._doubted: Engine | None = None
+        self._wait_s = RETRY_S
+        self._retry_at = -float("inf")
 
     def make(self) -> None:
         """Begin to make the link, unless it is there, in the making, or failed a moment ago."""
-        busy = self._task and not self._task.done()
-        if self.engine is None and not busy and time.monotonic() - self._failed_at > RETRY_S:
-            self._task = asyncio.create_task(self._make())
+        busy = self._making and not self._making.done()
+        if self.engine is None and not busy and time.monotonic() >= self._retry_at:
+            self._making = self._do(self._make())
 
     def lost(self, engine: Engine) -> None:
-        """The engine does not answer: the next `make` makes the link anew."""
+        """The engine does not answer: make the link anew."""
         if self.engine is engine:
             self.engine, self.quiet = None, Quiet.LOADING
+            self._do(engine.close())
+            self.make()
+
+    def doubt(self, engine: Engine) -> None:
+        """The engine took too long: see whether it is still there."""
+
+        async def look() -> None:
+            try:
+                await engine.health(DOUBT_S)
+            except EngineGone:
+                self.lost(engine)
+            finally:
+                self._doubted = None
+
+        if self._doubted is not engine:
+            self._doubted = engine
+            self._do(look())
 
     async def close(self) -> None:
         """Let go of the engine, which goes on for other clients."""
-        if self._task:
-            self._task.cancel()
+        for task in list(self._tasks):
+            task.cancel()
         if self.engine:
             await self.engine.close()
+        self.engine = None
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _make(self) -> None:
         self.quiet = Quiet.LOADING
+        self._status.engine(True, "Normal", "loading the model")
         try:
             self.engine = await launch.connect(self._model) or await self._start()
         except UserError as error:
-            self._failed_at = time.monotonic()
-            self.quiet = Quiet.MISSING if isinstance(error, ModelMissing) else Quiet.FAILED
-            if str(error) not in self._told:
-                self._told.add(str(error))
-                self._tell(str(error))
+            self._failed(error, str(error))
+        except Exception as error:  # whatever it was, the link is tried again and the user has a reason
+            log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            self._failed(error, "The engine could not be started; the log of the server says why.")
+        else:
+            self._wait_s, self._retry_at = RETRY_S, -float("inf")
+            self._status.engine(False, "Normal")
+
+    def _failed(self, error: Exception, sentence: str) -> None:
+        self._retry_at = time.monotonic() + self._wait_s
+        self._wait_s = min(2 * self._wait_s, MOST_RETRY_S)
+        self.quiet = Quiet.MISSING if isinstance(error, ModelMissing) else Quiet.FAILED
+        self._status.engine(False, "Error", sentence)
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._tell(sentence)
 
     async def _start(self) -> Engine:
         loading = self._loading()

@@ -1,24 +1,87 @@
-"""pygls, with every malformed request answered."""
+"""pygls, with every request answered, whatever it looks like, and no traceback or text of a document in any answer."""
 
+import json
+import logging
 from typing import Any
 
+from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
 from dlsp.server.documents import Documents
 
+log = logging.getLogger(__name__)
+
+ERRORS = types.ErrorCodes
+INTERNAL = "Something went wrong inside dlsp; its log says where."
+
 
 class Protocol(LanguageServerProtocol):
-    """Answers a request that does not parse with its error; pygls alone would leave the editor waiting."""
+    """Answers what cannot be understood with an error; pygls alone would leave the editor waiting."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
+        """Called by the JSON parser for every object, nested ones too: only `handle_message` knows the outermost."""
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        if not isinstance(message, dict):
+            return self._refuse(None, ERRORS.InvalidRequest, "A message must be a JSON object.")
+        id = message.get("id")
+        known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
+        method = message.get("method")
+        asks = "id" in message and "method" in message
+        if message.get("jsonrpc") != "2.0" or (asks and known is None) or not isinstance(method, str | None):
+            return self._refuse(known, ERRORS.InvalidRequest, "This is not a message of JSON-RPC 2.0.")
+        if method != types.EXIT and (why := self._untimely(method)):
+            return self._refuse(known, *why) if asks else None
         try:
-            return super().structure_message(data)
+            structured: Any = super().structure_message(message)
         except JsonRpcException as error:
-            if "id" in data and "method" in data:
-                self._send_response(data["id"], error=error.to_response_error())
-            raise
+            log.warning("a message of %s does not parse", method if method in types.METHOD_TO_TYPES else "some method")
+            if asks:
+                self._send_response(id, error=error.to_response_error())
+            elif known is not None:
+                self._handle_response(known, error=error.to_response_error())
+            return None
+        if asks and not hasattr(structured, "id"):
+            return self._refuse(known, ERRORS.InvalidRequest, "This method takes no id: it is not answered.")
+        try:
+            return super().handle_message(structured)
+        except Exception as error:
+            log.error("a message could not be handled: %s", type(error).__name__)
+            return self._refuse(known, ERRORS.InternalError, INTERNAL) if asks else None
+
+    def unparsed(self) -> None:
+        """What came was no JSON."""
+        self._refuse(None, ERRORS.ParseError, "The message is not valid JSON.")
 
     def keep(self, documents: Documents) -> None:
         """Hold the editor's documents in `documents` from now on."""
         self._workspace = documents
+
+    def _untimely(self, method: str | None) -> tuple[int, str] | None:
+        """Why a message cannot be taken at this point of the server's life."""
+        if method is None:
+            return None
+        if self._shutdown:
+            return ERRORS.InvalidRequest, "The server is shutting down."
+        if self._workspace is None:
+            if method != types.INITIALIZE:
+                return ERRORS.ServerNotInitialized, "The first message must be `initialize`."
+        elif method == types.INITIALIZE:
+            return ERRORS.InvalidRequest, "The server is initialized already."
+        return None
+
+    def _refuse(self, id: str | int | None, code: int, sentence: str) -> None:
+        # lsprotocol knows no answer without an id, which JSON-RPC asks for where there is none to be read.
+        self._send_data({"jsonrpc": "2.0", "id": id, "error": {"code": int(code), "message": sentence}})
+
+    def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
+        if error is not None and error.code == ERRORS.InternalError:
+            error = types.ResponseError(ERRORS.InternalError, INTERNAL)
+        super()._send_response(msg_id, result, error)
+
+
+def unreadable(error: Exception) -> bool:
+    """Whether pygls met `error` while it parsed a message's JSON."""
+    return isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError)

@@ -1,11 +1,18 @@
-"""Wire the server and run it on standard input and output."""
+"""Wire the server, and run it for one editor on standard input and output or for several on a port."""
 
+import asyncio
 import logging
+import sys
+from threading import Event
 
 from lsprotocol import types
+from pygls.io_ import run_async
 
+from dlsp.server import feedback, fill, logfile
 from dlsp.server.inline import inline_completion
 from dlsp.server.server import Server
+
+HOST = "127.0.0.1"
 
 
 def build() -> Server:
@@ -18,7 +25,18 @@ def build() -> Server:
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
-        server.link.make()
+        await server.pull_settings()
+        server.link().make()
+        await server.register()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configured(params: types.DidChangeConfigurationParams) -> None:
+        server.configuration.push(params.settings)
+        await server.pull_settings()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        await server.pull_settings()
 
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
     async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList:
@@ -27,21 +45,86 @@ def build() -> Server:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
         server.latest.drop(params.text_document.uri)
+        for change in params.content_changes[-1:]:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                server.notice(params.text_document.uri, change.range.start.line, edited=True)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
-        server.latest.drop(params.text_document.uri)
-        server.anchors.pop(params.text_document.uri, None)
+        server.forget(params.text_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def notebook_changed(params: types.DidChangeNotebookDocumentParams) -> None:
+        cells = params.change.cells
+        for text in (cells and cells.text_content) or ():
+            server.latest.drop(text.document.uri)
+        structure = cells and cells.structure
+        for cell in (structure and structure.did_close) or ():
+            server.forget(cell.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def notebook_closed(params: types.DidCloseNotebookDocumentParams) -> None:
+        for cell in params.cell_text_documents:
+            server.forget(cell.uri)
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(params: None) -> None:
-        await server.link.close()
+        await server.close()
 
+    feedback.add(server)
+    fill.add(server)
     return server
 
 
 def serve() -> None:
     """Serve one editor until it says exit or closes the pipe."""
-    logging.basicConfig(level=logging.WARNING)
-    logging.getLogger("pygls").setLevel(logging.WARNING)  # at INFO it logs whole documents
+    _log()
     build().start_io()
+
+
+def serve_tcp(port: int) -> None:
+    """Serve whoever connects to `port` on this machine, each with a server of their own, until interrupted."""
+    _log()
+    asyncio.run(_listen(port))
+
+
+async def _listen(port: int) -> None:
+    listener = await asyncio.start_server(_editor, HOST, port)
+    print(f"dlsp: listening on {HOST}:{listener.sockets[0].getsockname()[1]}", file=sys.stderr, flush=True)
+    async with listener:
+        await listener.serve_forever()
+
+
+async def _editor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One connection. One that does not begin like an editor, as a web page's request would not, is closed."""
+    server = build()
+    server.protocol.set_writer(writer)  # type: ignore[arg-type]
+    try:
+        start = await reader.readline()
+        if start.startswith(b"Content-"):
+            again = _Again(start, reader)
+            await run_async(Event(), again, server.protocol, error_handler=server.report_server_error)  # type: ignore[arg-type]
+    except (SystemExit, OSError, asyncio.IncompleteReadError, ValueError):
+        pass  # `exit`, or the connection broke
+    finally:
+        await server.close()
+        writer.close()
+
+
+class _Again:
+    """A reader whose first line was read already."""
+
+    def __init__(self, line: bytes, reader: asyncio.StreamReader) -> None:
+        self._line = line
+        self._reader = reader
+        self.readexactly = reader.readexactly
+
+    async def readline(self) -> bytes:
+        line, self._line = self._line, b""
+        return line or await self._reader.readline()
+
+
+def _log() -> None:
+    logging.basicConfig(level=logging.WARNING)
+    logging.raiseExceptions = False
+    logfile.begin()

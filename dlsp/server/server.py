@@ -1,49 +1,163 @@
 """The server object: what it knows of its editor."""
 
+import asyncio
+import logging
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote
+
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, PyglsError
 from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
 
 from dlsp import __version__
 from dlsp.context.anchor import Anchor
+from dlsp.context.workspace import Workspace
+from dlsp.models.catalogue import Model
+from dlsp.quiet import Quiet
+from dlsp.server.configuration import SECTION, Configuration
 from dlsp.server.documents import Documents
 from dlsp.server.latest import Latest
 from dlsp.server.link import Link
 from dlsp.server.progress import Loading
-from dlsp.server.protocol import Protocol
-from dlsp.server.settings import Settings, read
+from dlsp.server.protocol import Protocol, unreadable
+from dlsp.server.settings import Settings
+from dlsp.server.status import Status
+
+log = logging.getLogger(__name__)
+
+PULL_S = 5
+NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells(notebook="*", cells=[types.NotebookCellLanguage("*")])]
+)
 
 
 class Server(LanguageServer):
     """One editor's server. `anchors` holds the anchor of each document that was asked about."""
 
     def __init__(self) -> None:
-        super().__init__("dlsp", __version__, protocol_cls=Protocol)
+        super().__init__("dlsp", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol)
         self.latest = Latest()
         self.anchors: dict[str, Anchor] = {}
-        self.settings = Settings()
-        self.link = self._link()
+        self.configuration = Configuration(self.tell)
+        self.status = Status(self.protocol.notify)
+        self._workspaces: dict[Path | None, Workspace] = {}
+        self._quiet: Counter[str] = Counter()
+        self._links: dict[Model, Link] = {}
 
     def configure(self, params: types.InitializeParams) -> None:
         """Take the editor's settings; what cannot be used is told to the user."""
         assert isinstance(self.protocol, Protocol)
         self.protocol.keep(Documents(self.workspace))
-        self.settings, complaints = read(params.initialization_options)
-        self.link = self._link()
-        for complaint in complaints:
-            self.tell(complaint)
+        self.configuration.begin(params.initialization_options)
+
+    async def pull_settings(self) -> None:
+        """Ask the editor for its settings, for each folder of the workspace, if it can be asked."""
+        workspace = self.client_capabilities.workspace
+        if not (workspace and workspace.configuration):
+            return
+        folders = dict(self._folders())
+        items = [types.ConfigurationItem(section=SECTION)]
+        items += [types.ConfigurationItem(uri, SECTION) for uri in folders.values()]
+        with suppress(JsonRpcException, TimeoutError):
+            async with asyncio.timeout(PULL_S):
+                answer = await self.workspace_configuration_async(types.ConfigurationParams(items))
+            self.configuration.pull(dict(zip([None, *folders], answer, strict=True)))
+
+    async def register(self) -> None:
+        """Ask to be told when settings change."""
+        workspace = self.client_capabilities.workspace
+        change = workspace and workspace.did_change_configuration
+        if change and change.dynamic_registration:
+            method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+            registration = types.Registration("settings", method, {"section": SECTION})
+            with suppress(JsonRpcException, TimeoutError):
+                async with asyncio.timeout(PULL_S):
+                    await self.client_register_capability_async(types.RegistrationParams([registration]))
+
+    def settings(self, uri: str | None = None) -> Settings:
+        """What is set for a document."""
+        return self.configuration.of(self.folder(uri) if uri else None)
+
+    def folder(self, uri: str) -> Path | None:
+        """The innermost folder of the workspace that a document lies in."""
+        path = to_fs_path(uri)
+        inside = [folder for folder, _ in self._folders() if path and Path(path).is_relative_to(folder)]
+        return max(inside, key=lambda folder: len(folder.parts), default=None)
+
+    def surroundings(self, uri: str) -> Workspace:
+        """Where a document's context comes from; from the first time on, its folder's index is kept."""
+        folder, settings = self.folder(uri), self.settings(uri)
+        found = self._workspaces.get(folder)
+        if found is None or not found.has(settings.ignore, settings.context):
+            if found:
+                found.close()
+            found = self._workspaces[folder] = Workspace(folder, settings.ignore, settings.context)
+            found.keep_index()
+        return found
+
+    def notice(self, uri: str, row: int, *, edited: bool) -> None:
+        """The user is at a row (from 0) of a document: other documents' context may show its surroundings."""
+        document = self.workspace.text_documents.get(unquote(uri))
+        if document:
+            workspace = self.surroundings(uri)
+            workspace.recent.note(workspace.name(document_path(uri)), document.lines, row, edited=edited)
+
+    def link(self, uri: str | None = None) -> Link:
+        """The link to the engine of the model that is set for a document."""
+        model = self.settings(uri).model
+        if model not in self._links:
+            self._links[model] = Link(model, lambda: Loading(self), self.tell, self.status)
+        return self._links[model]
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self.surroundings(uri).forget(document_path(uri))
+        self.latest.drop(uri)
+        self.anchors.pop(uri, None)
+
+    def stay_quiet(self, reason: Quiet) -> None:
+        """Count a reason, for the engine's metrics."""
+        self._quiet[reason.name.lower()] += 1
+
+    def quiet_since(self) -> dict[str, int]:
+        """The reasons met since this was last asked."""
+        counted, self._quiet = dict(self._quiet), Counter()
+        return counted
+
+    async def close(self) -> None:
+        """The editor goes; engines go on for others."""
+        for workspace in self._workspaces.values():
+            workspace.close()
+        for link in self._links.values():
+            await link.close()
 
     def tell(self, sentence: str) -> None:
         """Show the user a sentence."""
+        log.warning("told: %s", sentence)
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dlsp: {sentence}"))
 
     def note(self, line: str) -> None:
-        """Write a line to the editor's log. Never of the document's text."""
+        """Write a line to the editor's log and ours. Never of the document's text."""
+        log.info("%s", line)
         self.window_log_message(types.LogMessageParams(types.MessageType.Log, line))
 
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
-        """Log what pygls would pop up in the user's face."""
+        """Log what pygls would pop up in the user's face, and answer what it could not parse."""
+        assert isinstance(self.protocol, Protocol)
+        if source is JsonRpcException and unreadable(error):
+            self.protocol.unparsed()
         self.note(f"{source.__name__}: {type(error).__name__}")
 
-    def _link(self) -> Link:
-        return Link(self.settings.model, lambda: Loading(self), self.tell)
+    def _folders(self) -> list[tuple[Path, str]]:
+        """The folders of the workspace that lie on this machine, and their URIs as the editor wrote them."""
+        workspace = self.workspace
+        uris = [folder.uri for folder in workspace.folders.values()] or [workspace.root_uri or ""]
+        return [(Path(path), uri) for uri in uris if (path := to_fs_path(unquote(uri) if "%" in uri else uri))]
+
+
+def document_path(uri: str) -> Path:
+    """A document's path, of one that is no file its name."""
+    return Path(to_fs_path(uri) or unquote(uri).rpartition("/")[2])

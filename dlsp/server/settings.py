@@ -1,31 +1,78 @@
-"""What an editor may set, in `initializationOptions`."""
+"""What may be set, and by whom."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dlsp.context.budget import TOKENS, within_bounds
 from dlsp.errors import UserError
-from dlsp.models.catalogue import DEFAULT, Model, find
+from dlsp.models.catalogue import Model
+from dlsp.models.choose import AUTO, named
 from dlsp.suggest import MODES
+
+LOGS = ("plain", "text")
 
 
 @dataclass(frozen=True)
 class Settings:
-    model: Model = DEFAULT
+    """`log` set to `text` lets suggestions and the text around them into the log file.
+
+    `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens.
+    """
+
+    model: Model = field(default_factory=lambda: named(AUTO))
     mode: str = "verified"
+    log: str = "plain"
+    ignore: tuple[str, ...] = ()
+    context: int = TOKENS
 
 
-def read(options: Any) -> tuple[Settings, list[str]]:
-    """Settings from what the editor sent, and a sentence for each value that could not be used."""
-    options = options if isinstance(options, Mapping) else {}
-    settings, complaints = Settings(), []
-    model, mode = options.get("model", settings.model.name), options.get("mode", settings.mode)
-    try:
-        settings = Settings(model=find(str(model)))
-    except UserError as error:
-        complaints.append(str(error))
-    if mode in MODES:
-        settings = Settings(settings.model, mode)
-    else:
-        complaints.append(f"There is no mode '{mode}': use one of {', '.join(MODES)}.")
-    return settings, complaints
+def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise UserError(f"There is no {name} '{str(value)[:40]}': use one of {', '.join(allowed)}.")
+        return value
+
+    return read
+
+
+def _globs(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise UserError('`ignore` is a list of globs: for example ["private/", "*.sql"].')
+    return tuple(value)
+
+
+def _budget(value: Any) -> int:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise UserError(f"`context` is a number of tokens: for example {TOKENS}.")
+    return within_bounds(int(value))
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "model": lambda value: named(str(value)[:40]),
+    "mode": _one_of("mode", MODES),
+    "log": _one_of("log", LOGS),
+    "ignore": _globs,
+    "context": _budget,
+}
+PROJECT = frozenset({"model", "mode", "ignore"})
+"""What a project's file may set: nothing that a project could harm its reader with."""
+
+
+def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
+    """Settings from layers, the later the stronger, and a sentence for each value that could not be used.
+
+    Null means unset. Names that are not known are left to other versions.
+    """
+    made, complaints = Settings(), []
+    for layer in layers:
+        for name, value in layer.items():
+            if value is None or name not in READERS:
+                continue
+            try:
+                read = READERS[name](value)
+                # What one layer excludes, none lets in.
+                made = replace(made, **{name: made.ignore + read if name == "ignore" else read})
+            except UserError as error:
+                complaints.append(str(error))
+    return made, complaints

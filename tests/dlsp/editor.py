@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,14 +29,28 @@ def applied(item: types.InlineCompletionItem, text: str, encoding: str) -> str:
 
 
 class Editor:
-    """Use as `async with Editor() as editor`. Positions count from 0, in units of `encoding`."""
+    """Use as `async with Editor() as editor`. Positions count from 0, in units of `encoding`.
 
-    def __init__(self, folder: Path | None = None, encoding: str = "utf-16", options: Any = None) -> None:
+    `settings` maps a scope (a URI, or None) to what `workspace/configuration` is answered; None: it cannot be asked.
+    """
+
+    command = (sys.executable, "-m", "dlsp", "--stdio")
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        encoding: str = "utf-16",
+        options: Any = None,
+        folders: Sequence[Path] = (),
+        settings: dict[str | None, Any] | None = None,
+    ) -> None:
         self.client = LanguageClient("test-editor", "1")
         self.log: list[str] = []
         self.shown: list[str] = []
         self.progress: list[Any] = []
+        self.statuses: list[Any] = []
         self.folder, self.encoding, self.options = folder, encoding, options
+        self.folders, self.settings = folders, settings
         self.versions: dict[str, int] = {}
         self.stderr = ""
         client = self.client
@@ -56,8 +71,19 @@ class Editor:
         def progress(params: types.ProgressParams) -> None:
             self.progress.append(params.value)
 
+        @client.feature(types.WORKSPACE_CONFIGURATION)
+        def configuration(params: types.ConfigurationParams) -> list[Any]:
+            return [(self.settings or {}).get(item.scope_uri) for item in params.items]
+
+        @client.feature("didChangeStatus")
+        def status(params: Any) -> None:
+            self.statuses.append(params)
+
+    async def connect(self) -> None:
+        await self.client.start_io(*self.command)
+
     async def __aenter__(self) -> Self:
-        await self.client.start_io(sys.executable, "-m", "dlsp", "--stdio")
+        await self.connect()
         self.initialized = await self.client.initialize_async(
             types.InitializeParams(
                 types.ClientCapabilities(
@@ -65,7 +91,12 @@ class Editor:
                         position_encodings=[types.PositionEncodingKind(self.encoding)]
                     ),
                     window=types.WindowClientCapabilities(work_done_progress=True),
+                    notebook_document=types.NotebookDocumentClientCapabilities(
+                        types.NotebookDocumentSyncClientCapabilities()
+                    ),
+                    workspace=types.WorkspaceClientCapabilities(configuration=self.settings is not None),
                 ),
+                workspace_folders=[types.WorkspaceFolder(each.as_uri(), each.name) for each in self.folders] or None,
                 root_uri=self.folder.as_uri() if self.folder else None,
                 initialization_options=self.options,
             )
@@ -75,12 +106,11 @@ class Editor:
 
     async def __aexit__(self, *_: object) -> None:
         server = self.client._server
-        assert server is not None
-        assert server.stderr is not None
-        if server.returncode is None:
+        if server is None or server.returncode is None:
             await self.client.shutdown_async(None)
             self.client.exit(None)
-        self.stderr = (await server.stderr.read()).decode()
+        if server is not None and server.stderr is not None:
+            self.stderr = (await server.stderr.read()).decode()
         await self.client.stop()
 
     def open(self, uri: str, text: str) -> None:
@@ -108,6 +138,17 @@ class Editor:
             types.Position(line, character),
         )
         return self.client.protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, id)
+
+    def configure(self, settings: Any) -> None:
+        """Say that settings have changed, with what they are now or, to be asked for them, with None."""
+        self.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+
+    async def raw(self, message: dict[str, Any], id: Any) -> Any:
+        """Send a message as it is; the result of the answer with this id."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.client.protocol._request_futures[id] = future  # type: ignore[assignment]
+        self.client.protocol._send_data(message)
+        return await asyncio.wait_for(future, 30)
 
     def cancel(self, id: str) -> None:
         self.client.cancel_request(types.CancelParams(id))

@@ -1,51 +1,68 @@
 """The engine process: one per user and model, found by its state file, gone when idle."""
 
 import asyncio
-import json
+import logging
 import os
 import secrets
+import shutil
 import socket
 import time
 from pathlib import Path
 
 import uvicorn
-from filelock import FileLock, Timeout
 
-from dlsp_engine import Engine, EngineError, Gap, Options
-from dlsp_engine.serve.app import Service, app
+from dlsp_engine import Engine, Gap, Options
+from dlsp_engine.decode.budget import Costs
+from dlsp_engine.model.convert import converted
+from dlsp_engine.serve import watchdog
+from dlsp_engine.serve.app import API, Service, app
 from dlsp_engine.serve.scheduler import Scheduler
+from dlsp_engine.serve.statefile import StateFile, lock
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.25
+END_S = 3
 
 
 def serve(model: str, gguf: Path, cache: Path, state: Path, dtype: str, idle_seconds: float, version: str) -> None:
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
-    try:
-        state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = FileLock(state / f"engine-{model}.lock")
-        lock.acquire(timeout=0.5)  # clients look at it for a moment
-    except Timeout as error:
-        raise EngineError(f"An engine for {model} runs already; `dlsp engine status` shows it.") from error
-    except OSError as error:
-        raise EngineError(
-            f"The state folder {state} cannot be written ({error.strerror}); set DLSP_STATE_DIR."
-        ) from error
-    with lock, socket.socket() as listener:
+    with lock(state, model), socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        engine = Engine.load(gguf, cache, dtype)
+        engine = load(gguf, cache, dtype)
         warm_up(engine)
-        path = state / f"engine-{model}.json"
         scheduler = Scheduler(engine)
-        adapter = engine.model.adapter.metadata.get("version")
         service = Service(
-            scheduler, secrets.token_urlsafe(32), secrets.token_hex(16), model, version, dtype, adapter, lambda: None
+            scheduler,
+            token=secrets.token_urlsafe(32),
+            nonce=secrets.token_hex(16),
+            model=model,
+            version=version,
+            dtype=engine.dtype,
+            adapter=engine.model.adapter.metadata.get("version"),
+            step={"dtype": engine.dtype, "costs": _table(engine.costs)},
         )
-        server = uvicorn.Server(uvicorn.Config(app(service), log_level="warning", timeout_graceful_shutdown=5))
-        service.shutdown = lambda: setattr(server, "should_exit", True)
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        file = StateFile(state, _state(service, listener.getsockname()[1]))
+        watchdog.watch(scheduler)
         try:
-            asyncio.run(_listen(server, listener, service, idle_seconds, path, address))
+            asyncio.run(_listen(listener, service, file, idle_seconds))
         finally:
-            path.unlink(missing_ok=True)
+            file.remove()
             scheduler.close()
+            scheduler.join()
+
+
+def load(gguf: Path, cache: Path, dtype: str) -> Engine:
+    """The engine on converted weights; what was converted is made anew, once, if it turns out to be damaged."""
+    try:
+        return Engine.load(gguf, cache, dtype)
+    except Exception as error:
+        if not gguf.is_file():
+            raise
+        folder = converted(gguf, cache)
+        log.warning("converting %s again: %s", gguf.name, type(error).__name__)
+        shutil.rmtree(folder, ignore_errors=True)
+        return Engine.load(gguf, cache, dtype)
 
 
 def warm_up(engine: Engine) -> None:
@@ -54,32 +71,35 @@ def warm_up(engine: Engine) -> None:
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 
-async def _listen(
-    server: uvicorn.Server, listener: socket.socket, service: Service, idle_seconds: float, path: Path, address: str
-) -> None:
+async def _listen(listener: socket.socket, service: Service, file: StateFile, idle_seconds: float) -> None:
+    config = uvicorn.Config(app(service), log_level="warning", timeout_graceful_shutdown=END_S)
+    server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
-    _write_state(path, service, address)
+    file.write()
     while not serving.done():
-        await asyncio.wait([serving], timeout=1)
-        if not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds:
+        await asyncio.wait([serving], timeout=LOOK_S)
+        idle = not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds
+        if idle or service.ending or service.scheduler.broken or not file.keep():
             server.should_exit = True
+        if server.should_exit:
+            service.scheduler.close()  # whoever waits is told, so that no connection holds the process
     await serving
 
 
-def _write_state(path: Path, service: Service, address: str) -> None:
-    state = {
-        "address": address,
+def _table(costs: Costs) -> dict[str, float]:
+    return {str(rows): round(ms, 2) for rows, ms in zip(costs.rows, costs.milliseconds, strict=True)}
+
+
+def _state(service: Service, port: int) -> dict[str, object]:
+    return {
+        "address": f"http://127.0.0.1:{port}",
         "token": service.token,
         "nonce": service.nonce,
         "pid": os.getpid(),
         "model": service.model,
         "version": service.version,
+        "api": API,
         "started": time.time(),
     }
-    partial = path.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(state, file)
-    os.replace(partial, path)

@@ -2,22 +2,42 @@
 
 import logging
 import threading
-from collections import OrderedDict
+import time
+import traceback
 from collections.abc import Callable
 
-from dlsp_engine.decode.session import Session
 from dlsp_engine.engine import Engine, Fill, finished
+from dlsp_engine.errors import EngineError
 from dlsp_engine.job import Job
 from dlsp_engine.options import Options
+from dlsp_engine.serve.metrics import Metrics
+from dlsp_engine.serve.sessions import Sessions
 from dlsp_engine.text.prompt import Gap
 
 log = logging.getLogger(__name__)
 
-MOST_SESSIONS = 8
+MOST_WAITING = 256
+MOST_RUNNING = 32
+MOST_PROMPT = 32_768
+"""Tokens: what the models were trained on."""
+MOST_FAILURES = 3
+"""Failed steps in a row after which the engine is taken for broken."""
+
+FAILED = "The engine could not finish this gap; its log says why."
+MEMORY = "The engine ran out of memory: close other programs, or use a smaller model or file."
+ENDING = "The engine is ending; ask again."
+BUSY = "The engine has too many requests waiting; ask again in a moment."
+
+
+class Busy(EngineError):
+    """Nothing more is taken at the moment."""
 
 
 class Ticket:
-    """A gap handed to the scheduler. `on_step` and `on_end` are called from the scheduler's thread."""
+    """A gap handed to the scheduler.
+
+    `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets the fill, or a sentence why not.
+    """
 
     def __init__(
         self,
@@ -25,7 +45,7 @@ class Ticket:
         options: Options,
         priority: int,
         on_step: Callable[[Job], None],
-        on_end: Callable[[Fill | None], None],
+        on_end: Callable[[Fill | str], None],
     ) -> None:
         self.gap = gap
         self.options = options
@@ -33,45 +53,71 @@ class Ticket:
         self.on_step = on_step
         self.on_end = on_end
         self.cancelled = threading.Event()
+        self.submitted = time.perf_counter()
+        self.waited_ms = 0.0
         self.job: Job | None = None
 
 
 class Scheduler:
     """Tickets of the most urgent priority share each step; the others wait, and may be put off between two steps."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, sessions: Sessions | None = None, metrics: Metrics | None = None) -> None:
+        self.sessions = sessions or Sessions()
+        self.metrics = metrics or Metrics()
+        self.closed = False
+        self.broken = False
+        self.usual_step_s: float | None = None
         self._engine = engine
         self._tickets: list[Ticket] = []
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._changed = threading.Condition()
         self._closing = False
+        self._failures = 0
+        self._began: float | None = None
         self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
         self._thread.start()
 
     def submit(self, ticket: Ticket) -> None:
+        """Raises Busy when too many wait, EngineError when the engine ends."""
         with self._changed:
+            if self._closing:
+                raise Busy(ENDING)
+            if len(self._tickets) >= MOST_WAITING:
+                raise Busy(BUSY)
             self._tickets.append(ticket)
             self._changed.notify()
 
     def close(self) -> None:
-        """Ends the thread after the step in progress."""
+        """Ends the thread after the step in progress; whoever waits is told. Returns at once."""
         with self._changed:
             self._closing = True
             self._changed.notify()
-        self._thread.join(timeout=10)
+
+    def join(self, timeout: float = 10) -> None:
+        self._thread.join(timeout)
+
+    @property
+    def waiting(self) -> int:
+        """Tickets that have not ended."""
+        return len(self._tickets)
 
     @property
     def busy(self) -> bool:
         return bool(self._tickets)
 
+    @property
+    def stepping_s(self) -> float:
+        """How long the step in progress has been running; 0 between steps."""
+        began = self._began
+        return time.monotonic() - began if began is not None else 0.0
+
     def _run(self) -> None:
-        while tickets := self._next():
-            try:
-                self._step(tickets)
-            except Exception:
-                log.exception("a step failed")
-                for ticket in tickets:
-                    self._end(ticket, None)
+        try:
+            while tickets := self._next():
+                self._step(self._started(tickets))
+        finally:
+            self.closed = True
+            for ticket in list(self._tickets):
+                self._end(ticket, ENDING)
 
     def _next(self) -> list[Ticket]:
         """The tickets of the next step, or none when closing; waits for the first."""
@@ -81,32 +127,86 @@ class Scheduler:
                 if self._closing:
                     return []
                 cancelled = [ticket for ticket in self._tickets if ticket.cancelled.is_set()]
-                urgent = min(ticket.priority for ticket in self._tickets)
-                tickets = [t for t in self._tickets if t.priority == urgent and t not in cancelled]
+                left = [ticket for ticket in self._tickets if ticket not in cancelled]
+                urgent = min((ticket.priority for ticket in left), default=0)
+                tickets = [ticket for ticket in left if ticket.priority == urgent]
             for ticket in cancelled:
-                self._end(ticket, None)
+                self._end(ticket, "Cancelled.")
             if tickets:
                 return tickets
 
-    def _step(self, tickets: list[Ticket]) -> None:
-        running = {ticket.job or self._start(ticket): ticket for ticket in tickets}
-        for job in self._engine.step(list(running)):
+    def _started(self, tickets: list[Ticket]) -> dict[Job, Ticket]:
+        """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other."""
+        running: dict[Job, Ticket] = {}
+        for ticket in tickets[:MOST_RUNNING]:
+            held = sum(job.session.cache.bytes for job in running)
+            if running and not ticket.job and held > self.sessions.most_bytes:
+                break
+            try:
+                running[ticket.job or self._start(ticket)] = ticket
+            except EngineError as error:
+                self._end(ticket, str(error))
+            except Exception as error:
+                self._end(ticket, _told(error))
+        return running
+
+    def _start(self, ticket: Ticket) -> Job:
+        ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
+        job = self._engine.job(ticket.gap, ticket.options, self.sessions.take(ticket.gap.session))
+        if (tokens := job.cost.prompt_tokens) > MOST_PROMPT:
+            raise EngineError(f"The prompt holds {tokens} tokens; at most {MOST_PROMPT} are taken.")
+        ticket.job = job
+        return job
+
+    def _step(self, running: dict[Job, Ticket]) -> None:
+        if not running:
+            return
+        began = self._began = time.monotonic()
+        try:
+            stepped = self._engine.step(list(running))
+        except Exception as error:
+            self._fail(list(running.values()), error)
+            return
+        finally:
+            self._began = None
+        self._failures = 0
+        took = time.monotonic() - began
+        self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
+        for job in stepped:
             ticket = running[job]
             if job.done:
+                job.cost.queue_ms += ticket.waited_ms
                 self._end(ticket, finished(job))
             elif job.cost.forwards:
                 ticket.on_step(job)
 
-    def _start(self, ticket: Ticket) -> Job:
-        session = self._sessions.pop(ticket.gap.session, None) if ticket.gap.session else None
-        ticket.job = self._engine.job(ticket.gap, ticket.options, session)
-        return ticket.job
+    def _fail(self, tickets: list[Ticket], error: Exception) -> None:
+        """A step raised: what its sessions hold is not to be trusted."""
+        sentence = _told(error)
+        if sentence == MEMORY:
+            self.sessions.clear()
+        for ticket in tickets:
+            ticket.job = None
+            self._end(ticket, sentence)
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            log.error("%s steps in a row have failed: this engine ends", self._failures)
+            self.broken = True
 
-    def _end(self, ticket: Ticket, fill: Fill | None) -> None:
+    def _end(self, ticket: Ticket, outcome: Fill | str) -> None:
         with self._changed:
             self._tickets.remove(ticket)
-        if ticket.gap.session and ticket.job:
-            self._sessions[ticket.gap.session] = ticket.job.session
-            while len(self._sessions) > MOST_SESSIONS:
-                self._sessions.popitem(last=False)
-        ticket.on_end(fill)
+        if ticket.job:
+            self.sessions.keep(ticket.gap.session, ticket.job.session)
+        if isinstance(outcome, Fill):
+            self.metrics.ended(outcome.reason, outcome.cost)
+        else:
+            self.metrics.ended("cancelled" if ticket.cancelled.is_set() else "failed", None)
+        ticket.on_end(outcome)
+
+
+def _told(error: Exception) -> str:
+    """The sentence for a failure. Its place goes to the log; not its message, which may hold the request's text."""
+    log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+    full = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "can't allocate" in str(error)
+    return MEMORY if full else FAILED

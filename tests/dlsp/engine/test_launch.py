@@ -3,14 +3,20 @@
 import asyncio
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
+from dlsp import __version__
 from dlsp.engine import launch, state
 from dlsp.engine.log import Log
+from dlsp.engine.versions import API
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT
 from dlsp.models.store import ModelMissing
@@ -85,6 +91,53 @@ async def test_an_engine_of_another_version_is_replaced(starting: Starting, stat
         async with await launch.ensure(DEFAULT) as engine:
             assert engine.state.nonce != old.nonce
         assert not old.thread.is_alive()
+
+
+async def test_a_newer_engine_is_used_while_it_is_understood(state_folder: Path) -> None:
+    with StubEngine(state_folder, version="99.0") as newer:
+        written = json.loads(newer.file.read_text())
+        with pytest.raises(UserError, match=r"A newer dlsp \(99.0\) has the engine"):
+            await launch.ensure(DEFAULT)
+        assert newer.thread.is_alive()
+        newer.file.write_text(json.dumps(written | {"api": API}))
+        async with await launch.ensure(DEFAULT) as engine:
+            assert engine.state.nonce == newer.nonce
+
+
+async def test_an_engine_that_has_stopped_answering_is_replaced(starting: Starting) -> None:
+    async with await launch.ensure(DEFAULT) as engine:
+        frozen = engine.state
+    os.kill(frozen.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    async with await launch.ensure(DEFAULT) as engine:
+        assert engine.state.pid != frozen.pid
+    assert time.monotonic() - began < 8
+    assert not psutil.pid_exists(frozen.pid) or psutil.Process(frozen.pid).status() == psutil.STATUS_ZOMBIE
+
+
+async def test_a_stale_state_file_does_not_endanger_another_process(starting: Starting, state_folder: Path) -> None:
+    """Neither its process, whose number somebody else has now, nor an engine that is loading."""
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"])
+    try:
+        stale = {"address": "http://127.0.0.1:1", "token": "t", "nonce": "n", "pid": other.pid, "model": DEFAULT.name}
+        stale |= {"version": __version__, "started": time.time() - 3600}
+        (state_folder / f"engine-{DEFAULT.name}.json").write_text(json.dumps(stale))
+        starting(load=1)
+        first, second = await asyncio.gather(launch.ensure(DEFAULT), launch.ensure(DEFAULT))
+        assert first.state.pid == second.state.pid
+        assert other.poll() is None
+        await first.close()
+        await second.close()
+    finally:
+        other.kill()
+        other.wait()
+
+
+async def test_stop_ends_an_engine_that_does_not_answer(starting: Starting) -> None:
+    async with await launch.ensure(DEFAULT) as engine:
+        os.kill(engine.state.pid, signal.SIGSTOP)
+    assert await launch.stop(DEFAULT)
+    assert not state.alive(DEFAULT.name)
 
 
 async def test_another_process_on_the_port_is_not_the_engine(stub: StubEngine) -> None:

@@ -67,6 +67,7 @@ async def test_a_suggestion(editor: Editor, stub: StubEngine) -> None:
         "path": "sum.py",
         "session": URI,
     }
+    stub.requests[0].pop("quiet", None)  # reasons that `ready` met
     assert stub.requests == [{"gaps": [gap], "mode": "verified", "end": "line", "max_tokens": 64}]
     assert editor.log[0].startswith("a suggestion, 5 characters, 7 tokens, tau 1.75, ")
 

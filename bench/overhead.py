@@ -1,0 +1,154 @@
+"""What the language server adds: `python -m bench.overhead`.
+
+An editor types into a file of 5,000 lines and asks after every character. The engine is a stub that answers at once
+and notes when: *in* is from the editor's send to the engine's receipt, *out* from its answer to the editor's receipt.
+Then, while the engine holds a request, other requests are timed. `cpu_ms` is what the server's process computed for a
+request, whatever else ran. `--soak` types an hour's worth and looks at memory and latency.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench import results
+from tests.dlsp.editor import Editor
+from tests.dlsp.stub_engine import StubEngine
+
+LINES = 5_000
+BLOCK = "def compute_{0}(value, other={0}):\n    total = value + other * {0}\n    return total or {0}\n\n\n"
+WORDS = ["total", "value", " = ", "compute_7(", ")", "other", " + ", "return ", "if ", ":", "\n    ", "# note", ", "]
+HOUR = 3600 * 5
+"""Characters: five a second for an hour."""
+
+
+class Timed(StubEngine):
+    """Notes when each request came and went."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.came: list[float] = []
+        self.went: list[float] = []
+
+    def fill(self, request: dict[str, Any]) -> bytes:
+        self.came.append(time.perf_counter())
+        body = super().fill(request)
+        self.went.append(time.perf_counter())
+        return body
+
+
+class Typist:
+    """Types words at one place of the document, a character at a time, and begins anew when there are too many."""
+
+    def __init__(self, editor: Editor, uri: str, line: int) -> None:
+        self.editor, self.uri = editor, uri
+        self.line, self.column, self.typed = line, 0, 0
+        self._rng = random.Random(7)
+        self._word = ""
+
+    def step(self) -> None:
+        self._word = self._word or self._rng.choice(WORDS)
+        char, self._word = self._word[0], self._word[1:]
+        self.editor.type(self.uri, self.line, self.column, char)
+        self.line, self.column = (self.line + 1, 0) if char == "\n" else (self.line, self.column + 1)
+        self.typed += 1
+
+
+def source(lines: int) -> str:
+    return "".join(BLOCK.format(number) for number in range(lines // 5))
+
+
+async def typing(editor: Editor, stub: Timed, uri: str, characters: int) -> list[dict[str, float]]:
+    """Milliseconds in and out, and both, for each character that reached the engine."""
+    typist, samples = Typist(editor, uri, LINES // 2 + 4), []
+    for _ in range(characters):
+        typist.step()
+        asked, before = time.perf_counter(), len(stub.came)
+        await asyncio.wait_for(editor.ask(uri, typist.line, typist.column), 10)
+        answered = time.perf_counter()
+        if len(stub.came) > before:
+            came, went = 1e3 * (stub.came[-1] - asked), 1e3 * (answered - stub.went[-1])
+            samples.append({"in_ms": round(came, 3), "out_ms": round(went, 3), "both_ms": round(came + went, 3)})
+        stub.requests.clear()
+    return samples
+
+
+async def others(editor: Editor, stub: Timed, uri: str, number: int) -> list[float]:
+    """Milliseconds of requests about another document while the engine works on the first one's."""
+    times = []
+    for _ in range(number):
+        stub.hold.set()
+        held = editor.ask(uri, 4, 0)
+        await asyncio.sleep(0.02)
+        began = time.perf_counter()
+        await asyncio.wait_for(editor.ask("file:///bench/closed.py", 0, 0), 10)
+        times.append(1e3 * (time.perf_counter() - began))
+        stub.hold.clear()
+        await asyncio.wait_for(held, 10)
+    return times
+
+
+async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[str, float]]]:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["DLSP_STATE_DIR"] = folder
+        uri = (Path(folder) / "long.py").as_uri()
+        with Timed(Path(folder)) as stub:
+            async with Editor(encoding="utf-16") as editor:
+                assert editor.client._server is not None
+                server = psutil.Process(editor.client._server.pid)
+                editor.open(uri, source(lines))
+                await editor.ready(uri)
+                await typing(editor, stub, uri, 50)
+                memory = [server.memory_info().rss / 2**20]
+                samples, began = [], sum(server.cpu_times()[:2])
+                for _ in range(10):
+                    samples += await typing(editor, stub, uri, characters // 10)
+                    memory.append(server.memory_info().rss / 2**20)
+                computed = sum(server.cpu_times()[:2]) - began
+                waited = await others(editor, stub, uri, 200)
+    metrics: dict[str, float] = {"requests": len(samples)}
+    for name in ("in_ms", "out_ms", "both_ms"):
+        metrics |= _quantiles(name, [sample[name] for sample in samples])
+    metrics |= _quantiles("others_ms", waited)
+    tenth = len(samples) // 10
+    both = [sample["both_ms"] for sample in samples]
+    metrics |= {
+        "first_tenth_ms/p50": statistics.median(both[:tenth]),
+        "last_tenth_ms/p50": statistics.median(both[-tenth:]),
+    }
+    metrics["cpu_ms"] = 1e3 * computed / len(samples)
+    metrics |= {"memory_mb/begin": memory[0], "memory_mb/first_tenth": memory[1], "memory_mb/end": memory[-1]}
+    return {name: round(value, 3) for name, value in metrics.items()}, samples
+
+
+def _quantiles(name: str, values: list[float]) -> dict[str, float]:
+    cuts = statistics.quantiles(values, n=1000, method="inclusive")
+    return {f"{name}/p50": cuts[499], f"{name}/p99": cuts[989], f"{name}/max": max(values)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.overhead", description=__doc__)
+    parser.add_argument("--characters", type=int, default=2_000)
+    parser.add_argument("--lines", type=int, default=LINES)
+    parser.add_argument("--soak", action="store_true", help="an hour's typing, replayed fast")
+    asked = parser.parse_args()
+    characters = HOUR if asked.soak else asked.characters
+    metrics, samples = asyncio.run(run(characters, asked.lines))
+    print(metrics)
+    given = "--soak" if asked.soak else f"--characters {characters} --lines {asked.lines}"
+    command = f"python -m bench.overhead {given}"
+    name = "soak" if asked.soak else "overhead" if asked.lines == LINES else f"overhead-{asked.lines}"
+    print(f"Written to {results.write(name, command, metrics, samples)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

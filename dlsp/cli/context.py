@@ -1,0 +1,98 @@
+"""`dlsp context`: exactly what the model would see at one place of a file, and why."""
+
+import json
+from argparse import Namespace
+from itertools import groupby
+from typing import Any
+
+from dlsp.cli import place
+from dlsp.context.budget import TOKENS, within_bounds
+from dlsp.context.parts import Context, Part
+from dlsp.errors import UserError
+
+INDEX_S = 10
+"""Seconds that a first look at the workspace may take; later ones are quick."""
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp context` with argparse's sub-parsers."""
+    context = subparsers.add_parser("context", help="show what the model would see at one place of a file, and why")
+    context.add_argument("place", metavar="FILE:LINE:COL", help="from 1; the column in characters")
+    context.add_argument("--tokens", type=int, metavar="N", help="the budget; default: as in the editor")
+    context.add_argument("--json", action="store_true", help="print one JSON object")
+    context.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    path, context = seen(place.find(args.place), args.tokens)
+    if args.json:
+        print(json.dumps(_as_json(path, context), ensure_ascii=False))
+    else:
+        _show(context)
+    return 0
+
+
+def seen(here: place.Place, tokens: int | None = None) -> tuple[str, Context]:
+    """The file's path as its workspace sees it, and the context there; UserError if the file may not be read."""
+    from dlsp.context.workspace import around
+
+    file = here.file.absolute()
+    workspace = around(file, budget=within_bounds(tokens or TOKENS))
+    try:
+        if why := workspace.excludes(file):
+            raise UserError(f"{here.file} is never shown to the model: {why}.")
+        workspace.bring_up_to_date(INDEX_S)
+        return workspace.name(file), workspace.context(file, here.before, here.after)
+    finally:
+        workspace.close()
+
+
+def _as_json(path: str, seen: Context) -> dict[str, Any]:
+    """`files`, `prefix` and `suffix` as the engine is sent them, and the parts with their reasons."""
+    window = seen.window
+    parts = [("other", part) for part in seen.others]
+    parts += [("prefix", part) for part in seen.prefix] + [("suffix", seen.suffix)]
+    return {
+        "path": path,
+        "files": seen.files,
+        "prefix": window.prefix,
+        "suffix": window.suffix,
+        "parts": [
+            {"where": where, "path": part.path, "line": part.row + 1, "tokens": part.tokens, "why": part.why}
+            for where, part in parts
+        ],
+    }
+
+
+def _show(seen: Context) -> None:
+    """The text in the order of the prompt; lines that begin with ▌ are ours, ▮ is the cursor."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+
+    def heading(what: str, parts: list[Part]) -> None:
+        count = sum(part.tokens for part in parts)
+        whys = ", ".join(dict.fromkeys(part.why for part in parts))
+        console.print(
+            Text(f"▌ {what}, line {parts[0].row + 1}, about {count} tokens: {whys}", "bold cyan"), soft_wrap=True
+        )
+
+    def show(text: str) -> None:
+        console.print(Text(text.removesuffix("\n")), soft_wrap=True)
+
+    texts = {file["path"]: file["text"] for file in seen.files}
+    for path, parts in groupby(seen.others, lambda part: part.path):
+        heading(path, list(parts))
+        show(texts[path])
+    for _, same in groupby(seen.prefix, lambda part: part.why.split()[:2]):
+        parts = list(same)
+        heading(parts[0].path, parts)
+        last = parts[-1] is seen.prefix[-1]
+        show("".join(part.text for part in parts) + ("▮" if last else ""))
+    heading(seen.suffix.path, [seen.suffix])
+    show(seen.suffix.text)
+    total = sum(part.tokens for part in (*seen.others, *seen.prefix, seen.suffix))
+    console.print(
+        Text(f"▌ about {total} tokens in all; ▮ is the cursor, text after it goes in a place of its own", "dim")
+    )

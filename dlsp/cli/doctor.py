@@ -1,0 +1,65 @@
+"""`dlsp doctor`: everything looked at once, each line good or with what to do."""
+
+import asyncio
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dlsp.models.catalogue import Model
+from dlsp.models.choose import AUTO, named
+
+if TYPE_CHECKING:
+    from dlsp.doctor.check import Check
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp doctor` with argparse's sub-parsers."""
+    doctor = subparsers.add_parser("doctor", help="see whether everything works, and what to do if not")
+    doctor.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
+    doctor.add_argument("--json", action="store_true", help="for a bug report: no source text, no user names")
+    doctor.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    found = []
+    for check in checks(named(args.model)):
+        found.append(check)
+        if not args.json:
+            _show(check)
+    if args.json:
+        print(
+            json.dumps(
+                {"good": all(each.good for each in found), "checks": [each.as_json() for each in found]}, indent=1
+            )
+        )
+    return 0 if all(each.good for each in found) else 1
+
+
+def checks(model: Model) -> "Iterator[Check]":
+    """One after the other; those of the engine only when the model's file is right."""
+    from dlsp.doctor import engine, machine, surroundings
+
+    yield machine.versions()
+    yield machine.processor()
+    yield machine.memory(model)
+    yield machine.disk(model)
+    yield (writable := machine.state_folder())
+    yield (file := engine.model_file(model))
+    if file.good and writable.good:
+        yield from asyncio.run(engine.checks(model))
+    yield engine.size()
+    yield surroundings.quiet()
+    yield surroundings.editors()
+
+
+def _show(check: "Check") -> None:
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
+    mark, style = ("ok", "green") if check.good else ("!!", "bold red")
+    console.print(mark, style=style, end=" ")
+    console.print(f"{check.name:11}{check.said}")
+    if check.todo:
+        console.print(f"   {'':11}{check.todo}", style="yellow")

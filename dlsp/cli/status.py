@@ -1,0 +1,44 @@
+"""`dlsp status`: the engines that run, and what was offered of late."""
+
+import asyncio
+import time
+from argparse import Namespace
+from typing import Any
+
+from dlsp.engine import launch, state
+from dlsp.errors import UserError
+from dlsp.models.catalogue import CATALOGUE, Model
+from dlsp.server import logfile
+
+LAST = 5
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp status` with argparse's sub-parsers."""
+    status = subparsers.add_parser("status", help="what runs, and what was offered of late; 1 if no engine runs")
+    status.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
+    for line in lines or ["No engine is running; it starts with the first request."]:
+        print(line)
+    for line in logfile.tail(LAST):
+        print(line)
+    return 0 if lines else 1
+
+
+async def engine(model: Model) -> str:
+    """One line about the engine of `model`, empty if there is none."""
+    try:
+        found = await launch.connect(model)
+        if found is None:
+            return f"{model.name}: loading, or not answering" if state.alive(model.name) else ""
+        async with found:
+            health = await found.health()
+    except UserError as error:
+        return f"{model.name}: {error}"
+    up = time.strftime("%H:%M:%S", time.gmtime(health["uptime_s"]))
+    at_work = f"{health.get('waiting', 0)} gaps at work" if health["busy"] else "idle"
+    kept = f"{health.get('sessions', 0)} sessions ({health.get('session_bytes', 0) / 2**20:.0f} MB)"
+    return f"{model.name}: {at_work}, up {up}, {health['requests']} requests, {kept}, process {health['pid']}"

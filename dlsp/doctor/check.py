@@ -1,0 +1,39 @@
+"""One thing looked at."""
+
+import getpass
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Check:
+    """`said` is what was found, `todo` what to do about it if it is not `good`; `data` are the numbers behind it."""
+
+    name: str
+    good: bool
+    said: str
+    todo: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Fit for a bug report: no user's name."""
+        return _anonymous(asdict(self))
+
+
+def _anonymous(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _anonymous(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_anonymous(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    text = value
+    home = str(Path.home())
+    if len(home) > 1:
+        text = text.replace(home, "~")
+    with suppress(OSError, KeyError, ImportError):  # a user without a name
+        text = re.sub(rf"(?<=[\\/]){re.escape(getpass.getuser())}(?=[\\/]|$)", "USER", text)
+    return text

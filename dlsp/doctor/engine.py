@@ -1,0 +1,85 @@
+"""The model and its engine: the file, the process, the step's costs, and a completion against the clock."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from dlsp.doctor.check import Check
+from dlsp.engine import launch, state
+from dlsp.engine.client import Engine
+from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp.models.catalogue import Model
+from dlsp.models.choose import choose
+
+SAMPLE = {"prefix": "def add(a: int, b: int) -> int:\n    return ", "suffix": "\n", "path": "sums.py"}
+REQUEST = {"gaps": [SAMPLE], "end": "line", "max_tokens": 16}
+SLOW_MS = 1500
+
+
+def size() -> Check:
+    """Which model `auto` takes, and why."""
+    choice = choose()
+    return Check("size", True, f"auto takes {choice.model.name}: {choice.why}", data={"auto": choice.model.name})
+
+
+def model_file(model: Model) -> Check:
+    try:
+        file = store.verify(model)
+    except UserError as error:
+        return Check("model", False, str(error), "Run `dlsp model pull`.")
+    return Check(
+        "model", True, f"{model.name}, SHA-256 {model.sha256}", data={"file": str(file), "sha256": model.sha256}
+    )
+
+
+async def checks(model: Model) -> list[Check]:
+    """The engine, started if need be, and what it does; one failing check if there is no engine to be had."""
+    began = time.perf_counter()
+    try:
+        found = await launch.connect(model)
+        engine = found or await launch.ensure(model)
+    except UserError as error:
+        return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
+    started = None if found else time.perf_counter() - began
+    async with engine:
+        try:
+            health = await engine.health()
+            return [process(health, started), adapter(health), *step(health), await completion(engine)]
+        except UserError as error:
+            return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
+
+
+def process(health: Mapping[str, Any], started: float | None) -> Check:
+    told = {name: health.get(name) for name in ("version", "pid", "api", "dtype", "uptime_s", "requests", "sessions")}
+    said = f"process {told['pid']}, version {told['version']}, {told['dtype']}"
+    said += f", started in {started:.1f} s" if started is not None else f", up for {told['uptime_s']:.0f} s"
+    return Check("engine", True, said, data=told | {"start_s": started})
+
+
+def adapter(health: Mapping[str, Any]) -> Check:
+    version = health.get("adapter")
+    said = f"canvas adapter {version}" if version else "there is no canvas adapter for this model"
+    todo = "" if version else "Suggestions stay right, at the speed of mode `autoregressive`."
+    return Check("adapter", bool(version), said, todo, {"version": version})
+
+
+def step(health: Mapping[str, Any]) -> list[Check]:
+    """What a step costs by its rows, as the engine measured it; nothing of an engine that does not say."""
+    told = health.get("step")
+    if not isinstance(told, Mapping):
+        return []
+    costs = told.get("costs") or {}
+    table = ", ".join(f"{rows} rows {float(ms):.0f} ms" for rows, ms in costs.items())
+    return [Check("step", True, f"{told.get('dtype')}: {table or 'not measured'}", data=dict(told))]
+
+
+async def completion(engine: Engine) -> Check:
+    began = time.perf_counter()
+    fill = await engine.fill(REQUEST)
+    took = 1e3 * (time.perf_counter() - began)
+    cost = fill["cost"]
+    phases = ", ".join(f"{name} {cost[f'{name}_ms']:.0f}" for name in ("queue", "prefill", "decode"))
+    said = f"`return {fill['text'].strip()}` in {took:.0f} ms ({phases}), tau {cost['tau']:.2f}"
+    todo = "" if took < SLOW_MS else "Close what else keeps the processor busy, or use the model 0.5b."
+    return Check("completion", took < SLOW_MS, said, todo, {"ms": round(took, 1), **cost})

@@ -1,0 +1,127 @@
+"""The machine: processor and its features, memory, disk, versions."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+from dlsp import __version__
+from dlsp.doctor.check import Check
+from dlsp.engine import state
+from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp.models.catalogue import Model
+
+FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
+FEATURES += ("asimddp", "bf16", "i8mm", "sve")  # Arm
+PACKAGES = ("torch", "pygls", "lsprotocol", "transformers", "triton")
+CONVERTED = 2.1
+"""Free disk that a model's conversion takes, in sizes of its file."""
+
+
+def versions() -> Check:
+    packages = {}
+    for name in PACKAGES:
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    system = f"{platform.system()} {platform.release()}"
+    said = (
+        f"dlsp {__version__}, Python {platform.python_version()}, torch {packages.get('torch', 'is missing')}, {system}"
+    )
+    todo = "" if "torch" in packages else "Install dlsp anew: PyTorch is missing."
+    data = {"dlsp": __version__, "python": platform.python_version(), "system": system, **packages}
+    return Check("versions", "torch" in packages, said, todo, data)
+
+
+def processor() -> Check:
+    name, features = _processor()
+    cores = os.cpu_count() or 1
+    gpu = _gpu()
+    said = f"{name}, {cores} cores, {' '.join(features) or 'no features that are known'}"
+    if gpu:
+        said += f"; {gpu}"
+    data = {"name": name, "cores": cores, "features": features, "gpu": gpu, "machine": platform.machine()}
+    return Check("machine", True, said, data=data)
+
+
+def memory(model: Model) -> Check:
+    import psutil
+
+    have = psutil.virtual_memory()
+    need = int(2.2 * model.size) + 300 * 2**20  # bf16 weights of a file with about 4 bits, and room to work
+    good = have.available + _mapped(model) >= need
+    said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.name} takes about {need / 1e9:.1f} GB"
+    todo = "" if good else "Close other programs, or set a smaller model."
+    return Check("memory", good, said, todo, {"available": have.available, "total": have.total, "need": need})
+
+
+def disk(model: Model) -> Check:
+    folder = store.folder()
+    try:
+        free = shutil.disk_usage(_existing(folder)).free
+    except OSError as error:
+        return Check(
+            "disk", False, f"{folder} cannot be read ({error.strerror}).", "Set DLSP_CACHE_DIR to another folder."
+        )
+    need = 0 if _mapped(model) else int(CONVERTED * model.size)
+    said = f"{free / 1e9:.1f} GB free for {folder}"
+    todo = "" if free >= need else f"Free {need / 1e9:.1f} GB, or set DLSP_CACHE_DIR to a larger disk."
+    return Check("disk", free >= need, said, todo, {"free": free, "need": need})
+
+
+def state_folder() -> Check:
+    folder = None
+    try:
+        folder = state.folder()
+        probe = folder / f"probe-{os.getpid()}"
+        probe.write_bytes(b"x" * 4096)
+        probe.unlink()
+    except UserError as error:
+        return Check("state", False, str(error), "Set DLSP_STATE_DIR to a folder that can be written.")
+    except OSError as error:
+        todo = "Free some space, or set DLSP_STATE_DIR to a folder that can be written."
+        return Check("state", False, f"{folder} cannot be written ({error.strerror}).", todo)
+    return Check("state", True, f"{folder} can be written")
+
+
+def _processor() -> tuple[str, list[str]]:
+    if platform.system() == "Darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip(), []
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine(), []
+    name = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
+    have = set(flags[1].split()) if flags else set()
+    return (name[1] if name else platform.machine()), [each for each in FEATURES if each in have]
+
+
+def _gpu() -> str:
+    """NVIDIA's name for the first GPU, empty without one."""
+    if not (found := shutil.which("nvidia-smi")):
+        return ""
+    command = [found, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return told.partition("\n")[0].strip()
+
+
+def _mapped(model: Model) -> int:
+    """Bytes of the model's converted weights, 0 before they are converted."""
+    folders = (store.folder() / "converted").glob(f"{Path(model.file).stem}-*")
+    return sum(file.stat().st_size for folder in folders for file in folder.glob("*.safetensors"))
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

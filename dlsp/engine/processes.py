@@ -1,0 +1,68 @@
+"""Processes of the operating system: start one that outlives us, end one that does not answer."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from dlsp.engine.state import State
+from dlsp.errors import UserError
+
+CLOCK_S = 5
+"""How far the clocks of a state file and of the process table may differ."""
+
+
+def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
+    """Start a process that writes to `log` and outlives this one; raises UserError if that cannot be."""
+    try:
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=log.parent,
+                **detached(sys.platform),
+            )
+        finally:
+            os.close(output)
+    except OSError as error:
+        raise UserError(
+            f"The engine could not be started ({error.strerror}; its log is {log}): free some space and memory."
+        ) from error
+
+
+def detached(platform: str) -> dict[str, Any]:
+    """What makes a child outlive its parent, the terminal and Ctrl-C."""
+    if platform == "win32":
+        # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP, CREATE_BREAKAWAY_FROM_JOB: an editor's job ends its children.
+        return {"creationflags": 0x00000008 | 0x00000200 | 0x01000000}
+    return {"start_new_session": True}
+
+
+def own_group(platform: str) -> dict[str, Any]:
+    """What keeps Ctrl-C in our terminal from a child in the foreground."""
+    return {"creationflags": 0x00000200} if platform == "win32" else {"process_group": 0}
+
+
+def kill(found: State) -> bool:
+    """End the process that wrote `found`, at once; False if it is gone, or if another has its number now."""
+    import psutil
+
+    try:
+        process = psutil.Process(found.pid)
+        if found.pid == os.getpid() or process.create_time() > found.started + CLOCK_S:
+            return False
+        process.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        process.wait(2)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.TimeoutExpired:
+        return True  # a child that nobody has waited for yet
+    except (psutil.Error, OSError) as error:
+        sentence = f"The engine (process {found.pid}) does not answer and cannot be ended: end it by hand."
+        raise UserError(sentence) from error
+    return True

@@ -1,0 +1,132 @@
+"""The body of a function that is still to be written: where it goes, found by indentation and brackets.
+
+A file with a hole in it seldom parses, so this looks at lines alone.
+"""
+
+import re
+from dataclasses import dataclass
+
+COLON = re.compile(r"[ \t]*(?:async[ \t]+)?def[ \t]+\w+")
+BRACE = re.compile(r"[ \t]*(?!(?:if|for|while|switch|else|try|catch|do|with|class|struct|enum|namespace|match)\b)\S")
+COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
+PLACEHOLDER = re.compile(
+    r"\s*(?:pass|\.\.\.|raise NotImplementedError\b.*|todo!\(.*\);?|unimplemented!\(.*\);?"
+    r"|panic\(.*\)|throw new \w*(?:Error|Exception)\(.*\);?)?\s*(?:#.*|//.*)?"
+)
+DOCSTRING = re.compile(r'\s*[rRuU]?("""|\'\'\')')
+STRINGS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|//.*")
+OPEN, CLOSE = "([{", ")]}"
+FARTHEST = 400
+"""Lines above the cursor within which the definition is looked for."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What a body takes the place of, offsets into the text; `lead` comes before the body and `tail` after it."""
+
+    start: int
+    end: int
+    lead: str
+    tail: str
+
+
+def gap(text: str, offset: int) -> Gap | None:
+    """The gap of the innermost function at `offset`, None if there is none or it has a body already.
+
+    Lines end in `\\n`. Comments and a docstring at the body's beginning stay.
+    """
+    lines = text.split("\n")
+    at = text.count("\n", 0, offset)
+    for number in range(at, max(-1, at - FARTHEST), -1):
+        head = _head(lines, number)
+        if head is not None and at <= (last := _last(lines, number, head)):
+            return _gap(lines, number, head, last, at)
+    return None
+
+
+def _head(lines: list[str], number: int) -> int | None:
+    """The last line of the definition that begins on a line, None if none does."""
+    if COLON.match(lines[number]):
+        opener = ":"
+    elif BRACE.match(lines[number]) and "(" in lines[number]:
+        opener = "{"
+    else:
+        return None
+    depth = 0
+    for end in range(number, min(number + 40, len(lines))):
+        bare = STRINGS.sub("", lines[end])
+        inside = bare.rstrip("{ \t}") if opener == "{" else bare
+        depth += sum(inside.count(each) for each in OPEN) - sum(inside.count(each) for each in CLOSE)
+        if depth <= 0:
+            return end if re.search(r":[^:=]*$" if opener == ":" else r"\{\s*\}?\s*;?$", bare) else None
+    return None
+
+
+def _last(lines: list[str], number: int, head: int) -> int:
+    """The last line that belongs to the function: indented deeper than it, or blank with such a line to come."""
+    floor, last = _indent(lines[number]), head
+    for end in range(head + 1, len(lines)):
+        line = lines[end]
+        if line.strip() and len(_indent(line)) <= len(floor):
+            if line.lstrip().startswith("}") and line.startswith(floor):
+                last = end
+            break
+        if line.strip():
+            last = end
+    blank = last
+    while blank + 1 < len(lines) and not lines[blank + 1].strip() and blank == last:
+        blank += 1  # a cursor on the empty line under a bare definition is meant too
+    return blank if not lines[last].strip().startswith("}") else last
+
+
+def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | None:
+    floor = _indent(lines[number])
+    brace = STRINGS.sub("", lines[head]).rstrip().rstrip(";").rstrip("}").rstrip().endswith("{")
+    opened = re.match(r".*\{" if brace else r".*?\)[^:#]*:|.*?:", lines[head])
+    column = opened.end() if opened else len(lines[head])
+    inline = lines[head][column:]
+    closing = brace and lines[last].strip().startswith("}") and last > head
+    first, end = head + 1, last - 1 if closing else last
+    while end > head and not lines[end].strip():
+        end -= 1
+    if end == head < len(lines) - 1 and not lines[first].strip() and (closing or at == first or lines[first]):
+        end = first  # the empty line that the body is to be written on
+    keep = _kept(lines, first, end)
+    if any(not PLACEHOLDER.fullmatch(line) for line in lines[keep : end + 1]):
+        return None
+    if not (COMMENT.match(inline) or PLACEHOLDER.fullmatch(inline.rstrip("}; ") if brace else inline)):
+        return None
+    inner = next((_indent(line) for line in lines[first : end + 1] if line.strip()), floor + _unit(lines))
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    after_head = starts[head] + (len(lines[head]) if COMMENT.match(inline) else column)
+    start = starts[keep] - 1 if keep > first else after_head
+    stop = starts[end] + len(lines[end])
+    tail = ""
+    if brace and not closing:
+        stop, tail = (stop if inline.strip() else max(start, stop)), "\n" + floor + (inline.strip() or "}")
+    return Gap(start, max(start, stop), "\n" + inner, tail)
+
+
+def _kept(lines: list[str], first: int, end: int) -> int:
+    """The first line after the docstring and the comments that the body begins with."""
+    at = first
+    if at <= end and (quote := DOCSTRING.match(lines[at])):
+        rest = lines[at][quote.end() :]
+        while quote[1] not in rest and at < end:
+            at += 1
+            rest = lines[at]
+        at += 1
+    while at <= end and COMMENT.match(lines[at]):
+        at += 1
+    return at
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _unit(lines: list[str]) -> str:
+    """One level of indentation, as the file has it."""
+    return next((found for line in lines if line.strip() and (found := _indent(line))), "    ")

@@ -1,0 +1,37 @@
+"""Prefilled prompts, kept for the next request of the same place."""
+
+from collections import OrderedDict
+
+from dlsp_engine.decode.session import Session
+
+MOST_BYTES = 512 * 2**20
+
+
+class Sessions:
+    """Sessions by name, of at most `most_bytes` of keys and values in all; the least recently kept goes first."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.most_bytes = most_bytes
+        self._kept: OrderedDict[str, Session] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def bytes(self) -> int:
+        return sum(session.cache.bytes for session in list(self._kept.values()))
+
+    def take(self, name: str | None) -> Session | None:
+        """The session of that name, which is the caller's now; None if none is kept."""
+        return self._kept.pop(name, None) if name else None
+
+    def keep(self, name: str | None, session: Session) -> None:
+        """Keep `session` under a name; without one it is let go."""
+        if name:
+            self._kept[name] = session
+            self._kept.move_to_end(name)
+            while self.bytes > self.most_bytes:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        self._kept.clear()

@@ -1,0 +1,56 @@
+"""Ends an engine whose step does not end: its clients start another."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from dlsp_engine.serve.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
+
+LEAST_S = 6.0
+"""No step is taken for wedged sooner."""
+UNMEASURED_S = 30.0
+"""The limit while no step has ended yet."""
+TIMES_USUAL = 30
+LOOK_S = 0.25
+WEDGED_STATUS = 75
+
+
+def limit(usual_s: float | None) -> float:
+    """Seconds after which a step counts as wedged, from what a step usually takes on this machine."""
+    return UNMEASURED_S if usual_s is None else max(LEAST_S, TIMES_USUAL * usual_s)
+
+
+def watch(scheduler: Scheduler, end: Callable[[int], object] = os._exit) -> threading.Thread:
+    """A thread that calls `end(75)` once a step is wedged. Python cannot stop a step; only the process can end.
+
+    A step that waits for its weights to be read from disk again is left in peace.
+    """
+
+    def run() -> None:
+        paged = _major_faults()
+        while not scheduler.closed:
+            time.sleep(LOOK_S)
+            before, paged = paged, _major_faults()
+            taken = scheduler.stepping_s
+            if taken > limit(scheduler.usual_step_s) and paged == before:
+                log.error("a step has not ended after %.0f s: this engine ends, the next request starts another", taken)
+                logging.shutdown()
+                end(WEDGED_STATUS)
+                return
+
+    thread = threading.Thread(target=run, name="watchdog", daemon=True)
+    thread.start()
+    return thread
+
+
+def _major_faults() -> int:
+    """Pages that this process had to wait for the disk for; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt

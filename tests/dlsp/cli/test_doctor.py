@@ -1,0 +1,147 @@
+"""`dlsp doctor` and `dlsp status`, on a stub engine."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dlsp import cli
+from dlsp.cli import doctor
+from dlsp.doctor import engine, machine, surroundings
+from dlsp.doctor.check import Check
+from dlsp.models.catalogue import DEFAULT
+from dlsp.models.store import ModelMissing
+from tests.dlsp.stub_engine import StubEngine
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def model_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dlsp.models.store.verify", lambda model: Path("/models/file.gguf"))
+
+
+def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None:
+    stub.file.with_name("server.log").write_text(
+        "2026-01-01 00:00:00,000 [1] quiet: the engine is loading, 0 ms\n"
+        "2026-01-01 00:00:01,000 [1] a suggestion, 5 characters, 7 tokens, tau 1.75, 200 ms\n"
+        "2026-01-01 00:00:02,000 [1] quiet: the engine is loading, secret\n"
+    )
+    assert cli.main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    lines = {line.split()[1]: line for line in shown.splitlines()}
+    assert list(lines) == [
+        *("versions", "machine", "memory", "disk", "state", "model"),
+        *("engine", "adapter", "completion", "size", "quiet", "editors"),
+    ]
+    assert all(line.startswith("ok ") for line in lines.values())
+    assert DEFAULT.sha256 in lines["model"]
+    assert "`return a + b` in " in lines["completion"]
+    assert lines["quiet"].endswith("1 suggestions of late; quiet because the engine is loading (2)")
+    assert "secret" not in shown
+
+
+def test_as_json_without_a_name(
+    stub: StubEngine, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(stub.file.parent))
+    monkeypatch.setattr("getpass.getuser", lambda: "alice")
+    assert cli.main(["doctor", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["good"] is True
+    found = {check["name"]: check for check in told["checks"]}
+    assert found["state"]["said"] == "~ can be written"
+    assert found["completion"]["data"]["tau"] == 1.75
+    assert str(stub.file.parent) not in json.dumps(told)
+
+
+def test_names_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/alice")
+    monkeypatch.setattr("getpass.getuser", lambda: "alice")
+    check = Check("a", True, "/home/alice/x and /data/alice/y", data={"files": ["/data/alice"], "n": 3})
+    assert check.as_json()["said"] == "~/x and /data/USER/y"
+    assert check.as_json()["data"] == {"files": ["/data/USER"], "n": 3}
+
+
+def test_what_is_wrong_says_what_to_do(
+    state_folder: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "empty"))
+    assert cli.main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "!! model" in shown
+    assert "Run `dlsp model pull`." in shown
+    assert "engine" not in shown.split("!! model")[1].splitlines()[2]
+
+
+def test_an_engine_that_cannot_start(
+    state_folder: Path, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(model: object) -> Any:
+        raise ModelMissing("It is not here.")
+
+    monkeypatch.setattr("dlsp.engine.launch.serve_command", missing)
+    assert cli.main(["doctor"]) == 1
+    assert "!! engine     It is not here." in capsys.readouterr().out
+
+
+def test_the_steps_costs_when_the_engine_tells_them() -> None:
+    assert engine.step({}) == []
+    (found,) = engine.step({"step": {"dtype": "int8", "costs": {"1": 11.2, "4": 12.6}}})
+    assert found.said == "int8: 1 rows 11 ms, 4 rows 13 ms"
+    assert found.data["costs"]["4"] == 12.6
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file" / "state"))
+    assert not machine.state_folder().good
+    assert "DLSP_STATE_DIR" in machine.state_folder().todo
+
+
+def test_a_full_disk_and_a_small_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "not" / "there"))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10**8))
+    assert not machine.disk(DEFAULT).good
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=10**9, total=4 * 10**9))
+    assert not machine.memory(DEFAULT).good
+    assert machine.memory(DEFAULT).todo
+
+
+def test_an_old_neovim_needs_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    neovim = tmp_path / "nvim"
+    neovim.write_text("#!/bin/sh\necho NVIM v0.10.4\n")
+    neovim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert "nvim 0.10.4" in surroundings.editors().said
+    assert "needs the plugin" in surroundings.editors().said
+    neovim.write_text("#!/bin/sh\necho NVIM v0.12.4\n")
+    assert "needs the plugin" not in surroundings.editors().said
+
+
+def test_status(stub: StubEngine, capsys: Output) -> None:
+    stub.file.with_name("server.log").write_text("one\ntwo\n")
+    assert cli.main(["status"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("qwen2.5-coder-0.5b: idle, up 01:01:01, 2 requests, ")
+    assert shown[1:] == ["one", "two"]
+
+
+def test_status_of_nothing(state_folder: Path, capsys: Output) -> None:
+    assert cli.main(["status"]) == 1
+    assert "No engine is running" in capsys.readouterr().out
+
+
+def test_serve_on_a_port_that_is_taken(stub: StubEngine, capsys: Output) -> None:
+    assert cli.main(["serve", "--tcp", "--port", str(stub.http.server_port)]) == 1
+    assert "cannot be used" in capsys.readouterr().err
+    assert cli.main(["serve", "--tcp", "--port", "70000"]) == 1
+
+
+def test_checks_of_an_engine_wait_for_a_right_file(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dlsp.doctor.engine.model_file", lambda model: Check("model", False, "damaged", "Pull."))
+    names = [check.name for check in doctor.checks(DEFAULT)]
+    assert "engine" not in names

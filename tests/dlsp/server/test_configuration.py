@@ -1,0 +1,83 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from dlsp.server.configuration import Configuration
+
+
+class Told:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.configuration = Configuration(self.told.append)
+
+
+@pytest.fixture
+def user() -> Told:
+    return Told()
+
+
+def project(folder: Path, table: str) -> None:
+    file = folder / "pyproject.toml"
+    file.write_text(f"[project]\nname = 'p'\n\n[tool.dlsp]\n{table}\n")
+    at = file.stat().st_mtime_ns
+    os.utime(file, ns=(at, at + len(table) * 10**6))  # a coarse clock may not tell two writes apart
+
+
+def test_the_later_layer_is_the_stronger(user: Told, tmp_path: Path) -> None:
+    it = user.configuration
+    project(tmp_path, 'mode = "diffusion"\nmodel = "1.5b"')
+    assert (it.of(tmp_path).mode, it.of(tmp_path).model.name) == ("diffusion", "qwen2.5-coder-1.5b")
+    assert it.of(None).mode == "verified"
+    it.begin({"mode": "autoregressive"})
+    assert (it.of(tmp_path).mode, it.of(tmp_path).model.name) == ("autoregressive", "qwen2.5-coder-1.5b")
+    it.push({"dlsp": {"mode": "verified"}})
+    assert it.of(tmp_path).mode == "verified"
+    it.pull({None: {"mode": "diffusion"}, tmp_path: {"mode": "autoregressive"}})
+    assert (it.of(tmp_path).mode, it.of(None).mode) == ("autoregressive", "diffusion")
+    it.pull({None: {"mode": None}})
+    assert it.of(tmp_path).mode == "verified", "null is unset"
+    assert user.told == []
+
+
+def test_a_changed_project_file_applies_at_once(user: Told, tmp_path: Path) -> None:
+    it = user.configuration
+    assert it.of(tmp_path).mode == "verified"
+    project(tmp_path, 'mode = "diffusion"')
+    assert it.of(tmp_path).mode == "diffusion"
+    project(tmp_path, 'mode = "autoregressive"')
+    assert it.of(tmp_path).mode == "autoregressive"
+    (tmp_path / "pyproject.toml").unlink()
+    assert it.of(tmp_path).mode == "verified"
+
+
+def test_what_cannot_be_used_is_told_once_and_harms_no_other(user: Told, tmp_path: Path) -> None:
+    it = user.configuration
+    it.begin({"mode": 3, "model": "no-such", "log": ["text"], "later": 1})
+    for _ in range(3):
+        assert it.of(None).mode == it.of(tmp_path).mode == "verified"
+    assert len(user.told) == 3
+    assert all("use one of" in sentence for sentence in user.told)
+    it.push({"dlsp": {"mode": "magic", "model": "1.5b"}})
+    assert it.of(None).model.name == "qwen2.5-coder-1.5b"
+    assert "There is no mode 'magic'" in user.told[-1]
+
+
+@pytest.mark.parametrize("text", ["[tool.dlsp\n", "tool = 3", "[tool]\ndlsp = 3", "\udcff", "a = " + "[" * 10_000])
+def test_a_broken_project_file(user: Told, tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text, errors="surrogateescape")
+    assert user.configuration.of(tmp_path).mode == "verified"
+
+
+def test_a_project_cannot_let_text_into_the_log(user: Told, tmp_path: Path) -> None:
+    project(tmp_path, 'log = "text"\nmode = "diffusion"')
+    assert (user.configuration.of(tmp_path).log, user.configuration.of(tmp_path).mode) == ("plain", "diffusion")
+    assert "'log' cannot be set in pyproject.toml" in user.told[0]
+
+
+@pytest.mark.parametrize("given", [None, 3, "x", [], {"dlsp": None}, {"dlsp": []}])
+def test_odd_settings_are_none(user: Told, given: object) -> None:
+    user.configuration.begin(given)
+    user.configuration.push(given)
+    user.configuration.pull({None: given})
+    assert user.configuration.of(None).mode == "verified"

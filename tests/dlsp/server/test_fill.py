@@ -1,0 +1,95 @@
+"""`dlsp/fill`, its code action and its command, as an editor sees them: a real server, a stub engine."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from tests.dlsp.editor import Editor
+from tests.dlsp.stub_engine import COST, StubEngine
+
+URI = "file:///project/mean.py"
+CANVAS = {"event": "canvas", "gap": 0, "committed": "return a", "canvas": [" + b", None]}
+FILL = {"event": "fill", "gap": 0, "text": "return a + b\n", "reason": "body", "cost": COST}
+
+
+def answer(*events: object) -> bytes:
+    return b"".join(json.dumps(event).encode() + b"\n" for event in (*events, {"event": "done"}))
+
+
+@pytest_asyncio.fixture
+async def editor(stub: StubEngine) -> AsyncIterator[Editor]:
+    stub.raw = answer(CANVAS, FILL)
+    async with Editor(Path("/project")) as editor:
+        editor.open(URI, "# 🙂\r\ndef add(a, b): # 🙂\r\n    ...\r\n\r\nx = 1\r\n")
+        await editor.ready(URI)
+        stub.requests.clear()
+        yield editor
+
+
+def ask(editor: Editor, line: int, **more: Any) -> asyncio.Future[Any]:
+    params = {"textDocument": {"uri": URI}, "position": {"line": line, "character": 0}, **more}
+    return editor.client.protocol.send_request_async("dlsp/fill", params)
+
+
+async def test_a_function(editor: Editor, stub: StubEngine) -> None:
+    edit = await asyncio.wait_for(ask(editor, 2, partialResultToken="focus"), 30)
+    assert edit.newText == "\r\n    return a + b"
+    span = edit.range
+    places = [(place.line, place.character) for place in (span.start, span.end)]
+    assert places == [(1, len("def add(a, b): # ??")), (2, 7)]
+    (partial,) = [value for value in editor.progress if hasattr(value, "committed") or "committed" in str(value)]
+    seen = partial if isinstance(partial, dict) else partial._asdict()
+    assert seen["committed"] == "\n    return a"
+    assert list(seen["canvas"]) == [" + b", None]
+    (request,) = stub.requests
+    assert (request["end"], request["priority"]) == ("body", "filling")
+    gap = request["gaps"][0]
+    assert (gap["prefix"], gap["suffix"]) == ("# 🙂\ndef add(a, b): # 🙂\n    ", "\n\nx = 1\n")
+
+
+async def test_no_function(editor: Editor) -> None:
+    with pytest.raises(JsonRpcException, match="without a body"):
+        await asyncio.wait_for(ask(editor, 4), 30)
+
+
+async def test_nothing_to_fill_in(editor: Editor, stub: StubEngine) -> None:
+    stub.raw = answer({**FILL, "text": " \n"})
+    with pytest.raises(JsonRpcException, match="nothing to fill in"):
+        await asyncio.wait_for(ask(editor, 2), 30)
+
+
+async def test_cancel(editor: Editor, stub: StubEngine) -> None:
+    stub.hold.set()
+    params = {"textDocument": {"uri": URI}, "position": {"line": 2, "character": 0}}
+    asked = editor.client.protocol.send_request_async("dlsp/fill", params, "fill")
+    async with asyncio.timeout(30):
+        while not stub.requests:
+            await asyncio.sleep(0.01)
+        editor.cancel("fill")
+        with pytest.raises(JsonRpcException):
+            await asked
+        while not stub.dropped:
+            await asyncio.sleep(0.01)
+
+
+async def test_code_actions(editor: Editor) -> None:
+    def actions(line: int) -> Any:
+        here = types.Position(line, 0)
+        return editor.client.text_document_code_action_async(
+            types.CodeActionParams(
+                types.TextDocumentIdentifier(URI), types.Range(here, here), types.CodeActionContext([])
+            )
+        )
+
+    (action,) = await asyncio.wait_for(actions(2), 30) or []
+    assert action.title == "Fill function"
+    assert "dlsp.fill" in str(action.command)  # lsprotocol takes an action with a command for a command
+    assert URI in str(action.command)
+    assert await asyncio.wait_for(actions(4), 30) in ([], None)

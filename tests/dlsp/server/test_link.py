@@ -1,0 +1,132 @@
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dlsp.engine import launch
+from dlsp.engine.client import EngineGone
+from dlsp.errors import UserError
+from dlsp.models.catalogue import DEFAULT
+from dlsp.models.store import ModelMissing
+from dlsp.quiet import Quiet
+from dlsp.server import link as module
+from dlsp.server.link import Link
+from dlsp.server.status import Status
+
+
+class Engine:
+    """An engine that answers `/health` as long as `there`."""
+
+    there = True
+    closed = False
+
+    async def health(self, timeout: float) -> dict[str, Any]:
+        if not self.there:
+            raise EngineGone("It does not answer.")
+        return {}
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Making:
+    """What each next try to find or start an engine comes to."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Any] = []
+        self.tries = 0
+
+    async def connect(self, model: object) -> Any:
+        self.tries += 1
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@pytest.fixture
+def making(monkeypatch: pytest.MonkeyPatch) -> Making:
+    making = Making()
+    monkeypatch.setattr(launch, "connect", making.connect)
+    return making
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.statuses: list[Any] = []
+        status = Status(lambda _, params: self.statuses.append(params))
+        self.link = Link(DEFAULT, lambda: None, self.told.append, status)  # type: ignore[arg-type, return-value]
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_failed_start_is_tried_again_ever_later_and_told_once(making: Making, clock: Any) -> None:
+    seen = Seen()
+    making.outcomes = [UserError("It is broken.")] * 4 + [Engine()]
+    for at, tries in ((0, 1), (0.9, 1), (1.1, 2), (2.9, 2), (3.2, 3), (7.3, 4), (15, 4), (15.4, 5)):
+        clock.now = at
+        seen.link.make()
+        await settle()
+        assert making.tries == tries, at
+    assert seen.told == ["It is broken."]
+    assert seen.link.engine is not None
+    assert [(each["busy"], each["kind"]) for each in seen.statuses][-3:] == [
+        (False, "Error"),
+        (True, "Normal"),
+        (False, "Normal"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "quiet"),
+    [(ModelMissing("Pull it."), Quiet.MISSING), (UserError("No."), Quiet.FAILED), (KeyError("x"), Quiet.FAILED)],
+)
+async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception, quiet: Quiet) -> None:
+    seen = Seen()
+    making.outcomes = [error]
+    seen.link.make()
+    assert seen.link.quiet is Quiet.LOADING
+    await settle()
+    assert seen.link.quiet is quiet
+    assert len(seen.told) == 1
+
+
+async def test_a_lost_engine_is_replaced_at_once(making: Making) -> None:
+    seen = Seen()
+    old, new = Engine(), Engine()
+    making.outcomes = [old, new]
+    seen.link.make()
+    await settle()
+    seen.link.lost(old)  # type: ignore[arg-type]
+    seen.link.lost(old)  # type: ignore[arg-type]
+    await settle()
+    assert seen.link.engine is new
+    assert old.closed
+    assert making.tries == 2
+
+
+async def test_only_an_engine_that_does_not_answer_is_given_up_for_being_slow(making: Making) -> None:
+    seen = Seen()
+    old, new = Engine(), Engine()
+    making.outcomes = [old, new]
+    seen.link.make()
+    await settle()
+    seen.link.doubt(old)  # type: ignore[arg-type]
+    await settle()
+    assert seen.link.engine is old
+    old.there = False
+    seen.link.doubt(old)  # type: ignore[arg-type]
+    await settle()
+    assert seen.link.engine is new

@@ -1,0 +1,69 @@
+"""Invariant 5 in numbers: 1,000 requests, 900 of them cancelled."""
+
+import asyncio
+import random
+import time
+
+import httpx
+import numpy as np
+
+from dlsp_engine.serve.app import Service
+from tests.engine.serve.conftest import SlowEngine
+
+GAP = {"prefix": "def f(x):\n    return ", "suffix": "\n"}
+REQUESTS, CANCELLED, AT_ONCE = 1000, 900, 20
+
+
+async def ask(client: httpx.AsyncClient, number: int, leave_after: float | None) -> float | None:
+    """When the request was left, None if it was answered."""
+    body = {"gaps": [GAP | {"session": f"s{number % 7}"}], "end": "token", "max_tokens": 12, "temperature": 1}
+    try:
+        async with asyncio.timeout(leave_after):
+            answer = await client.post("/v1/infill", json=body)
+            assert answer.text.endswith('{"event": "done"}\n')
+            return None
+    except TimeoutError:
+        return time.monotonic()
+
+
+async def test_cancelled_requests_leave_nothing_behind(client: httpx.Client, service: Service, engine: SlowEngine):
+    engine.step_s = 0.001
+    rng = random.Random(5)
+    leave = [rng.uniform(0, 0.05)] * CANCELLED + [None] * (REQUESTS - CANCELLED)
+    leave = [rng.uniform(0, 0.05) if each is not None else None for each in leave]
+    rng.shuffle(leave)
+    gate = asyncio.Semaphore(AT_ONCE)
+    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60, trust_env=False) as many:
+
+        async def one(number: int, after: float | None) -> float | None:
+            async with gate:
+                return await ask(many, number, after)
+
+        left = await asyncio.gather(*(one(number, after) for number, after in enumerate(leave)))
+        deadline = time.monotonic() + 5
+        while service.scheduler.busy and time.monotonic() < deadline:
+            await asyncio.sleep(0.005)
+    assert sum(each is None for each in left) >= REQUESTS - CANCELLED
+    assert not service.scheduler.busy
+    assert len(service.scheduler.sessions) <= 7
+    assert service.scheduler.sessions.bytes <= service.scheduler.sessions.most_bytes
+    steps = engine.steps
+    await asyncio.sleep(0.2)
+    assert engine.steps == steps, "no work for those who left"
+
+
+async def test_after_a_cancel_at_most_one_step(client: httpx.Client, service: Service, engine: SlowEngine):
+    engine.step_s = 0.02
+    more: list[int] = []
+    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60, trust_env=False) as one:
+        body = {"gaps": [GAP], "end": "token", "max_tokens": 1024, "temperature": 1}
+        for _ in range(50):
+            async with one.stream("POST", "/v1/infill", json=body) as answer:
+                await anext(answer.aiter_bytes())
+            # The close travels through the event loop; steps begun after it was seen are what counts.
+            await asyncio.sleep(0.015)
+            seen = engine.steps
+            await asyncio.sleep(0.06)
+            more.append(engine.steps - seen)
+            assert not service.scheduler.busy
+    assert np.percentile(more, 99) <= 1

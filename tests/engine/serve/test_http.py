@@ -1,0 +1,165 @@
+"""The HTTP interface over a real socket, on a tiny model."""
+
+import json
+import time
+
+import httpx
+import pytest
+
+from dlsp_engine.serve.app import Service
+from tests.engine.serve.conftest import SlowEngine
+
+GAP = {"prefix": "def f(x):\n    return ", "suffix": "\n"}
+LONG = {"gaps": [GAP], "end": "token", "max_tokens": 1024, "temperature": 1}
+
+
+def events(client: httpx.Client, body: dict) -> list[dict]:
+    answer = client.post("/v1/infill", json=body)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_canvases_then_fills_then_done(client: httpx.Client):
+    told = events(client, {"gaps": [GAP, GAP | {"prefix": "import os\n"}], "max_tokens": 9})
+    assert told[-1] == {"event": "done"}
+    fills = {event["gap"]: event for event in told if event["event"] == "fill"}
+    assert fills.keys() == {0, 1}
+    for number, fill in fills.items():
+        states = [e["committed"] for e in told if e["event"] == "canvas" and e["gap"] == number]
+        assert states
+        assert all(fill["text"].startswith(state) for state in states)
+        cost = fill["cost"]
+        assert (fill["reason"], cost["tokens"]) == ("length", 9)
+        assert cost["tau"] == pytest.approx(9 / cost["forwards"], abs=1e-3)
+
+
+def test_a_session_is_not_prefilled_again(client: httpx.Client):
+    body = {"gaps": [GAP | {"session": "a"}], "max_tokens": 4}
+    first, again = events(client, body)[-2]["cost"], events(client, body)[-2]["cost"]
+    assert first["cached_tokens"] == 0
+    assert again["cached_tokens"] == again["prompt_tokens"] - 1
+    assert again["prefill_ms"] == 0
+
+
+def test_only_the_token_lets_in_and_browsers_never(client: httpx.Client):
+    for method, path in (("POST", "/v1/infill"), ("POST", "/v1/shutdown"), ("GET", "/metrics")):
+        assert client.request(method, path, headers={"Authorization": "Bearer x"}).status_code == 401
+    for method, path in (("POST", "/v1/infill"), ("POST", "/v1/shutdown"), ("GET", "/metrics"), ("GET", "/health")):
+        for header in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "same-origin"}):
+            assert client.request(method, path, headers=header).status_code == 403
+        # A name that a page's owner lets point to this machine.
+        assert client.request(method, path, headers={"Host": "evil.example"}).status_code == 400
+    assert client.options("/v1/infill").headers.get("access-control-allow-origin") is None
+    assert client.get("/health").json()["nonce"] == "nonce"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"gaps": 3}', b"\xff", b"[" * 10**5, b'{"\\ud800": 1}'])
+def test_bad_bodies_are_400_with_one_sentence(client: httpx.Client, body: bytes):
+    answer = client.post("/v1/infill", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(".")
+
+
+@pytest.mark.parametrize("prefix", ["short\n", "long\n" * 4000])
+def test_a_closed_connection_stops_the_work(client: httpx.Client, engine: SlowEngine, prefix: str):
+    """Invariant 5: in the middle of decoding, and of prefilling."""
+    body = LONG | {"gaps": [GAP | {"prefix": prefix}]}
+    with client.stream("POST", "/v1/infill", json=body):
+        time.sleep(0.2)
+    time.sleep(0.1)
+    steps = engine.steps
+    time.sleep(0.3)
+    assert engine.steps - steps <= 1
+    assert not client.get("/health").json()["busy"]
+
+
+def test_typing_goes_before_prefetching(client: httpx.Client, engine: SlowEngine):
+    with client.stream("POST", "/v1/infill", json=LONG | {"priority": "prefetch", "max_tokens": 300}) as slow:
+        lines = slow.iter_lines()
+        next(lines)
+        began = time.monotonic()
+        events(client, {"gaps": [GAP], "max_tokens": 6})
+        took = time.monotonic() - began
+        assert took < 1.0, "the typing request must not wait for the other to end"
+        assert json.loads(list(lines)[-1])["event"] == "done", "which still ends"
+    assert {6} in engine.together
+    assert {6, 300} not in engine.together
+
+
+def test_a_failed_step_is_told_and_the_engine_goes_on(client: httpx.Client, engine: SlowEngine):
+    engine.fails = RuntimeError("out of luck")
+    assert "log" in events(client, {"gaps": [GAP]})[-1]["error"]
+    engine.fails = None
+    assert events(client, {"gaps": [GAP]})[-1] == {"event": "done"}
+
+
+def test_out_of_memory_is_told_and_gives_the_kept_sessions_up(
+    client: httpx.Client, engine: SlowEngine, service: Service
+):
+    events(client, {"gaps": [GAP | {"session": "a"}], "max_tokens": 2})
+    assert len(service.scheduler.sessions) == 1
+    engine.fails = RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 12 bytes")
+    assert "out of memory" in events(client, {"gaps": [GAP | {"session": "b"}]})[-1]["error"]
+    assert len(service.scheduler.sessions) == 0
+
+
+def test_an_engine_that_only_fails_is_broken(client: httpx.Client, engine: SlowEngine, service: Service):
+    engine.fails = RuntimeError("an illegal memory access was encountered")
+    for _ in range(2):
+        events(client, {"gaps": [GAP]})
+    assert not service.scheduler.broken
+    events(client, {"gaps": [GAP]})
+    assert service.scheduler.broken
+
+
+def test_a_request_that_cannot_begin_harms_no_other(
+    client: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_PROMPT", 200)
+    with client.stream("POST", "/v1/infill", json=LONG | {"max_tokens": 60}) as good:
+        lines = good.iter_lines()
+        next(lines)
+        assert "at most 200" in events(client, {"gaps": [GAP | {"prefix": "x" * 500}]})[-1]["error"]
+        assert json.loads(list(lines)[-1])["event"] == "done"
+
+
+def test_too_much_at_once_is_refused(client: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_WAITING", 3)
+    answer = client.post("/v1/infill", json={"gaps": [GAP] * 4, "max_tokens": 4})
+    assert (answer.status_code, answer.json()["error"][:40]) == (503, "The engine has too many requests waiting")
+    while service.scheduler.busy:  # the first three were cancelled
+        time.sleep(0.01)
+    assert events(client, {"gaps": [GAP], "max_tokens": 4})[-1] == {"event": "done"}
+    too_large = client.post("/v1/infill", json={"gaps": [GAP | {"prefix": "x" * 400_001}]})
+    assert too_large.status_code == 413
+
+
+def test_an_engine_that_ends_tells_who_waits(client: httpx.Client, service: Service):
+    with client.stream("POST", "/v1/infill", json=LONG) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        service.scheduler.close()
+        assert json.loads(list(lines)[-1]) == {"event": "error", "error": "The engine is ending; ask again."}
+    assert client.post("/v1/infill", json=LONG).status_code == 503
+
+
+def test_a_long_step_is_no_silence(client: httpx.Client, engine: SlowEngine):
+    engine.step_s = 2.3
+    answer = client.post("/v1/infill", json={"gaps": [GAP], "max_tokens": 1})
+    assert answer.text.count("\n\n") >= 1
+    assert json.loads(answer.text.splitlines()[-1]) == {"event": "done"}
+
+
+def test_metrics(client: httpx.Client):
+    events(client, {"gaps": [GAP, GAP], "max_tokens": 5, "quiet": {"repeat": 3}})
+    client.post("/v1/infill", json={"gaps": []})
+    told = dict(line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines() if not line.startswith("#"))
+    assert float(told["dlsp_requests_total"]) == 1
+    assert float(told['dlsp_gaps_total{outcome="length"}']) == 2
+    assert float(told['dlsp_work_total{kind="tokens"}']) == 10
+    assert float(told["dlsp_tau_count"]) == 2
+    assert float(told['dlsp_phase_seconds_count{phase="decode"}']) == 2
+    assert float(told['dlsp_quiet_total{reason="repeat"}']) == 3
+    assert float(told['dlsp_refused_total{status="400"}']) == 1
+    assert float(told["dlsp_waiting"]) == 0
+    assert "dlsp_session_bytes" in told
