@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check prove model clean
+.PHONY: run test fast check prove model neovim clean
 
 run: model
 	@$(BIN)/python examples/run.py
 
-test: check model
+test: check model neovim
 	@$(BIN)/python -m pytest -m "not prove"
 
 # The suite without the model, in seconds.
@@ -26,6 +26,10 @@ check: $(READY)
 prove: model
 	@$(BIN)/python -m pytest -m prove
 	@$(BIN)/python -m bench.identity --gaps 200
+
+# Neovim 0.10 and 0.12 for the end-to-end tests, unpacked in the cache. What cannot be had is said, and not tested.
+neovim: $(READY)
+	-@$(BIN)/python -m tests.e2e.neovim.provide
 
 model: $(READY)
 	@$(BIN)/dlsp model pull

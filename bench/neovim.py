@@ -1,0 +1,104 @@
+"""From the key to visible ghost text in a real Neovim, over the server's own time: `python -m bench.neovim`.
+
+Real server, engine and model. The plugin's debounce (10 ms) is part of what is measured.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from bench import results
+from dlsp.engine import launch
+from dlsp.errors import UserError
+from dlsp.models.catalogue import DEFAULT
+from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.neovim.provide import SUITES, Missing, nvim
+
+SOURCE = Path(__file__).parents[1] / "examples" / "lending" / "fines.py"
+GAP = "    return min(cents, HIGHEST_FINE)"
+STARTS = ("    return ", "    cents = ", "    fine = ", "    if ", "    days = ")
+KEYS = "cdfm"
+PATIENCE_S = 20
+
+
+def sample(vim: Neovim, row: int, start: str, key: str) -> dict[str, Any] | None:
+    """Milliseconds of one key; None where the server was quiet."""
+    vim.keys("<Esc>")
+    vim.rpc("nvim_buf_set_lines", 0, row, row + 1, True, [start])
+    vim.go(row + 1, len(start))
+    vim.command("normal! zt")
+    vim.keys("A")
+    time.sleep(0.1)
+    vim.keys("<C-]>")
+    notes = len(vim.log())
+    visible = threading.Event()
+    seen: list[float] = []
+
+    def drawn(at: float) -> None:
+        if len(vim.drawn.lines()[0]) > len(start) + 1 and not seen:
+            seen.append(at)
+            visible.set()
+
+    vim.drawn.drawn = drawn
+    began = time.perf_counter()
+    vim.rpc("nvim_input", key)
+    visible.wait(PATIENCE_S)
+    vim.drawn.drawn = lambda at: None
+    own = [note for note in vim.log()[notes:] if "a suggestion" in note]
+    if not seen or not own:
+        return None
+    server = float(re.findall(r"([\d.]+) ms", own[-1])[-1])
+    total = (seen[0] - began) * 1000
+    return {"key_to_visible_ms": round(total, 2), "server_ms": server, "over_ms": round(total - server, 2)}
+
+
+def measure(version: str, rounds: int) -> list[dict[str, Any]]:
+    """The samples of one Neovim, with an engine of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        os.environ["DLSP_STATE_DIR"] = str(folder / "state")
+        file = folder / "fines.py"
+        before, after = SOURCE.read_text().split(GAP)
+        file.write_text(before + after)
+        with Neovim(nvim(version), folder / "own", file, folder / "state") as vim:
+            vim.wait_for_server()
+            row = before.count("\n")
+            places = [(start, key) for start in STARTS for key in KEYS] * rounds
+            taken = [sample(vim, row, start, key) for start, key in places]
+        asyncio.run(launch.stop(DEFAULT))
+    return [{"neovim": version, **each} for each in taken if each]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.neovim", description="From the key to visible ghost text.")
+    parser.add_argument("--rounds", type=int, default=2, help="of 20 keys for each Neovim")
+    asked = parser.parse_args()
+    samples = []
+    try:
+        for version in SUITES:
+            samples += measure(version, asked.rounds)
+    except (Missing, UserError) as why:
+        print(why, file=sys.stderr)
+        return 2
+    metrics: dict[str, float] = {"debounce_ms": 10}
+    for version in SUITES:
+        for name in ("over_ms", "server_ms", "key_to_visible_ms"):
+            values = sorted(each[name] for each in samples if each["neovim"] == version)
+            metrics[f"{version}/{name}/median"] = round(statistics.median(values), 2)
+            metrics[f"{version}/{name}/p95"] = values[int(0.95 * (len(values) - 1))]
+        metrics[f"{version}/keys"] = len(values)
+    print(metrics)
+    print(f"Written to {results.write('neovim', f'python -m bench.neovim --rounds {asked.rounds}', metrics, samples)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

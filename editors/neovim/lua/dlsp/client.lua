@@ -1,0 +1,252 @@
+-- The language server as Neovim's LSP client sees it: started for a buffer, started again when it dies.
+local compat = require("dlsp.compat")
+local config = require("dlsp.config")
+local status = require("dlsp.status")
+
+local M = {}
+
+M.NAME = "dlsp"
+local ROOTS = { ".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml" }
+local MOST_NOTES = 1000
+local MOST_DEATHS, DEATHS_MS = 4, 3 * 60 * 1000
+
+---What the server wrote to its log since Neovim started, newest last.
+---@type string[]
+M.notes = {}
+---Called with the value of each partial result, by token.
+---@type table<string, fun(value: any)>
+M.partial = {}
+
+local deaths = {} ---@type integer[]
+local leaving = {} ---@type table<integer, boolean> clients that were told to stop
+local begun = {} ---@type table<integer, boolean> clients that answered once
+local told = {} ---@type table<string, boolean>
+
+---Tell the user a sentence, once.
+---@param sentence string
+---@param level integer?
+function M.tell(sentence, level)
+  if not told[sentence] then
+    told[sentence] = true
+    vim.notify(sentence, level or vim.log.levels.WARN)
+  end
+end
+
+local LEVELS = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
+
+---@type table<string, lsp.Handler>
+M.handlers = {
+  ["window/logMessage"] = function(_, params)
+    table.insert(M.notes, os.date("%H:%M:%S ") .. params.message)
+    if #M.notes > MOST_NOTES then
+      table.remove(M.notes, 1)
+    end
+    return vim.NIL
+  end,
+  ["window/showMessage"] = function(_, params)
+    M.tell(params.message, LEVELS[params.type])
+    if params.type <= 2 then
+      status.set("error", params.message)
+    end
+    return vim.NIL
+  end,
+  ["$/progress"] = function(err, params, ctx, options)
+    local partial = M.partial[params.token]
+    if partial then
+      partial(params.value)
+      return
+    end
+    status.progress(params.value)
+    return vim.lsp.handlers["$/progress"](err, params, ctx, options)
+  end,
+  didChangeStatus = function(_, params)
+    status.server(params)
+  end,
+}
+
+---Commands that the server names and that are better done here.
+---@type table<string, fun()>
+M.commands = {
+  ["dlsp.fill"] = function()
+    require("dlsp").fill()
+  end,
+}
+
+---The running client of a buffer.
+---@param buf integer
+---@return vim.lsp.Client?
+function M.of(buf)
+  local client = vim.lsp.get_clients({ bufnr = buf, name = M.NAME })[1]
+  return client and client.initialized and client or nil
+end
+
+---Whether a buffer is one that is edited as a file.
+---@param buf integer
+---@return boolean
+function M.is_file(buf)
+  local bo = vim.bo[buf]
+  return bo.buftype == "" and bo.modifiable and vim.api.nvim_buf_get_name(buf) ~= ""
+end
+
+---Attach the server to a buffer, starting it if need be.
+---@param buf integer
+function M.start(buf)
+  local cmd = config.cmd()
+  if not cmd then
+    local missing = "dlsp is not installed: `pip install dlsp`, or say where it is in vim.g.dlsp.cmd."
+    status.set("error", missing)
+    return M.tell(missing)
+  end
+  local root = vim.fs.root(buf, ROOTS)
+  local id = vim.lsp.start({
+    name = M.NAME,
+    cmd = M.spawn(cmd),
+    root_dir = root,
+    init_options = config.get().settings,
+    settings = { dlsp = config.get().settings },
+    handlers = M.handlers,
+    commands = M.commands,
+    on_init = function(client)
+      begun[client.id] = true
+      if status.state == "stopped" or status.state == "error" then
+        status.set("ready")
+      end
+    end,
+    on_exit = function(_, _, id)
+      vim.schedule(function()
+        M.ended(id)
+      end)
+    end,
+  }, { bufnr = buf, reuse_client = M.is_ours })
+  local client = id and vim.lsp.get_client_by_id(id)
+  if client and root then
+    M.add_root(client, root)
+    vim.schedule(M.forget_roots)
+  end
+end
+
+---How Neovim starts the server. That it ended is for `ended` to say: Neovim's own sentence is so long that it waits
+---for <Enter>, in the middle of somebody's typing.
+---@param cmd string[]|function a function is a client's `cmd` already
+---@return function
+function M.spawn(cmd)
+  if type(cmd) == "function" then
+    return cmd
+  end
+  return function(dispatchers)
+    local on_exit = dispatchers.on_exit
+    dispatchers.on_exit = function(code, signal)
+      table.insert(M.notes, ("the server ended (exit status %d, signal %d)"):format(code, signal))
+      on_exit(0, 0)
+    end
+    return vim.lsp.rpc.start(cmd, dispatchers)
+  end
+end
+
+---One server is enough for all folders.
+---@param client vim.lsp.Client
+---@return boolean
+function M.is_ours(client)
+  return client.name == M.NAME and not leaving[client.id] and not client.rpc.is_closing()
+end
+
+---Tell the server of a folder, unless it knows it.
+---@param client vim.lsp.Client
+---@param root string
+function M.add_root(client, root)
+  client.workspace_folders = client.workspace_folders or {}
+  local uri = vim.uri_from_fname(root)
+  for _, folder in ipairs(client.workspace_folders) do
+    if folder.uri == uri then
+      return
+    end
+  end
+  local folder = { uri = uri, name = root }
+  table.insert(client.workspace_folders, folder)
+  local params = { event = { added = { folder }, removed = {} } }
+  compat.call(client, "notify", "workspace/didChangeWorkspaceFolders", params)
+end
+
+---The server ended: start it again where it was, unless it was told to end or keeps dying.
+---@param id integer
+function M.ended(id)
+  status.set("stopped")
+  if leaving[id] or vim.v.exiting ~= vim.NIL then
+    leaving[id] = nil
+    return
+  end
+  local now = vim.uv.now()
+  deaths = vim.tbl_filter(function(at)
+    return now - at < DEATHS_MS
+  end, deaths)
+  table.insert(deaths, now)
+  if #deaths > MOST_DEATHS or not begun[id] then
+    local sentence = "dlsp's server does not run: see `:checkhealth dlsp`."
+    status.set("error", sentence)
+    return M.tell(sentence)
+  end
+  M.tell("dlsp's server ended; it is started again.", vim.log.levels.INFO)
+  M.start_all()
+end
+
+---Attach the server to every loaded file.
+function M.start_all()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) and M.is_file(buf) then
+      M.start(buf)
+    end
+  end
+end
+
+---End the servers and start anew, with the settings as they are now.
+function M.restart()
+  deaths, told = {}, {}
+  for _, client in ipairs(vim.lsp.get_clients({ name = M.NAME })) do
+    leaving[client.id] = true
+    compat.call(client, "stop", true)
+  end
+  vim.defer_fn(M.start_all, 100)
+end
+
+---Have the servers forget the folders that no open file lies in.
+function M.forget_roots()
+  for _, client in ipairs(vim.lsp.get_clients({ name = M.NAME })) do
+    local used = {}
+    for buf in pairs(client.attached_buffers) do
+      local root = vim.api.nvim_buf_is_loaded(buf) and vim.fs.root(buf, ROOTS)
+      used[root and vim.uri_from_fname(root) or ""] = true
+    end
+    local folders = client.workspace_folders or {}
+    local removed = vim.tbl_filter(function(folder)
+      return not used[folder.uri]
+    end, folders)
+    if #removed > 0 and next(used) then
+      client.workspace_folders = vim.tbl_filter(function(folder)
+        return used[folder.uri]
+      end, folders)
+      local params = { event = { added = {}, removed = removed } }
+      compat.call(client, "notify", "workspace/didChangeWorkspaceFolders", params)
+    end
+  end
+end
+
+---Tell running servers the settings as they are now; nothing is started anew.
+function M.configure()
+  for _, client in ipairs(vim.lsp.get_clients({ name = M.NAME })) do
+    client.settings = { dlsp = config.get().settings }
+    compat.call(client, "notify", "workspace/didChangeConfiguration", { settings = client.settings })
+  end
+end
+
+---Tell the server something, if it is there.
+---@param buf integer
+---@param method string
+---@param params table
+function M.notify(buf, method, params)
+  local client = M.of(buf)
+  if client then
+    compat.call(client, "notify", method, params)
+  end
+end
+
+return M

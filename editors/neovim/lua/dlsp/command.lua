@@ -1,0 +1,80 @@
+-- `:Dlsp`.
+local client = require("dlsp.client")
+
+local M = {}
+
+---@param lines string[]
+---@param filetype string
+local function scratch(lines, filetype)
+  vim.cmd.new()
+  local buf = vim.api.nvim_get_current_buf()
+  vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = "nofile", "wipe", false
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable, vim.bo[buf].filetype = false, filetype
+end
+
+local function say(sentence)
+  vim.notify(sentence, vim.log.levels.INFO)
+end
+
+---@type table<string, fun(argument: string?)>
+local COMMANDS = {
+  status = function()
+    say(require("dlsp.status").sentence())
+  end,
+  toggle = function()
+    local on = require("dlsp.switch").toggle()
+    require("dlsp").dismiss()
+    say(on and "dlsp is on." or "dlsp is off; `:Dlsp toggle` switches it on again.")
+  end,
+  snooze = function(argument)
+    local minutes = tonumber(argument or 5)
+    if not minutes or minutes <= 0 then
+      return say("dlsp: give the minutes as a number, for example `:Dlsp snooze 30`.")
+    end
+    require("dlsp.switch").snooze(minutes)
+    require("dlsp").dismiss()
+    say(("dlsp is off for %g minutes."):format(minutes))
+  end,
+  log = function()
+    local notes = #client.notes > 0 and client.notes or { "Nothing was logged yet." }
+    scratch(notes, "log")
+    vim.cmd.normal({ "G", bang = true })
+  end,
+  restart = function()
+    client.restart()
+    say("dlsp's server is started again.")
+  end,
+  fill = function()
+    require("dlsp").fill()
+  end,
+  context = function()
+    require("dlsp.context").show(scratch)
+  end,
+}
+
+---@param command {fargs: string[]}
+function M.run(command)
+  local name = command.fargs[1] or "status"
+  local run = COMMANDS[name]
+  if not run then
+    return say("dlsp: there are " .. table.concat(M.complete("", ""), ", ") .. ".")
+  end
+  run(command.fargs[2])
+end
+
+---@param lead string
+---@param line string
+---@return string[]
+function M.complete(lead, line)
+  if line:find("^%s*Dlsp%s+%S+%s") then
+    return {}
+  end
+  local names = vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, vim.tbl_keys(COMMANDS))
+  table.sort(names)
+  return names
+end
+
+return M

@@ -1,0 +1,49 @@
+-- The user's settings: `vim.g.dlsp` over the defaults. There is nothing that must be called.
+local M = {}
+
+---@class dlsp.Config
+---@field cmd string[]? the server's command; nil: `dlsp` from $VIRTUAL_ENV or PATH
+---@field settings table `initializationOptions`, as the server documents them
+---@field debounce integer milliseconds without a keystroke before the server is asked
+---@field filetypes table<string, boolean> false: no suggestions there
+---@field keys table<string, string|false> insert mode keys by action; false: none
+---@field native boolean leave ghost text to Neovim's own client (0.12)
+
+---@type dlsp.Config
+local DEFAULTS = {
+  cmd = nil,
+  settings = {},
+  debounce = 10,
+  filetypes = {},
+  keys = {
+    accept = "<Tab>",
+    ["accept-word"] = "<M-Right>",
+    ["accept-line"] = "<M-C-Right>",
+    next = "<M-]>",
+    previous = "<M-[>",
+    dismiss = "<C-]>",
+  },
+  native = false,
+}
+
+---@return dlsp.Config
+function M.get()
+  return vim.tbl_deep_extend("force", DEFAULTS, vim.g.dlsp or {})
+end
+
+---The server's command, nil if there is no `dlsp` on this machine.
+---@return string[]?
+function M.cmd()
+  local chosen = M.get().cmd
+  if chosen then
+    return chosen
+  end
+  local env = vim.env.VIRTUAL_ENV
+  for _, program in ipairs({ env and env .. "/bin/dlsp" or "", env and env .. "/Scripts/dlsp.exe" or "", "dlsp" }) do
+    if program ~= "" and vim.fn.executable(program) == 1 then
+      return { program, "serve", "--stdio" }
+    end
+  end
+end
+
+return M

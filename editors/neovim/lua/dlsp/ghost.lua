@@ -1,0 +1,88 @@
+-- Ghost text: what is suggested, shown by extmarks in the place where it would stand.
+local M = {}
+
+local SPACE = vim.api.nvim_create_namespace("dlsp.ghost")
+
+---`text` without tabs, as it looks from screen column `from` on.
+---@param text string
+---@param from integer
+---@return string
+function M.expand(text, from)
+  local out, width = {}, from
+  for char in text:gmatch("[%z\1-\127\194-\255][\128-\191]*") do
+    local wide = vim.fn.strdisplaywidth(char, width)
+    out[#out + 1] = char == "\t" and (" "):rep(wide) or char
+    width = width + wide
+  end
+  return table.concat(out)
+end
+
+---`line` cut at the characters of `tail`, which stand in the buffer and are to be found in it in order.
+---Returns the pieces before each of them, and what is left; nil if they are not to be found.
+---@param line string
+---@param tail string
+---@return string[]?
+function M.pieces(line, tail)
+  local pieces, from = {}, 1
+  for char in tail:gmatch("[%z\1-\127\194-\255][\128-\191]*") do
+    local at = line:find(char, from, true)
+    if not at then
+      return nil
+    end
+    pieces[#pieces + 1] = line:sub(from, at - 1)
+    from = at + #char
+  end
+  pieces[#pieces + 1] = line:sub(from)
+  return pieces
+end
+
+---Show `text` at a place, in the stead of `tail` bytes after it.
+---@param buf integer
+---@param row integer from 0
+---@param col integer in bytes
+---@param text string
+---@param tail integer
+function M.show(buf, row, col, text, tail)
+  M.hide(buf)
+  local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
+  local from = vim.fn.strdisplaywidth(line:sub(1, col))
+  local lines = vim.split(text, "\n")
+  local replaced, rest = line:sub(col + 1, col + tail), line:sub(col + tail + 1)
+  local first = M.expand(lines[1], from)
+  local under = {}
+  for number = 2, #lines do
+    under[#under + 1] = { { M.expand(lines[number], 0), "DlspGhost" } }
+  end
+  local mark = { virt_lines = #under > 0 and under or nil, hl_mode = "combine" }
+  local pieces = #under == 0 and M.pieces(first, replaced)
+  if pieces then
+    for _, piece in ipairs(pieces) do
+      if piece ~= "" then
+        local inline = { virt_text = { { piece, "DlspGhost" } }, virt_text_pos = "inline", hl_mode = "combine" }
+        vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, inline)
+      end
+      col = col + #(replaced:match("^[%z\1-\127\194-\255][\128-\191]*") or "")
+      replaced = replaced:gsub("^[%z\1-\127\194-\255][\128-\191]*", "")
+    end
+    return
+  end
+  if rest == "" and replaced == "" then
+    mark.virt_text, mark.virt_text_pos = { { first, "DlspGhost" } }, "inline"
+  else
+    -- The rest of the line moves to the end of the last ghost line: here it is covered, there it is shown.
+    local covered = vim.fn.strdisplaywidth(replaced .. rest, from) - vim.fn.strdisplaywidth(first, from)
+    mark.virt_text = { { first .. (" "):rep(covered), "DlspGhost" } }
+    mark.virt_text_pos, mark.hl_mode = "overlay", "replace"
+    table.insert(under[#under] or mark.virt_text, { M.expand(rest, 0), "Normal" })
+  end
+  vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, mark)
+end
+
+---@param buf integer
+function M.hide(buf)
+  if vim.api.nvim_buf_is_valid(buf) then
+    vim.api.nvim_buf_clear_namespace(buf, SPACE, 0, -1)
+  end
+end
+
+return M

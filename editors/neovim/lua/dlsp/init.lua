@@ -1,0 +1,64 @@
+-- dlsp for Neovim. Everything a user may call.
+local M = {}
+
+---Use dlsp in a buffer, if it is a file.
+---@param buf integer
+function M.open(buf)
+  vim.schedule(function()
+    local client = require("dlsp.client")
+    if vim.api.nvim_buf_is_loaded(buf) and client.is_file(buf) then
+      require("dlsp.watch").start()
+      client.start(buf)
+    end
+  end)
+end
+
+---Settings, for those who like to call a function; the same as setting `vim.g.dlsp`.
+---@param settings table
+function M.setup(settings)
+  vim.g.dlsp = settings
+  require("dlsp.client").configure()
+end
+
+---Accept what is suggested, or a part of it.
+---@param part "all"|"word"|"line"
+---@return boolean whether there was anything
+function M.accept(part)
+  return require("dlsp.fill").accept() or require("dlsp.suggest").accept(part)
+end
+
+---Show the next suggestion of several, or the previous one.
+---@param step 1|-1
+function M.cycle(step)
+  require("dlsp.suggest").cycle(step)
+end
+
+---Take away what is suggested.
+---@return boolean whether there was anything
+function M.dismiss()
+  return require("dlsp.fill").dismiss() or require("dlsp.suggest").dismiss()
+end
+
+---Write the function at the cursor.
+function M.fill()
+  require("dlsp.fill").start()
+end
+
+---Go to the next place that an edit should be carried on to.
+function M.next_edit()
+  require("dlsp.edits").next()
+end
+
+---Whether something is shown that can be accepted.
+---@return boolean
+function M.visible()
+  return require("dlsp.fill").ready() or require("dlsp.suggest").visible()
+end
+
+---A few characters for a statusline.
+---@return string
+function M.statusline()
+  return require("dlsp.status").line()
+end
+
+return M

@@ -1,0 +1,64 @@
+-- Insert mode keys that do what they did before whenever dlsp has nothing for them.
+local M = {}
+
+local jumps = false -- the accept key had a mapping before, as Neovim 0.11's to the next place of a snippet
+
+---@type table<string, fun(): boolean> whether an action has something to do; else the key is somebody else's
+local WANTED = {
+  accept = function()
+    -- A snippet's next place goes first: there Tab is how one gets on.
+    return require("dlsp").visible() and not (jumps and vim.snippet.active({ direction = 1 }))
+  end,
+  ["accept-word"] = function()
+    return require("dlsp.suggest").visible()
+  end,
+  dismiss = function()
+    return require("dlsp").visible()
+  end,
+}
+WANTED["accept-line"], WANTED.next, WANTED.previous = WANTED["accept-word"], WANTED["accept-word"], WANTED["accept-word"]
+
+---The global insert mode mapping of a key, nil if it has none.
+---@param lhs string
+---@return table<string, any>?
+function M.mapping(lhs)
+  local raw = vim.keycode(lhs)
+  for _, mapping in ipairs(vim.api.nvim_get_keymap("i")) do
+    if mapping.lhsraw == raw or mapping.lhsrawalt == raw then
+      return mapping
+    end
+  end
+end
+
+---@param action string
+---@param lhs string
+local function set(action, lhs)
+  local plug, otherwise = "<Plug>(dlsp-" .. action .. ")", "<Plug>(dlsp-not-" .. action .. ")"
+  local before = M.mapping(lhs)
+  jumps = jumps or action == "accept" and before ~= nil
+  if before then
+    before.lhs, before.lhsraw, before.lhsrawalt = otherwise, vim.keycode(otherwise), nil
+    vim.fn.mapset("i", false, before)
+  else
+    vim.keymap.set("i", otherwise, lhs)
+  end
+  vim.keymap.set("i", lhs, function()
+    if action == "accept" and require("dlsp.native").accept() then
+      return "<C-G>u"
+    end
+    return WANTED[action]() and plug or otherwise
+  end, { expr = true, remap = true, desc = "dlsp: " .. action:gsub("-", " ") })
+end
+
+---Map the keys of the settings, once. A key that the user mapped to a `<Plug>(dlsp-…)` is left as it is.
+function M.set()
+  for action, lhs in pairs(require("dlsp.config").get().keys) do
+    local before = lhs and M.mapping(lhs)
+    local ours = before and (before.desc or ""):find("^dlsp: ") or before and (before.rhs or ""):find("<Plug>(dlsp-", 1, true)
+    if lhs and not ours then
+      set(action, lhs)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,78 @@
+-- What dlsp is doing, for the statusline and `:Dlsp status`.
+local M = {}
+
+---@alias dlsp.State "off"|"stopped"|"loading"|"ready"|"thinking"|"quiet"|"error"
+
+---@type dlsp.State
+M.state = "stopped"
+---What there is to say about it: progress, a reason, what to do.
+M.message = ""
+
+local SIGNS = { off = "off", stopped = "–", loading = "↓", ready = "", thinking = "…", quiet = "", error = "!" }
+-- What a server says of itself (Copilot's names).
+local KINDS = { Normal = "ready", Warning = "error", Error = "error", Inactive = "quiet" }
+
+local told = false -- the server says itself what it is doing
+
+---@param state dlsp.State
+---@param message string?
+function M.set(state, message)
+  message = message or ""
+  if state == M.state and message == M.message then
+    return
+  end
+  local data = { before = M.state, state = state }
+  M.state, M.message = state, message
+  vim.schedule(function()
+    vim.api.nvim_exec_autocmds("User", { pattern = "DlspStatus", modeline = false, data = data })
+    vim.cmd.redrawstatus()
+  end)
+end
+
+---What is to be seen from here, for a server that does not say what it is doing.
+---@param state "thinking"|"ready"|"quiet"
+function M.guess(state)
+  if not told and M.state ~= "loading" and M.state ~= "error" then
+    M.set(state)
+  end
+end
+
+---`didChangeStatus` from the server.
+---@param params {busy: boolean?, kind: string?, message: string?}
+function M.server(params)
+  told = true
+  local state, message = KINDS[params.kind] or "ready", type(params.message) == "string" and params.message or ""
+  if params.busy and state == "ready" then
+    state = message == "" and "thinking" or "loading"
+  end
+  M.set(state, message)
+end
+
+---`$/progress` from the server: long work, such as loading the model.
+---@param value {kind: string, title: string?, message: string?, percentage: integer?}
+function M.progress(value)
+  if value.kind == "end" then
+    return M.set("ready")
+  end
+  local parts = { value.title, value.message, value.percentage and value.percentage .. "%" }
+  M.set("loading", table.concat(vim.tbl_values(parts), " "))
+end
+
+---A few characters for a statusline.
+---@return string
+function M.line()
+  local sign = require("dlsp.switch").on(0) and SIGNS[M.state] or SIGNS.off
+  return sign == "" and "dlsp" or "dlsp " .. sign
+end
+
+---A sentence.
+---@return string
+function M.sentence()
+  local off = require("dlsp.switch").why_off(0)
+  if off then
+    return "dlsp is off: " .. off
+  end
+  return "dlsp: " .. M.state .. (M.message ~= "" and ", " .. M.message or "")
+end
+
+return M

@@ -1,0 +1,241 @@
+-- The suggestion at the cursor: asked for, shown, shrunk by typing, accepted.
+local client = require("dlsp.client")
+local compat = require("dlsp.compat")
+local config = require("dlsp.config")
+local feedback = require("dlsp.feedback")
+local ghost = require("dlsp.ghost")
+local item = require("dlsp.item")
+local menu = require("dlsp.menu")
+local status = require("dlsp.status")
+local switch = require("dlsp.switch")
+
+local M = {}
+
+local METHOD = "textDocument/inlineCompletion"
+local AUTOMATIC, INVOKED = 2, 1
+
+---@class dlsp.Place where something was asked for
+---@field buf integer
+---@field row integer from 0
+---@field col integer in bytes
+---@field before string the line up to the cursor
+---@field after string the line from the cursor on
+
+---@class dlsp.Suggestion: dlsp.Place
+---@field items dlsp.Item[]
+---@field index integer
+
+local current ---@type dlsp.Suggestion?
+local asked ---@type {client: vim.lsp.Client, id: integer?}?
+local timer = assert(vim.uv.new_timer())
+
+---@return dlsp.Place
+local function here()
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  local line = vim.api.nvim_get_current_line()
+  local buf = vim.api.nvim_get_current_buf()
+  return { buf = buf, row = row - 1, col = col, before = line:sub(1, col), after = line:sub(col + 1) }
+end
+
+---Whether suggestions are in place now.
+---@return boolean
+local function allowed()
+  return vim.api.nvim_get_mode().mode == "i" and not menu.open() and menu.one_cursor() and switch.on(0)
+end
+
+---What of `s` is not in the buffer yet, and how many bytes after the cursor it takes the place of.
+---Nil if the buffer has gone another way.
+---@param s dlsp.Suggestion
+---@return string?, integer, integer typed bytes
+local function left(s)
+  local now = here()
+  if now.buf ~= s.buf or now.row < s.row or (now.row == s.row and now.col < s.col) then
+    return nil, 0, 0
+  end
+  local typed = vim.api.nvim_buf_get_text(s.buf, s.row, 0, now.row, now.col, {})
+  local text, chosen = table.concat(typed, "\n"), s.items[s.index]
+  local stands = text:sub(1, #s.before) == s.before
+  local so_far = text:sub(#s.before + 1)
+  local rest = chosen.text:sub(#so_far + 1)
+  if not stands or rest == "" or chosen.text:sub(1, #so_far) ~= so_far then
+    return nil, 0, 0
+  end
+  -- Brackets and quotes that close themselves while one types come before the old rest of the line.
+  local closed = #now.after - #s.after
+  if closed < 0 or now.after:sub(closed + 1) ~= s.after then
+    return nil, 0, 0
+  end
+  local closers = now.after:sub(1, closed)
+  if closers:find("[^%)%]}>\"'`]") or (closed > 0 and not ghost.pieces(rest:match("[^\n]*"), closers)) then
+    return nil, 0, 0
+  end
+  return rest, closed + chosen.tail, #so_far
+end
+
+local function cancel()
+  timer:stop()
+  if asked then
+    if asked.id then
+      compat.call(asked.client, "cancel_request", asked.id)
+    end
+    asked = nil
+  end
+end
+
+---Forget the suggestion and whatever was asked for.
+function M.clear()
+  cancel()
+  if current then
+    ghost.hide(current.buf)
+    current = nil
+  end
+end
+
+---@return boolean whether it could be shown
+local function show()
+  local rest, tail = nil, 0
+  if current and allowed() then
+    rest, tail = left(current)
+  end
+  if not rest then
+    return false
+  end
+  local now = here()
+  ghost.show(now.buf, now.row, now.col, rest, tail)
+  feedback.shown(now.buf, current.items[current.index])
+  return true
+end
+
+---@param place dlsp.Place
+---@param result any what the server answered
+---@param encoding string
+---@return dlsp.Suggestion?
+local function read(place, result, encoding)
+  local items = {}
+  for _, raw in ipairs(type(result) == "table" and (result.items or result) or {}) do
+    items[#items + 1] = item.read(raw, place.before .. place.after, place.row, place.col, encoding)
+  end
+  if #items > 0 then
+    return vim.tbl_extend("force", place, { items = items, index = 1 })
+  end
+end
+
+---Ask the server what belongs at the cursor.
+---@param kind 1|2
+---@param step integer? show this many after the one that is shown
+local function ask(kind, step)
+  local server = client.of(0)
+  if not (allowed() and server and server.server_capabilities.inlineCompletionProvider) then
+    return
+  end
+  cancel()
+  local place, this = here(), { client = server }
+  local params = vim.lsp.util.make_position_params(0, server.offset_encoding)
+  params.context = { triggerKind = kind }
+  asked = this
+  local _, id = compat.call(server, "request", METHOD, params, function(err, result)
+    if asked ~= this then
+      return
+    end
+    asked = nil
+    local old = current and current.items[current.index].text
+    local answer = not err and read(place, result, server.offset_encoding) or nil
+    status.guess(answer and "ready" or "quiet")
+    if answer then
+      for index, each in ipairs(answer.items) do
+        if step and each.text == old then
+          answer.index = (index - 1 + step) % #answer.items + 1
+        end
+      end
+      current = answer
+    end
+    M.check()
+  end, place.buf)
+  this.id = id
+  status.guess("thinking")
+end
+
+---Something happened in insert mode: show what still holds, else ask anew once the keys rest.
+---@param again boolean? ask also where nothing changed since the last answer
+function M.check(again)
+  if show() then
+    return cancel()
+  end
+  local answered = not again and current == nil
+  if current then
+    M.clear()
+  end
+  if not answered and allowed() then
+    cancel()
+    timer:start(config.get().debounce, 0, vim.schedule_wrap(function()
+      ask(AUTOMATIC)
+    end))
+  end
+end
+
+---@return boolean
+function M.visible()
+  return current ~= nil and not menu.open() and menu.one_cursor() and left(current) ~= nil
+end
+
+---Put `text` at the cursor, in the stead of `tail` bytes after it, and the cursor behind it.
+---@param text string
+---@param tail integer
+function M.insert(text, tail)
+  local now, lines = here(), vim.split(text, "\n")
+  vim.api.nvim_buf_set_text(now.buf, now.row, now.col, now.row, now.col + tail, lines)
+  local col = #lines[#lines] + (#lines == 1 and now.col or 0)
+  vim.api.nvim_win_set_cursor(0, { now.row + #lines, col })
+end
+
+---Accept the suggestion, or its next word or line.
+---@param part "all"|"word"|"line"
+---@return boolean whether there was one
+function M.accept(part)
+  local s = M.visible() and current
+  if not s then
+    return false
+  end
+  local rest, tail, typed = left(s)
+  local text = require("dlsp.parts").first(rest, part)
+  local chosen, all = s.items[s.index], text == rest
+  M.insert(text, all and tail or 0)
+  if all then
+    M.clear()
+    feedback.accepted(s.buf, chosen)
+    M.check(true)
+  else
+    feedback.partly(s.buf, chosen, typed + #text)
+    show()
+  end
+  return true
+end
+
+---@return boolean whether there was one
+function M.dismiss()
+  local s = M.visible() and current
+  M.clear()
+  if s then
+    feedback.dismissed(s.buf, s.items[s.index])
+  end
+  return s and true or false
+end
+
+---Show the next suggestion of several; the server is asked for others where it gave only one.
+---@param step 1|-1
+function M.cycle(step)
+  if current and #current.items > 1 then
+    current.index = (current.index - 1 + step) % #current.items + 1
+    show()
+  else
+    ask(INVOKED, step)
+  end
+end
+
+---What stands on the screen now; for scripts.
+---@return string?
+function M.text()
+  return M.visible() and (left(current)) or nil
+end
+
+return M

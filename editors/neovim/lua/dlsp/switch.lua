@@ -1,0 +1,47 @@
+-- Whether suggestions are wanted: everywhere, in this buffer, at this time.
+local M = {}
+
+---@type boolean
+local off = false
+---@type integer the loop's time, in milliseconds, until which nothing is suggested
+local snoozed = 0
+
+---Why there are no suggestions in `buf`, nil where there are.
+---@param buf integer 0: the current one
+---@return string?
+function M.why_off(buf)
+  buf = buf == 0 and vim.api.nvim_get_current_buf() or buf
+  if off then
+    return "`:Dlsp toggle` switches it on."
+  end
+  if snoozed > vim.uv.now() then
+    return ("snoozed for %d more minutes."):format(math.ceil((snoozed - vim.uv.now()) / 60000))
+  end
+  if vim.b[buf].dlsp == false then
+    return "b:dlsp is false in this buffer."
+  end
+  local filetype = vim.bo[buf].filetype
+  if require("dlsp.config").get().filetypes[filetype] == false then
+    return "it is switched off for " .. filetype .. " files."
+  end
+end
+
+---@param buf integer
+---@return boolean
+function M.on(buf)
+  return M.why_off(buf) == nil
+end
+
+---@return boolean whether it is on now
+function M.toggle()
+  off = not off and snoozed <= vim.uv.now()
+  snoozed = 0
+  return not off
+end
+
+---@param minutes number
+function M.snooze(minutes)
+  snoozed = vim.uv.now() + minutes * 60000
+end
+
+return M

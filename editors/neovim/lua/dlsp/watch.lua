@@ -1,0 +1,50 @@
+-- The editor's events that suggestions follow.
+local M = {}
+
+local started = false
+
+---Follow them, from the first file on.
+function M.start()
+  if started then
+    return
+  end
+  started = true
+  local suggest, menu, config = require("dlsp.suggest"), require("dlsp.menu"), require("dlsp.config")
+  local group = vim.api.nvim_create_augroup("dlsp.watch", {})
+  local function on(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
+  end
+  on("ModeChanged", function()
+    menu.mode_changed(vim.v.event.old_mode, vim.v.event.new_mode)
+  end)
+  on("LspAttach", function(event)
+    require("dlsp.native").attach(event.data.client_id)
+  end)
+  on("LspDetach", function()
+    vim.schedule(require("dlsp.client").forget_roots)
+  end)
+  on({ "TextChanged", "TextChangedI" }, function(event)
+    require("dlsp.fill").changed(event.buf)
+  end)
+  on({ "BufLeave", "BufUnload" }, function(event)
+    require("dlsp.fill").leave(event.buf)
+  end)
+  if config.get().native then
+    return
+  end
+  on({ "InsertEnter", "TextChangedI", "CursorMovedI", "CompleteDone" }, function()
+    suggest.check(true)
+  end)
+  vim.api.nvim_create_autocmd("User", {
+    group = group,
+    pattern = "DlspStatus",
+    callback = function(event)
+      if event.data.before == "loading" and event.data.state == "ready" then
+        suggest.check(true) -- the engine is there now: ask what could not be answered before
+      end
+    end,
+  })
+  on({ "CompleteChanged", "InsertLeave", "BufLeave", "WinLeave", "RecordingEnter" }, suggest.clear)
+end
+
+return M

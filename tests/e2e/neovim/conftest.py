@@ -1,0 +1,86 @@
+"""Neovim 0.10 and 0.12 with the real server: on a stub engine for manners, on the real one and the model otherwise."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dlsp.engine import launch
+from dlsp.models.catalogue import DEFAULT
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.neovim.provide import SUITES, Missing, nvim
+
+
+@pytest.fixture(scope="session", params=SUITES)
+def program(request: pytest.FixtureRequest) -> Path:
+    """A Neovim; its tests count as not run where it cannot be had."""
+    try:
+        return nvim(request.param)
+    except Missing as why:
+        pytest.skip(f"NOT RUN: no Neovim {request.param} here. {why}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project's folder, with a name that has a space and a letter outside ASCII in it."""
+    path = tmp_path / "the próject"
+    (path / ".git").mkdir(parents=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubEngine]:
+    with StubEngine(tmp_path_factory.mktemp("stub")) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="session")
+def stubbed(program: Path, stub: StubEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    """A Neovim for many tests, on the stub engine."""
+    with _running(program, stub.file.parent, tmp_path_factory) as vim:
+        yield vim
+
+
+@pytest.fixture
+def manners(stubbed: Neovim, stub: StubEngine, folder: Path) -> Iterator[Neovim]:
+    """On an empty Python file, with an engine that answers what `stub.answer` says."""
+    stub.reset()
+    stubbed.open(folder / "sum.py", "")
+    yield stubbed
+    assert stubbed.errors() == ""
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The state folder of a real engine that these tests share; it is ended after them."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DLSP_STATE_DIR", str(folder))
+        asyncio.run(_start())
+    yield folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DLSP_STATE_DIR", str(folder))
+        asyncio.run(launch.stop(DEFAULT))
+
+
+async def _start() -> None:
+    await (await launch.ensure(DEFAULT)).close()
+
+
+@pytest.fixture(scope="session")
+def real(program: Path, engine: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    """A Neovim for many tests, on the real engine."""
+    with _running(program, engine, tmp_path_factory) as vim:
+        yield vim
+
+
+@contextmanager
+def _running(program: Path, state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    folder = tmp_path_factory.mktemp("neovim")
+    (folder / ".git").mkdir()
+    with Neovim(program, folder / "own", folder / "first.py", state) as vim:
+        vim.wait_for_server()
+        yield vim

@@ -1,0 +1,80 @@
+""":Dlsp, :checkhealth dlsp, the statusline and the manual."""
+
+from pathlib import Path
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import PLUGIN, Neovim
+
+
+def test_completion_and_a_wrong_name(manners: Neovim) -> None:
+    names = ["context", "fill", "log", "restart", "snooze", "status", "toggle"]
+    assert manners.eval("getcompletion('Dlsp ', 'cmdline')") == names
+    manners.command("Dlsp nonsense")
+    assert "dlsp: there are context, fill, log, restart, snooze, status, toggle." in manners.messages()
+
+
+def test_status_and_statusline(manners: Neovim, stub: StubEngine) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    manners.command("Dlsp status")
+    assert "dlsp: ready" in manners.messages()
+    manners.command("set statusline=%{%v:lua.require('dlsp').statusline()%}")
+    assert manners.screen()[-2] == "dlsp"
+    stub.hold.set()
+    manners.keys("x")
+    manners.until(lambda: manners.screen()[-2] == "dlsp …", "the statusline says that dlsp is thinking")
+    stub.hold.clear()
+    manners.until(lambda: manners.screen()[-2] == "dlsp", "the statusline says that dlsp is ready")
+    manners.command("set statusline&")
+
+
+def test_log(manners: Neovim) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    manners.keys("<Esc>")
+    manners.command("Dlsp log")
+    assert any("a suggestion" in line for line in manners.lines())
+    assert "return" not in "".join(manners.lines())
+    manners.command("close")
+
+
+def test_restart(manners: Neovim) -> None:
+    before = manners.server_pid()
+    manners.command("Dlsp restart")
+    manners.until(lambda: manners.server_pids() not in ([], [before]), "there is another server")
+    manners.wait_for_server()
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+
+
+def test_health(manners: Neovim) -> None:
+    manners.command("checkhealth dlsp")
+    manners.until(lambda: any("dlsp" in line for line in manners.lines()), "the report is there")
+    report = "\n".join(manners.lines())
+    for part in ("Neovim 0.1", "dlsp 0.", "the engine runs", "1 server running", "dlsp: "):
+        assert part in report, report
+    assert "ERROR" not in report.replace("model", "") or "dlsp model pull" in report
+    manners.command("bwipeout")
+
+
+def test_the_manual_has_what_there_is(manners: Neovim) -> None:
+    manners.command(f"helptags {PLUGIN}/doc")
+    try:
+        for topic in ("dlsp", ":Dlsp", "dlsp-keys", "dlsp-settings", "dlsp-highlights", "dlsp-manners"):
+            manners.command(f"help {topic}")
+            assert manners.eval("expand('%:t')") == "dlsp.txt"
+            manners.command("close")
+    finally:
+        (Path(PLUGIN) / "doc" / "tags").unlink()
+
+
+def test_highlights_are_links_that_a_user_may_set(manners: Neovim) -> None:
+    for name in ("Ghost", "Fill", "Canvas", "Mask", "Replaced"):
+        group = manners.lua("return vim.api.nvim_get_hl(0, { name = ... })", f"Dlsp{name}")
+        assert group["link"]
+        assert group["default"]
+
+
+def test_next_edit_says_that_there_is_none(manners: Neovim) -> None:
+    manners.keys("<Plug>(dlsp-next-edit)")
+    assert "no place to carry an edit on to" in manners.messages()

@@ -1,0 +1,106 @@
+"""Filling a function, with the real server and a stub for an engine: preview, accept, dismiss, code action."""
+
+import json
+
+from tests.dlsp.stub_engine import COST, StubEngine
+from tests.e2e.neovim.neovim import Neovim
+
+CANVAS = {"event": "canvas", "gap": 0, "committed": "return a", "canvas": [" + b", None, None]}
+FILL = {"event": "fill", "gap": 0, "text": "return a + b\n", "reason": "body", "cost": COST}
+TEXT = "def add(a, b):\n    ...\n\n\nx = 1\n"
+FILLED = ["def add(a, b):", "    return a + b", "", "", "x = 1"]
+
+
+def lines(*events: object) -> bytes:
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def asked(vim: Neovim, stub: StubEngine, keys: str = "gg<Plug>(dlsp-fill)") -> None:
+    vim.keys("i" + TEXT.replace("\n    ...", "<CR>...").replace("\n", "<CR>") + "<Esc>")
+    vim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", TEXT.splitlines())
+    vim.keys(keys)
+
+
+def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: StubEngine) -> None:
+    manners.lua(
+        """
+        Seen = {}
+        local partial = require('dlsp.client').partial
+        setmetatable(partial, { __newindex = function(t, token, call)
+          rawset(t, token, function(value)
+            call(value)
+            local mark = vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true, type = 'virt_lines' })[1]
+            table.insert(Seen, mark and mark[4].virt_lines or false)
+          end)
+        end })
+        """
+    )
+    stub.raw = lines(CANVAS, FILL, {"event": "done"})
+    asked(manners, stub)
+    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    focus = [["    return a", "DlspFill"], [" + b", "DlspCanvas"], ["░", "DlspMask"], ["░", "DlspMask"]]
+    assert manners.lua("return Seen") == [[focus]]
+    assert manners.screen()[:5] == ["def add(a, b):", "    ...", "    return a + b", "", ""]
+    assert manners.lines() == TEXT.splitlines()
+    manners.keys("<Tab>")
+    assert manners.lines() == FILLED
+    assert manners.screen()[:5] == FILLED
+    manners.keys("u")
+    assert manners.lines() == TEXT.splitlines()
+    gap = stub.requests[-1]["gaps"][0]
+    assert (gap["prefix"], gap["suffix"]) == ("def add(a, b):\n    ", "\n\n\nx = 1\n")
+    assert stub.requests[-1]["end"] == "body"
+    assert manners.eval("maparg('<Tab>', 'n')") == ""
+
+
+def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
+    stub.raw = lines(CANVAS, FILL, {"event": "done"})
+    asked(manners, stub)
+    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.keys("<Esc>")
+    assert manners.screen()[:5] == TEXT.splitlines()
+    assert manners.lines() == TEXT.splitlines()
+
+
+def test_dismiss_while_it_runs_and_an_edit_cancel_the_request(manners: Neovim, stub: StubEngine) -> None:
+    for keys in ("<Esc>", "Go<Esc>", ":enew!<CR>"):
+        stub.dropped.clear()
+        stub.hold.set()
+        asked(manners, stub)
+        stub.wait_for(lambda stub: any(each["end"] == "body" for each in stub.requests))
+        manners.keys(keys)
+        stub.wait_for(lambda stub: any(each["end"] == "body" for each in stub.dropped))
+        stub.hold.clear()
+        stub.requests.clear()
+
+
+def test_a_place_without_a_function_says_so(manners: Neovim, stub: StubEngine) -> None:
+    asked(manners, stub, "G:Dlsp fill<CR>")
+    manners.until(lambda: "without a body" in "".join(manners.drawn.lines()), "there is a message")
+    manners.keys("<CR>")
+    assert manners.lines() == TEXT.splitlines()
+    assert manners.eval("maparg('<Tab>', 'n')") == ""
+
+
+def test_the_code_action_previews_too(manners: Neovim, stub: StubEngine) -> None:
+    stub.raw = lines(CANVAS, FILL, {"event": "done"})
+    asked(manners, stub, "gg")
+    manners.lua("vim.lsp.buf.code_action({ apply = true })")
+    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.keys("<Tab>")
+    assert manners.lines() == FILLED
+
+
+def test_the_command_of_a_plain_client_edits_the_document(manners: Neovim, stub: StubEngine) -> None:
+    stub.raw = lines(FILL, {"event": "done"})
+    asked(manners, stub, "gg")
+    manners.lua(
+        """
+        local params = { command = 'dlsp.fill', arguments = { vim.uri_from_bufnr(0), { line = 0, character = 0 } } }
+        vim.lsp.buf_request(0, 'workspace/executeCommand', params, function(err) Failed = err end)
+        """
+    )
+    manners.until(lambda: manners.lines() == FILLED, "the function is in the buffer")
+    manners.keys("u")
+    assert manners.lines() == TEXT.splitlines()
+    assert manners.lua("return Failed") is None

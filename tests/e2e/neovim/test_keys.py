@@ -1,0 +1,156 @@
+"""Keys: Tab is shared, everything is reachable by <Plug>, and what the user mapped stays."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import Neovim
+
+
+@pytest.fixture
+def configured(program: Path, stub: StubEngine, folder: Path, tmp_path: Path) -> Iterator["Configured"]:
+    """Starts a Neovim with an init.lua."""
+    stub.reset()
+    configured = Configured(program, stub, folder / "sum.py", tmp_path / "own")
+    yield configured
+    configured.close()
+
+
+class Configured:
+    def __init__(self, program: Path, stub: StubEngine, file: Path, own: Path) -> None:
+        self._program, self._stub, self._file, self._own = program, stub, file, own
+        self._vim: Neovim | None = None
+
+    def __call__(self, config: str) -> Neovim:
+        self._vim = Neovim(self._program, self._own, self._file, self._stub.file.parent, config).__enter__()
+        self._vim.wait_for_server()
+        return self._vim
+
+    def close(self) -> None:
+        if self._vim:
+            assert self._vim.errors() == ""
+            self._vim.__exit__()
+
+
+MAPPINGS = {
+    "expression": """vim.keymap.set("i", "<Tab>", function() return "<C-R>='theirs'<CR>" end, { expr = true })""",
+    "function": """vim.keymap.set("i", "<Tab>", function() vim.api.nvim_put({ "theirs" }, "c", false, true) end)""",
+    "keys": """vim.keymap.set("i", "<Tab>", "theirs")""",
+    "Vim script": """vim.cmd([[
+      function! s:theirs()
+        return "theirs"
+      endfunction
+      inoremap <expr> <Tab> <SID>theirs()
+    ]])""",
+}
+
+
+@pytest.mark.parametrize("config", MAPPINGS.values(), ids=MAPPINGS)
+def test_tab_does_what_it_did_when_there_is_no_suggestion(
+    configured: Configured, config: str, stub: StubEngine
+) -> None:
+    vim = configured(config)
+    vim.keys("ireturn ")
+    vim.wait_for_ghost()
+    vim.keys("<Tab>")
+    assert vim.lines() == ["return a + b"]
+    stub.answer = lambda request: ""
+    vim.keys("<CR><Tab>")
+    assert vim.lines() == ["return a + b", "theirs"]
+
+
+def test_plug_maps(configured: Configured) -> None:
+    vim = configured(
+        """
+        vim.g.dlsp = { keys = { accept = false, dismiss = false, ["accept-word"] = false, ["accept-line"] = false } }
+        for lhs, action in pairs({ ["<C-J>"] = "accept", ["<C-F>"] = "accept-word", ["<C-L>"] = "accept-line",
+                                   ["<C-B>"] = "dismiss" }) do
+          vim.keymap.set("i", lhs, "<Plug>(dlsp-" .. action .. ")")
+        end
+        """
+    )
+    vim.keys("ireturn ")
+    vim.wait_for_ghost()
+    vim.keys("<C-F><C-L>")
+    assert vim.lines() == ["return a + b"]
+    vim.keys("<CR>return ")
+    vim.wait_for_ghost()
+    vim.keys("<C-B><Tab>")
+    assert vim.lines() == ["return a + b", "return  "]
+    vim.keys("<Esc>oreturn ")
+    vim.wait_for_ghost()
+    vim.keys("<C-J>")
+    assert vim.lines()[2] == "return a + b"
+    actions = ("accept", "accept-word", "accept-line", "next", "previous", "dismiss", "fill", "next-edit")
+    assert [vim.eval(f"maparg('<Plug>(dlsp-{action})', 'i') != ''") for action in actions] == [1] * len(actions)
+
+
+def test_next_and_previous(configured: Configured) -> None:
+    """The server gives one suggestion a request; a server that gives three stands in for it."""
+    vim = configured(
+        """
+        local items = { { insertText = "one" }, { insertText = "two" }, { insertText = "three" } }
+        local function cmd()
+          local gone = false
+          return {
+            request = function(method, _, answer)
+              local capabilities = { inlineCompletionProvider = true, positionEncoding = "utf-8" }
+              local results = {
+                initialize = { capabilities = capabilities },
+                ["textDocument/inlineCompletion"] = { items = items },
+              }
+              vim.schedule(function() answer(nil, results[method]) end)
+              return true, 1
+            end,
+            notify = function() return true end,
+            is_closing = function() return gone end,
+            terminate = function() gone = true end,
+          }
+        end
+        require("dlsp.config").cmd = function() return cmd end
+        require("dlsp.client").notes = { "ready" }
+        """
+    )
+    vim.keys("ix")
+    shown = [vim.wait_for_ghost()]
+    for key in ("<M-]>", "<M-]>", "<M-]>", "<M-[>"):
+        vim.keys(key)
+        shown.append(vim.wait_for_ghost())
+    assert shown == ["one", "two", "three", "one", "three"]
+    assert vim.screen()[0] == "xthree"
+    vim.keys("<Tab>")
+    assert vim.lines() == ["xthree"]
+
+
+def test_settings_apply_without_a_restart(configured: Configured, stub: StubEngine) -> None:
+    vim = configured("vim.g.dlsp = { settings = { mode = 'autoregressive' }, debounce = 0 }")
+    pid = vim.server_pid()
+    vim.keys("ireturn ")
+    vim.wait_for_ghost()
+    assert stub.requests[-1]["mode"] == "autoregressive"
+    vim.keys("<C-]>")
+    vim.lua("require('dlsp').setup({ settings = { mode = 'diffusion' }, filetypes = { lua = false } })")
+
+    def mode() -> bool:
+        vim.keys("<C-]>x")
+        vim.wait_for_ghost()
+        return stub.requests[-1]["mode"] == "diffusion"
+
+    vim.until(mode, "the server has the new settings")
+    assert vim.server_pid() == pid
+    vim.keys("<Esc>:set filetype=lua<CR>ox")
+    assert vim.lua("return require('dlsp').statusline()") == "dlsp off"
+
+
+def test_nothing_happens_without_dlsp_but_one_sentence(configured: Configured, stub: StubEngine) -> None:
+    vim = configured("")
+    vim.lua("Said = {}; vim.notify = function(said) table.insert(Said, said) end")
+    vim.lua("require('dlsp.config').cmd = function() end")
+    for _ in range(2):
+        vim.lua("require('dlsp.client').start(0)")
+    assert vim.lua("return Said") == [
+        "dlsp is not installed: `pip install dlsp`, or say where it is in vim.g.dlsp.cmd."
+    ]
+    assert vim.lua("return require('dlsp').statusline()") == "dlsp !"

@@ -1,0 +1,80 @@
+"""What dies comes back: the server by the plugin, the engine by the server; and Neovim's own client as an option."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import Neovim
+
+
+def test_a_server_that_dies_is_started_again(manners: Neovim) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    before = manners.server_pid()
+    os.kill(before, signal.SIGKILL)
+    manners.until(lambda: manners.server_pids() not in ([], [before]), "there is another server")
+    manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "it is attached")
+    manners.keys("x")
+    manners.wait_for_ghost()
+    assert manners.lines() == ["return x"]
+    assert manners.messages() == "dlsp's server ended; it is started again."
+
+
+def test_a_server_that_never_runs_is_given_up(manners: Neovim) -> None:
+    manners.lua(
+        """
+        Said, Told, Cmd = {}, vim.notify, require('dlsp.config').cmd
+        vim.notify = function(said) table.insert(Said, said) end
+        require('dlsp.config').cmd = function() return { 'false' } end
+        require('dlsp.client').restart()
+        """
+    )
+    try:
+        said = manners.until(lambda: manners.lua("return #Said > 0 and Said"), "it is said")
+        assert said == ["dlsp's server does not run: see `:checkhealth dlsp`."]
+        assert manners.lua("return require('dlsp').statusline()") == "dlsp !"
+    finally:
+        manners.lua("vim.notify = Told; require('dlsp.config').cmd = Cmd; require('dlsp.client').restart()")
+    manners.wait_for_server()
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+
+
+def test_one_server_for_all_folders_in_use(manners: Neovim, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / ".git").mkdir(parents=True)
+    folders = """
+        local client = vim.lsp.get_clients({ name = 'dlsp' })[1]
+        return vim.tbl_map(function(folder) return folder.name end, client.workspace_folders)
+        """
+    other = str(tmp_path / "other")
+    manners.command(f"edit {other}/a.py")
+    manners.until(lambda: manners.lua(folders) == [str(folder), other], "the server knows both folders")
+    assert manners.lua("return #vim.lsp.get_clients({ name = 'dlsp' })") == 1
+    manners.command("bwipeout")
+    manners.until(lambda: manners.lua(folders) == [str(folder)], "it has forgotten the one that is closed")
+
+
+@pytest.fixture
+def native(program: Path, stub: StubEngine, folder: Path, tmp_path: Path) -> Iterator[Neovim]:
+    stub.reset()
+    state, config = stub.file.parent, "vim.g.dlsp = { native = true }"
+    with Neovim(program, tmp_path / "own", folder / "sum.py", state, config) as vim:
+        vim.wait_for_server()
+        if not vim.eval("has('nvim-0.12')"):
+            pytest.skip("only Neovim 0.12 has a client of its own")
+        yield vim
+        assert vim.errors() == ""
+
+
+def test_neovims_own_client(native: Neovim) -> None:
+    native.keys("ireturn ")
+    native.until(lambda: native.screen()[0] == "return a + b", "Neovim shows the suggestion")
+    assert native.ghost() is None
+    native.keys("a<Tab>")  # 0.12.4 alone would keep the typed `a` twice
+    native.until(lambda: native.lines() == ["return a + b"], "it is accepted")
+    native.keys("<Esc>o<Tab>")
+    assert native.lines()[1].isspace()

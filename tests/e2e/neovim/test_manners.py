@@ -1,0 +1,254 @@
+"""How the plugin behaves among an editor's other habits: real Neovims and the real server, a stub for an engine."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import Neovim
+
+
+def quiet(vim: Neovim) -> bool:
+    """Whether no suggestion comes, though one has had the time to."""
+    import time
+
+    time.sleep(0.4)
+    return vim.ghost() is None
+
+
+def test_ghost_text_and_tab(manners: Neovim) -> None:
+    manners.keys("ireturn ")
+    assert manners.wait_for_ghost() == "a + b"
+    assert manners.screen()[0] == "return a + b"
+    assert manners.lines() == ["return "]
+    manners.keys("<Tab>")
+    assert manners.lines() == ["return a + b"]
+    assert manners.cursor() == [1, 12]
+
+
+def test_tab_is_tab_without_a_suggestion(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: ""
+    manners.keys("ix<Tab>y")
+    assert manners.lines() == ["x   y"]
+
+
+def test_words_and_lines(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "total = sum(each)\n    naïve(total)\n    return total"
+    manners.keys("idef f():<CR>")
+    manners.wait_for_ghost()
+    manners.keys("<M-Right>")
+    assert manners.lines()[1] == "    total"
+    manners.keys("<M-Right><M-Right><M-Right>")
+    assert manners.lines()[1] == "    total = sum("
+    assert manners.ghost() == "each)\n    naïve(total)\n    return total"
+    manners.keys("<M-C-Right>")
+    assert manners.lines()[1:] == ["    total = sum(each)"]
+    manners.keys("<M-Right>")
+    assert manners.lines()[1:] == ["    total = sum(each)", "    naïve"]
+    manners.keys("<M-C-Right><M-C-Right>")
+    whole = ["    total = sum(each)", "    naïve(total)", "    return total"]
+    assert manners.lines()[1:] == whole
+
+
+def test_lines_are_shown_below_and_the_rest_of_the_line_behind_them(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "a,\n    b,\n"
+    manners.keys("if()<Left>")
+    assert manners.wait_for_ghost().startswith("a,\n    b,")
+    assert manners.screen()[:3] == ["f(a,", "    b,", ")"]
+    manners.keys("<Tab>")
+    assert manners.lines() == ["f(a,", "    b,", ")"]
+
+
+def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    asked = len(stub.requests)
+    manners.keys("<C-]>")
+    assert quiet(manners)
+    assert manners.screen()[0] == "return"
+    assert len(stub.requests) == asked
+    manners.keys("<BS> ")
+    manners.wait_for_ghost()
+
+
+def test_typing_along_shrinks_and_backspace_grows(manners: Neovim, stub: StubEngine) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    asked = len(stub.requests)
+    for typed, left in (("a", " + b"), (" +", " b")):
+        manners.type(typed)
+        assert manners.ghost() == left
+        assert manners.screen()[0] == "return a + b"
+    manners.keys("<BS><BS>")
+    assert manners.ghost() == " + b"
+    assert len(stub.requests) == asked
+    manners.keys("<Tab>")
+    assert manners.lines() == ["return a + b"]
+
+
+def test_typing_something_else_asks_anew(manners: Neovim, stub: StubEngine) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    stub.answer = lambda request: "_other"
+    manners.keys("x")
+    assert manners.wait_for_ghost() == "_other"
+    assert manners.screen()[0] == "return x_other"
+
+
+def test_an_accept_is_one_undo_step(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "a + b\n\n\nprint(1)" if request["gaps"][0]["prefix"].endswith("return ") else ""
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    manners.keys("<M-Right><Tab>")
+    manners.type("  # so")
+    manners.keys("<Esc>")
+    states = [manners.lines()]
+    for _ in range(4):
+        manners.keys("u")
+        states.append(manners.lines())
+    accepted = ["return a + b", "", "", "print(1)"]
+    assert states == [[*accepted[:3], "print(1)  # so"], accepted, ["return a"], ["return "], [""]]
+    manners.keys("4<C-R>")
+    assert manners.lines() == [*accepted[:3], "print(1)  # so"]
+
+
+def test_neovims_own_menu_goes_first(manners: Neovim, stub: StubEngine) -> None:
+    manners.keys("iapple<CR>apricot<CR>ap")
+    manners.wait_for_ghost()
+    manners.keys("<C-N>")
+    assert manners.eval("pumvisible()")
+    assert quiet(manners)
+    manners.keys("<C-N><C-Y>")
+    assert not manners.eval("pumvisible()")
+    manners.wait_for_ghost()
+    assert manners.lines()[2] in ("apple", "apricot")
+
+
+def test_macros_record_and_play_keys_alone(manners: Neovim) -> None:
+    manners.keys("qaoreturn ")
+    assert quiet(manners)
+    manners.keys("<Tab>1<Esc>q")
+    manners.keys("2@a")
+    assert manners.lines()[1:] == ["return  1"] * 3
+    manners.keys("oreturn ")
+    manners.wait_for_ghost()
+
+
+def test_several_cursors(manners: Neovim) -> None:
+    manners.keys("i1<CR>2<CR>3<Esc>gg<C-V>GI")
+    manners.type("x")
+    assert quiet(manners)
+    manners.keys("<Esc>")
+    assert manners.lines() == ["x1", "x2", "x3"]
+    manners.command("let b:visual_multi = {}")
+    manners.keys("Go")
+    assert quiet(manners)
+    manners.command("unlet b:visual_multi")
+    manners.keys("y")
+    manners.wait_for_ghost()
+
+
+def test_brackets_that_close_themselves(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "f(a[0]) + 1"
+    manners.command("inoremap <buffer> ( ()<Left>")
+    manners.command("inoremap <buffer> [ []<Left>")
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    asked = len(stub.requests)
+    manners.keys("f(a[")
+    assert manners.lines() == ["return f(a[])"]
+    assert manners.ghost() == "0]) + 1"
+    assert manners.screen()[0] == "return f(a[0]) + 1"
+    assert len(stub.requests) == asked
+    manners.keys("<Tab>")
+    assert manners.lines() == ["return f(a[0]) + 1"]
+
+
+def test_composed_text_comes_at_once(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "文字列 = '🙂é'"
+    manners.keys("i名 = ")
+    manners.wait_for_ghost()
+    manners.type("文字")  # an input method hands over what was composed as one input
+    assert manners.ghost() == "列 = '🙂é'"
+    manners.keys("<M-Right>")
+    assert manners.lines() == ["名 = 文字列"]
+    manners.keys("<Tab>")
+    assert manners.lines() == ["名 = 文字列 = '🙂é'"]
+
+
+def test_snippets_keep_tab(manners: Neovim) -> None:
+    if not manners.eval("has('nvim-0.11')"):
+        pytest.skip("Neovim 0.10 itself has no key for a snippet's next place")
+    manners.keys("i")
+    manners.lua("vim.snippet.expand('f(${1:a}, ${2:b})$0')")
+    manners.keys("x")
+    manners.wait_for_ghost()
+    manners.keys("<Tab>")
+    assert manners.lines() == ["f(x, b)"]
+    manners.keys("y")
+    manners.wait_for_ghost()
+    manners.keys("<Plug>(dlsp-accept)")
+    manners.lua("vim.snippet.stop()")
+    assert manners.lines() != ["f(x, y)"]
+
+
+def test_a_file_with_dos_line_ends(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "a\n    b"
+    manners.command("set fileformat=dos")
+    manners.keys("ix<CR>")
+    assert manners.wait_for_ghost() == "a\n    b"
+    manners.keys("<Tab>")
+    assert manners.lines() == ["x", "a", "    b"]
+
+
+def test_tabs_are_shown_as_wide_as_they_are(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "1:\n\tx = 1\n\ty"
+    manners.command("set tabstop=6")
+    manners.keys("iif ")
+    manners.wait_for_ghost()
+    assert manners.screen()[:3] == ["if 1:", "      x = 1", "      y"]
+
+
+@pytest.mark.parametrize("how", ["Dlsp toggle", "Dlsp snooze 1", "let b:dlsp = v:false"])
+def test_off_asks_nothing(manners: Neovim, stub: StubEngine, how: str) -> None:
+    manners.command(how)
+    manners.keys("ireturn ")
+    assert quiet(manners)
+    assert stub.requests == []
+    assert manners.lua("return require('dlsp').statusline()") == "dlsp off"
+    if "Dlsp" in how:
+        manners.command("Dlsp toggle")
+        manners.keys("x")
+        manners.wait_for_ghost()
+
+
+def test_leaving_the_buffer_takes_the_suggestion_along(manners: Neovim, folder: Path) -> None:
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    manners.keys("<C-O>:edit " + str(folder / "other.py").replace(" ", "\\ ") + "<CR>")
+    assert manners.ghost() is None
+    assert manners.screen()[0] == ""
+    manners.keys("<Esc>:buffer #<CR>")
+    assert manners.screen()[0] == "return"
+
+
+def test_an_accept_is_told_to_the_server(manners: Neovim) -> None:
+    manners.lua(
+        """
+        told = {}
+        local client = require('dlsp.client')
+        told_by = client.notify
+        client.notify = function(buf, method, params) table.insert(told, { method, params.acceptedLength or 0 }) end
+        """
+    )
+    try:
+        manners.keys("ireturn ")
+        manners.wait_for_ghost()
+        manners.keys("<M-Right><Tab><CR>x = ")
+        manners.wait_for_ghost()
+        manners.keys("<C-]>")
+        told = manners.lua("return told")
+    finally:
+        manners.lua("require('dlsp.client').notify = told_by")
+    kinds = [(method.removeprefix("textDocument/did").removesuffix("Completion"), length) for method, length in told]
+    assert kinds == [("Show", 0), ("PartiallyAccept", 1), ("PartiallyAccept", 5), ("Show", 0), ("Dismiss", 0)]
