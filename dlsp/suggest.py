@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dlsp.context.window import Window
+from dlsp.completion import trim
+from dlsp.context.parts import Context
 from dlsp.quiet import Quiet
-from dlsp.trim import trim
+from dlsp.syntax.source import Source
 
 MODES = ("autoregressive", "diffusion", "verified")
 MOST_TOKENS = {"line": 64, "block": 128, "body": 256, "token": 64}
@@ -27,21 +28,25 @@ def end_rule(before: str) -> str:
     return "line" if line.strip() else "block"
 
 
-def request(window: Window, *, end: str, mode: str = "verified", **rest: Any) -> dict[str, Any]:
+def request(context: Context, *, end: str, mode: str = "verified", **rest: Any) -> dict[str, Any]:
     """The body of an infill request for one gap.
 
     `middle`, `path` and `session` describe the gap, whatever else is given the request.
     """
     gap = {name: rest.pop(name) for name in ("middle", "path", "session") if name in rest}
-    gap |= {"prefix": window.prefix, "suffix": window.suffix}
-    return {"gaps": [gap], "mode": mode, "end": end, "max_tokens": MOST_TOKENS[end], **rest}
+    gap |= {"prefix": context.window.prefix, "suffix": context.window.suffix}
+    files = {"files": context.files} if context.files else {}
+    return {"gaps": [gap], **files, "mode": mode, "end": end, "max_tokens": MOST_TOKENS[end], **rest}
 
 
-def suggestion(fill: dict[str, Any], before: str, after: str) -> Suggestion:
-    """What to offer between `before` and `after` (the document's own text) of the engine's `fill` event."""
+def suggestion(fill: dict[str, Any], before: str, after: str, source: Source | None = None) -> Suggestion:
+    """What to offer between `before` and `after` (the document's own text) of the engine's `fill` event.
+
+    With the document's `source`, nothing that makes it parse worse.
+    """
     answer = fill["text"]
-    text = trim(answer, before, after)
+    text = trim(answer, before, after, source)
     quiet = None
     if not text:
-        quiet = Quiet.REPEAT if answer.strip() else Quiet.EMPTY
+        quiet = Quiet.EMPTY if not answer.strip() else Quiet.BROKEN if trim(answer, before, after) else Quiet.REPEAT
     return Suggestion(text, quiet, fill["reason"], fill["cost"])

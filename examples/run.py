@@ -16,7 +16,7 @@ from dlsp import suggest
 from dlsp.cli import guarded
 from dlsp.cli.show import GHOST, excerpt
 from dlsp.cli.waiting import engine_of
-from dlsp.context.window import window
+from dlsp.context.build import build
 from dlsp.engine.client import Engine
 from dlsp.models.catalogue import DEFAULT
 from dlsp.suggest import Suggestion
@@ -51,7 +51,7 @@ def request(place: Place, mode: str) -> dict[str, Any]:
     before, after = place.around()
     session = f"examples {os.getpid()} {place}"
     end = suggest.end_rule(before)
-    return suggest.request(window(before, after), path=place.file, session=session, mode=mode, end=end)
+    return suggest.request(build(place.file, before, after), path=place.file, session=session, mode=mode, end=end)
 
 
 def show(console: Console, place: Place, made: dict[str, Suggestion]) -> None:

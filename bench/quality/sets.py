@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+from dlsp.completion import trim
 from dlsp.errors import UserError
-from dlsp.trim import trim
 
 SOURCE = "https://github.com/openai/human-eval-infilling/tree/master/data"
 

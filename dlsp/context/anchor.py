@@ -1,8 +1,8 @@
 """The anchor: the prompt that a document's session was prefilled with, and the typing since."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from dlsp.context.window import Window, plain, window
+from dlsp.context.parts import Context, Window, plain
 
 MOST_TYPED = 256
 """Characters typed (about 64 tokens) after which a new anchor is worth its prefill."""
@@ -10,14 +10,15 @@ MOST_TYPED = 256
 
 @dataclass(frozen=True)
 class Anchor:
-    """The text around the cursor when the session began, and the window cut from it."""
+    """The text around the cursor when the session began, and the context chosen for it then."""
 
     before: str
     after: str
-    window: Window = field(init=False)
+    context: Context
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "window", window(self.before, self.after))
+    @property
+    def window(self) -> Window:
+        return self.context.window
 
     def middle(self, before: str, after: str) -> str | None:
         """What was typed since; None if the text changed elsewhere, or so much that this anchor is spent."""

@@ -1,36 +1,164 @@
-"""A plain window: the text around the cursor within a budget of characters."""
+"""The window into the document itself: what of it the model sees before and after the cursor.
 
-from typing import NamedTuple
+Before: the enclosing function and class first, then imports, the signatures of what stands above, then the lines
+above. After: whole statements.
+"""
 
-BEFORE = 4000
-AFTER = 2000
+import re
 
+from dlsp.context.parts import Part
+from dlsp.context.structure import Structure, structure
+from dlsp.context.tokens import head, tail, tokens
+from dlsp.syntax.definitions import Definition
+from dlsp.syntax.outline import signature
+from dlsp.syntax.source import Source
 
-class Window(NamedTuple):
-    """Prefix and suffix of a gap, with `\\n` at the line ends."""
-
-    prefix: str
-    suffix: str
-
-
-def window(before: str, after: str, most_before: int = BEFORE, most_after: int = AFTER) -> Window:
-    """The last of `before` and the first of `after`, at most so many characters, cut at line borders.
-
-    A line that alone is longer than the budget is cut inside.
-    """
-    prefix, suffix = plain(before), plain(after)
-    if len(prefix) > most_before:
-        kept = prefix[-most_before:]
-        starts_line = prefix[-most_before - 1] == "\n"
-        border = 0 if starts_line else kept.find("\n") + 1
-        prefix = kept[border:] or kept
-    if len(suffix) > most_after:
-        kept = suffix[:most_after]
-        suffix = kept[: kept.rfind("\n") + 1] or kept
-    return Window(prefix, suffix)
+NEAR, IMPORTS, SIGNATURES = 0.5, 0.2, 0.2
+"""Of the budget of the prefix: at least, at most, at most."""
+_WORD = re.compile(r"\w+")
+_SURROUNDINGS = 2500
+GRID = 8
+"""Rows. The first line of a cut prefix moves in steps, so that the next anchor can keep what was prefilled."""
 
 
-def plain(text: str) -> str:
-    """`text` with `\\n` at the line ends and nothing that UTF-8 cannot carry (lone surrogates)."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return lines.encode("utf-8", "replace").decode("utf-8")
+def suffix(source: Source | None, path: str, before: str, after: str, most: int) -> Part:
+    """At most so many tokens of `after`, cut where a statement ends; the statement under the cursor is never cut
+    unless it alone is longer than four times that."""
+    row = before.count("\n")
+    if len(after) <= most or head(after[: most * 8], most) == len(after):
+        return Part(path, row, after, "all that follows")
+    length = head(after[: most * 8], most)
+    lines = after.rfind("\n", 0, length) + 1
+    place = structure(source, before, after) if source else None
+    if place is None:
+        return Part(path, row, after[: lines or length], "the lines that follow")
+    shift = len(source.bytes) - len(place.content) if source else 0  # of the line left out
+    cursor = len(before.encode("utf-8", "replace"))
+    most_end = cursor + len(after[:length].encode("utf-8", "replace"))
+    end = (place.last_end(place.cursor, most_end - shift) or 0) + shift
+    statement = place.statement()
+    if statement and statement[0] < place.cursor:
+        longest = cursor + len(after[: head(after[: most * 32], most * 4)].encode("utf-8", "replace"))
+        end = max(end, statement[1] + shift if statement[1] + shift <= longest else 0)
+    kept = place.source.bytes[cursor:end].decode("utf-8", "replace") if end > cursor else after[: lines or length]
+    line_end = after.find("\n", len(kept.rstrip("\n")))
+    whole = after[: line_end + 1] if line_end >= 0 else after
+    kept = whole if len(whole) < len(kept) + most else kept
+    return Part(path, row, kept, "what follows, to the end of a statement")
+
+
+def prefix(source: Source | None, path: str, before: str, after: str, most: int) -> tuple[Part, ...]:
+    """Parts of `before`, at most so many tokens, in their order; the last one ends at the cursor."""
+    if len(before) <= most or tail(before, most) == 0:
+        return (Part(path, 0, before, "all that stands before"),)
+    place = structure(source, before, after) if source else None
+    if place is None or not place.source.language.has_definitions:
+        start = _stepped(before, tail(before, most), place)
+        return (_part(path, before, start, "the lines before"),)
+    return _Prefix(path, before, place, most).parts()
+
+
+class _Prefix:
+    """Spends a budget of tokens on the parts of one document, the most telling first."""
+
+    def __init__(self, path: str, before: str, place: Structure, most: int) -> None:
+        self.path, self.before, self.place = path, before, place
+        self.content = before.encode("utf-8", "replace")
+        self.most = self.left = most
+        self.inner = next((each for each in reversed(place.enclosing) if each.kind == "function"), None)
+
+    def parts(self) -> tuple[Part, ...]:
+        heads = [part for each in self.place.enclosing if (part := self._head(each))]
+        self._spend(heads)
+        imports = self._within(self._imports(), self.most * IMPORTS)
+        signatures = self._within(self._signatures(), min(self.most * SIGNATURES, self.left - self.most * NEAR))
+        start = _stepped(self.before, tail(self.before, max(1, self.left)), self.place, self.inner)
+        near = _part(self.path, self.before, start, self._reason(start))
+        above = {part.row: part for part in [*signatures, *imports, *heads] if part.row < near.row}
+        return (*(above[row] for row in sorted(above)), near)
+
+    def _reason(self, start: int) -> str:
+        if self.inner is None:
+            return "the lines before"
+        begins = len(self.before[:start].encode("utf-8", "replace"))
+        what = f"the enclosing function {self.inner.name}"
+        return f"{what} and the lines before" if begins <= self.inner.start else f"{what}, its last lines"
+
+    def _head(self, definition: Definition) -> Part | None:
+        """The first lines of a definition around the cursor, without its body."""
+        if definition.body is None or definition.body > len(self.content):
+            return None
+        end = self.content.find(b"\n", max(definition.start, definition.body - 1)) + 1
+        first_of_body = self.content.rfind(b"\n", 0, definition.body) + 1
+        end = first_of_body if not self.content[first_of_body : definition.body].strip() else end
+        why = f"the enclosing {definition.kind} {definition.name}"
+        return self._lines(definition.start, end or len(self.content), why)
+
+    def _imports(self) -> list[Part]:
+        """Those first whose names are used in the lines above the cursor."""
+        found = [self._lines(node.start_byte, node.end_byte, "an import") for node in self.place.imports]
+        used = set(_WORD.findall(self.before[-_SURROUNDINGS:]))
+        return sorted(found, key=lambda part: used.isdisjoint(_WORD.findall(part.text)[-3:]))
+
+    def _signatures(self) -> list[Part]:
+        """Of the members of the same class, then of what stands outside, each the nearest first."""
+        around = self.place.enclosing
+        group = around[-1].parent if around and around[-1].kind == "function" else (around[-1] if around else None)
+        known = [each for each in self.place.definitions if each.end <= len(self.content) and each not in around]
+        siblings = [each for each in known if group and each.parent == group]
+        others = [each for each in known if each.parent is None and each not in siblings]
+        return [self._signature(each) for each in [*reversed(siblings), *reversed(others)]]
+
+    def _signature(self, definition: Definition) -> Part:
+        text = signature(definition, self.content, self.place.source.language) + "\n"
+        row = self.content.count(b"\n", 0, definition.start)
+        return Part(self.path, row, text, f"the signature of {definition.name}")
+
+    def _within(self, parts: list[Part], most: float) -> list[Part]:
+        kept: list[Part] = []
+        for part in parts:
+            if part.tokens > most:
+                break
+            most -= part.tokens
+            kept.append(part)
+        self._spend(kept)
+        return kept
+
+    def _spend(self, parts: list[Part]) -> None:
+        self.left -= sum(part.tokens for part in parts)
+
+    def _lines(self, start: int, end: int, why: str) -> Part:
+        """The whole lines from `start` to `end`, in bytes."""
+        start = self.content.rfind(b"\n", 0, start) + 1
+        if not self.content[:end].endswith(b"\n"):
+            end = (self.content.find(b"\n", end) + 1) or len(self.content)
+        return Part(self.path, self.content.count(b"\n", 0, start), self.content[start:end].decode(), why)
+
+
+def _part(path: str, before: str, start: int, why: str) -> Part:
+    return Part(path, before.count("\n", 0, start), before[start:], why)
+
+
+def _stepped(before: str, start: int, place: Structure | None, inner: Definition | None = None) -> int:
+    """A start at or after `start` that stays while the cursor moves on: the enclosing function's if that follows,
+    else the first statement after a row of the grid; near the cursor `start` itself."""
+    if place and inner:
+        begins = len(place.content[: inner.start].decode("utf-8", "replace"))
+        line = before.rfind("\n", 0, begins) + 1
+        # Its first line is the best border there is, if not too much is given up for it.
+        if start <= line and tokens(before[start:line]) < tokens(before[start:]) // 3:
+            return line
+    row, last = before.count("\n", 0, start), before.count("\n")
+    wanted = row + -row % GRID
+    if wanted > last - GRID:
+        return start
+    at = start
+    for _ in range(wanted - row):
+        at = before.index("\n", at) + 1
+    if place:
+        first = len(before[:at].encode("utf-8", "replace"))
+        most = len(before[:at].encode("utf-8", "replace")) + len(before[at:].encode("utf-8", "replace")) // 3
+        border = place.next_start(first, most)
+        if border is not None:
+            at = before.rfind("\n", 0, len(place.content[:border].decode("utf-8", "replace"))) + 1
+    return at

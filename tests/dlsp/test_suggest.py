@@ -1,8 +1,10 @@
 import pytest
 
 from dlsp import suggest
-from dlsp.context.window import Window
+from dlsp.context.parts import Context, Part
 from dlsp.quiet import Quiet
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
 from tests.dlsp.stub_engine import COST
 
 
@@ -14,9 +16,12 @@ def test_end_rule(before: str, rule: str) -> None:
     assert suggest.end_rule(before) == rule
 
 
+CONTEXT = Context((), (Part("a.py", 0, "p", ""),), Part("a.py", 0, "s", ""))
+
+
 def test_request() -> None:
     made = suggest.request(
-        Window("p", "s"),
+        CONTEXT,
         middle="m",
         path="a.py",
         session="x",
@@ -28,6 +33,12 @@ def test_request() -> None:
     assert made == {"gaps": [gap], "mode": "diffusion", "schedule": "merged", "end": "line", "max_tokens": 64}
 
 
+def test_other_files_of_a_request() -> None:
+    others = (Part("b.py", 9, "second\n", ""), Part("b.py", 1, "first", ""), Part("c.py", 0, "x\r\n", ""))
+    made = suggest.request(Context(others, CONTEXT.prefix, CONTEXT.suffix), end="line")
+    assert made["files"] == [{"path": "b.py", "text": "first\nsecond\n"}, {"path": "c.py", "text": "x\n"}]
+
+
 @pytest.mark.parametrize(
     ("answer", "text", "quiet"),
     [("a)", "a", None), ("  \n", "", Quiet.EMPTY), (")", "", Quiet.REPEAT)],
@@ -36,3 +47,11 @@ def test_a_suggestion_or_a_reason(answer: str, text: str, quiet: Quiet | None) -
     fill = {"event": "fill", "gap": 0, "text": answer, "reason": "line", "cost": COST}
     made = suggest.suggestion(fill, "f(", ")\n")
     assert (made.text, made.quiet, made.reason) == (text, quiet, "line")
+
+
+def test_what_would_break_the_syntax_is_not_offered() -> None:
+    fill = {"event": "fill", "gap": 0, "text": "b = = 1", "reason": "line", "cost": COST}
+    language = languages.of("a.py")
+    assert language
+    made = suggest.suggestion(fill, "def f():\n    ", "\n", Source(language))
+    assert (made.text, made.quiet) == ("", Quiet.BROKEN)

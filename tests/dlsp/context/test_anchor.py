@@ -1,6 +1,8 @@
 from dlsp.context.anchor import MOST_TYPED, Anchor
+from dlsp.context.build import build
 
-ANCHOR = Anchor("def f(a):\n    ret", "\n\nprint(f(1))\n")
+BEFORE, AFTER = "def f(a):\n    ret", "\n\nprint(f(1))\n"
+ANCHOR = Anchor(BEFORE, AFTER, build("f.py", BEFORE, AFTER))
 
 
 def test_typing_extends_the_middle() -> None:

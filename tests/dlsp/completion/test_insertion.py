@@ -10,9 +10,9 @@ import pytest
 from lsprotocol.types import Position, PositionEncodingKind
 from pygls.workspace import Workspace
 
+from dlsp.completion import trim
 from dlsp.server.documents import Document, Documents
 from dlsp.server.inline import item
-from dlsp.trim import trim
 from tests.dlsp.editor import CODECS, WIDTH, applied
 
 PIECES = [

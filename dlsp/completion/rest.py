@@ -1,6 +1,7 @@
-"""Cut an answer where it begins to repeat the text after the cursor."""
+"""Cut an answer where it repeats the rest of the cursor's line."""
 
-CLOSERS = {")": "(", "]": "[", "}": "{"}
+from dlsp.completion.brackets import CLOSERS, closes_own
+
 QUOTES = "\"'`"
 
 
@@ -18,25 +19,8 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
     elif rest[0] in QUOTES and _count(line_before, rest[0]) % 2 == 1:
         text = text[: _quote(text, rest[0])]
     first = text.split("\n", 1)[0].rstrip()
-    if first.endswith(rest) and not _matched(first, len(first) - len(rest)):
+    if first.endswith(rest) and not closes_own(first, len(first) - len(rest)):
         return first.removesuffix(rest)
-    return text
-
-
-def cut_following_lines(text: str, line_before: str, rest: str, following: list[str]) -> str:
-    """`text` up to the line that repeats the document's next line that is not blank.
-
-    Lines are compared whole, with their indentation. A line that begins by closing a bracket opened in
-    `text` is no repetition.
-    """
-    upcoming = next((line.rstrip() for line in following if line.strip()), None)
-    start = 0
-    for number, line in enumerate(text.split("\n")):
-        is_whole = number > 0 or not (line_before + rest).strip()
-        shown = line if number else line_before + line
-        if is_whole and shown.rstrip() == upcoming and not _matched(text, start):
-            return text[:start]
-        start += len(line) + 1
     return text
 
 
@@ -48,17 +32,6 @@ def _unmatched(text: str, closer: str) -> int:
         if depth < 0:
             return at
     return len(text)
-
-
-def _matched(text: str, at: int) -> bool:
-    """Whether what stands at `at`, blanks aside, is a bracket that closes one opened in `text`."""
-    closer = text[at:].lstrip()[:1]
-    if closer not in CLOSERS:
-        return False
-    depth = 0
-    for char in text[: text.index(closer, at)]:
-        depth = max(0, depth + (char == CLOSERS[closer]) - (char == closer))
-    return depth > 0
 
 
 def _quote(text: str, quote: str) -> int:

@@ -1,0 +1,1 @@
+"""How long the index and the context take: `python -m bench.context`."""

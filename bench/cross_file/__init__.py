@@ -1,0 +1,1 @@
+"""What other files in the context are worth: `python -m bench.cross_file`."""

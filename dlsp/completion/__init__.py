@@ -1,0 +1,44 @@
+"""From the engine's answer to the text that may be inserted at the cursor. One filter a file, all pure functions."""
+
+from dlsp.completion.border import to_border
+from dlsp.completion.brackets import cut_unmatched
+from dlsp.completion.endings import line_ending, with_endings, without_tail
+from dlsp.completion.following import cut_following_lines, cut_overlap
+from dlsp.completion.indentation import indented
+from dlsp.completion.loops import cut_repeats
+from dlsp.completion.rest import cut_rest_of_line
+from dlsp.completion.special import cut_special
+from dlsp.completion.syntax import cut_broken
+from dlsp.syntax.source import Source
+
+__all__ = ["trim"]
+
+SEEN = 20_000
+"""Characters before the cursor that filters look at."""
+
+
+def trim(answer: str, before: str, after: str, source: Source | None = None) -> str:
+    """The part of `answer` worth inserting between `before` and `after`; "" when nothing is left.
+
+    The answer has `\\n` at its line ends, the result what the document has. With the document's `source`, the
+    result parses no worse than the document without it.
+    """
+    above = _plain(before[-SEEN:])
+    below = _plain(after[:SEEN])
+    line_before = above.rpartition("\n")[2]
+    rest, *following = below.split("\n")
+    text = cut_special(answer.replace("\r\n", "\n"))
+    text = indented(text, above)
+    text = cut_rest_of_line(text, line_before, rest)
+    text = to_border(text, rest)
+    text = cut_following_lines(text, line_before, rest, following)
+    text = cut_overlap(text, below)
+    text = cut_repeats(text, above)
+    text = cut_unmatched(text, above)
+    text = without_tail(text, rest)
+    text = cut_broken(with_endings(text, line_ending(before + after)), before, after, source)
+    return text
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

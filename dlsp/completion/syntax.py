@@ -1,0 +1,62 @@
+"""Cut an answer where it makes the document parse worse."""
+
+import time
+
+from dlsp.completion.brackets import OPENERS, unclosed
+from dlsp.syntax.source import Source, encoded
+
+MOST_BORDERS = 12
+
+
+PATIENCE_S = 0.1
+"""After so long the check ends, and the text is taken as it is."""
+
+
+def cut_broken(text: str, before: str, after: str, source: Source | None) -> str:
+    """`text` up to its last border, a line's end, at which the document has no more errors than without it.
+
+    What is begun counts as finished: brackets that are still open as closed, a block as one with a statement.
+    """
+    tree = source.update(before + after) if source and text else None
+    if source is None or tree is None:
+        return text
+    cursor = len(encoded(before))
+    allowed = min(source.errors(tree, cursor), _without_line(source, cursor))
+    lines = text.split("\n")
+    end = time.monotonic() + PATIENCE_S
+    for count in range(len(lines), max(0, len(lines) - MOST_BORDERS), -1):
+        if time.monotonic() > end:
+            return text
+        kept = "\n".join(lines[:count]).rstrip() if count < len(lines) else text
+        # A comma before what is cut off may have to go with it.
+        for each in dict.fromkeys([kept, kept.removesuffix(",")] if count < len(lines) else [kept]):
+            if each and _fits(each, before, after, source, allowed):
+                return each
+    return ""
+
+
+def _without_line(source: Source, cursor: int) -> int:
+    """The errors of the document without the cursor's line, as that is not finished and may be one of them."""
+    start = source.bytes.rfind(b"\n", 0, cursor) + 1
+    end = source.bytes.find(b"\n", cursor) % (len(source.bytes) + 1)
+    return source.errors(source.imagined(source.bytes[:start] + source.bytes[end:]), start)
+
+
+def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> bool:
+    endings = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before)])
+    documents = (encoded(before + text + ending + after) for ending in endings)
+    cursor = len(encoded(before))
+    return any(source.errors(source.imagined(document), cursor) <= allowed for document in documents)
+
+
+def _finish(text: str) -> str:
+    return "".join(OPENERS[char] for char in reversed(unclosed(text)))
+
+
+def _block(text: str, before: str) -> str:
+    """What finishes a block that the text only begins."""
+    closers = _finish(text)
+    if not text.rstrip().endswith(":"):
+        return closers
+    line = (before + text).rstrip().rpartition("\n")[2]
+    return f"{closers}\n{line[: len(line) - len(line.lstrip())]}    pass"

@@ -1,0 +1,72 @@
+"""The names that the gap's surroundings use: what cross-file context is looked up by."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from dlsp.context.structure import Structure
+
+BEFORE, AFTER = 2500, 500
+"""Characters around the cursor that count as its surroundings."""
+MOST_NAMES = 60
+_NAME = re.compile(r"[A-Za-z_]\w{2,}")
+_USE = re.compile(r"(\w+)\s*(?:\.|::|->)\s*(\w*)")
+_OWNER = re.compile(r"(\w+)\s*(?:\.|::|->)\s*\w*\Z")
+_REQUIRE = re.compile(r"^.*\b(?:require|require_relative|source|import)\b.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Of the text around the cursor and the imports of the file."""
+
+    before: str
+    after: str
+    place: Structure | None
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """Every word of the imports: modules, files, names."""
+        texts = [self.place.text(node) for node in self.place.imports] if self.place else []
+        return frozenset(re.findall(r"\w+", " ".join(texts or _REQUIRE.findall(self.before[:10_000]))))
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """The same words in lower case, as file names are compared."""
+        return frozenset(word.lower() for word in self.imported)
+
+    @cached_property
+    def near(self) -> dict[str, float]:
+        """Names around the cursor, heaviest first: 3 on the cursor's line, 2 within ten lines, else 1."""
+        weights: dict[str, float] = {}
+        lines = self.before[-BEFORE:].split("\n")
+        for distance, line in enumerate(reversed(lines)):
+            weight = 3.0 if distance == 0 else 2.0 if distance <= 10 else 1.0
+            for name in _NAME.findall(line):
+                weights.setdefault(name, weight)
+        for distance, line in enumerate(self.after[:AFTER].split("\n")):
+            for name in _NAME.findall(line):
+                weights.setdefault(name, 2.0 if distance <= 3 else 1.0)
+        return weights
+
+    @cached_property
+    def uses(self) -> dict[str, set[str]]:
+        """What stands before a dot, in lower case, and the names after it."""
+        found: dict[str, set[str]] = {}
+        for owner, name in _USE.findall(self.before[-BEFORE:] + "\0" + self.after[:AFTER]):
+            found.setdefault(owner.lower(), set()).add(name)
+        return found
+
+    @cached_property
+    def owner(self) -> str:
+        """What stands before the dot at the cursor, if the cursor is after one: its members are asked for."""
+        found = _OWNER.search(self.before[-200:])
+        return found[1] if found else ""
+
+    @cached_property
+    def wanted(self) -> dict[str, float]:
+        """Names to look up with their weights, heaviest first: those near the cursor and those imported, without
+        what the file itself defines."""
+        own = {each.name for each in self.place.definitions if each.parent is None} if self.place else set()
+        weights = {name: 0.5 for name in self.imported if len(name) > 2} | self.near
+        named = sorted((item for item in weights.items() if item[0] not in own), key=lambda item: (-item[1], item[0]))
+        return dict(named[:MOST_NAMES])

@@ -1,0 +1,45 @@
+"""A test and what it tests."""
+
+import re
+import sqlite3
+from pathlib import PurePath
+
+from dlsp.context.parts import Part
+from dlsp.ignore import Rules
+from dlsp.index.store import Store, stem
+
+MOST_DEFINITIONS = 30
+_NAMES = ("test_{}", "{}_test", "{}_tests", "{}_spec", "{}test", "{}tests", "{}spec")
+_TEST = re.compile(r"(?:test|spec)_(.+)|(.+?)(?:_tests?|_spec|Tests?|Spec)")
+
+
+def pair(index: Store, rules: Rules, path: str, family: str) -> list[Part]:
+    """Outlines from the implementation of a test, or from the test of an implementation; empty without one."""
+    try:
+        for other in _others(index, path, family):
+            if not rules.excludes_source(rules.root / other):
+                why = "what this file tests" if is_test(path) else "the test of this file"
+                found = index.in_file(other, MOST_DEFINITIONS)
+                return [Part(other, each.symbol.row, each.symbol.text, why) for each in found]
+    except sqlite3.Error:
+        pass
+    return []
+
+
+def is_test(path: str) -> bool:
+    name = PurePath(path).name
+    return bool(_TEST.fullmatch(name.split(".")[0])) or ".test." in name or ".spec." in name
+
+
+def bare(path: str) -> str:
+    """The file's name up to its first dot, in lower case, without what marks a test."""
+    found = _TEST.fullmatch(PurePath(path).name.split(".")[0])
+    return next(filter(None, found.groups())).lower() if found else stem(path)
+
+
+def _others(index: Store, path: str, family: str) -> list[str]:
+    """Files of the same bare name of which just one of the two is a test."""
+    name = bare(path)
+    stems = [name] if is_test(path) else [name, *(mark.format(name) for mark in _NAMES)]
+    found = [other for each in stems for other in index.files(each, family)]
+    return [other for other in found if other != path and is_test(other) != is_test(path)]

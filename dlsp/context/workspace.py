@@ -1,0 +1,119 @@
+"""A workspace as the source of context: its rules, its index, its open documents."""
+
+import os
+from collections import OrderedDict
+from pathlib import Path
+
+from dlsp.context.budget import TOKENS
+from dlsp.context.build import build
+from dlsp.context.parts import Context
+from dlsp.context.recent import Recent
+from dlsp.ignore import Rules
+from dlsp.index.keep import bring_up_to_date
+from dlsp.index.process import Keeper, is_workspace
+from dlsp.index.store import Store, place
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
+
+_MARKS = (".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt", "Gemfile")
+MOST_SOURCES = 16
+"""Documents whose trees are kept."""
+
+
+class Workspace:
+    """The folder `root`, or a single file's surroundings where there is none: then nothing but the file is read."""
+
+    def __init__(self, root: Path | None, globs: tuple[str, ...] = (), budget: int = TOKENS) -> None:
+        self.root = Path(os.path.abspath(root)) if root else None
+        self.recent = Recent()
+        self._globs, self._budget = globs, budget
+        self._sources: OrderedDict[str, Source] = OrderedDict()
+        self._index: Store | None = None
+        self._made: int | None = None
+        self._keeper: Keeper | None = None
+
+    def has(self, globs: tuple[str, ...], budget: int) -> bool:
+        """Whether these are its settings."""
+        return (globs, budget) == (self._globs, self._budget)
+
+    def keep_index(self) -> None:
+        """Have the index made and kept true in the background, from the first call on."""
+        if self._keeper is None and self.root and is_workspace(self.root):
+            self._keeper = Keeper(self.root, self._globs)
+
+    def bring_up_to_date(self, seconds: float) -> None:
+        """Make the index true now, as far as that goes in so long, unless a process keeps it already."""
+        if self.root and is_workspace(self.root):
+            bring_up_to_date(self.root, self._globs, seconds)
+
+    def close(self) -> None:
+        if self._keeper:
+            self._keeper.stop()
+        if self._index:
+            self._index.close()
+
+    def name(self, path: Path) -> str:
+        """The path as the workspace sees it, with `/`."""
+        inside = self.root and path.is_relative_to(self.root)
+        return path.relative_to(self.root).as_posix() if inside and self.root else path.name
+
+    def excludes(self, path: Path) -> str:
+        """Why nothing may be read of the file, "" if it may be."""
+        return self._rules(path).excludes(path)
+
+    def source(self, path: Path) -> Source | None:
+        """The document's tree, to be updated with its text; None for plain text."""
+        key = str(path)
+        if key not in self._sources:
+            language = languages.of(path)
+            if language is None:
+                return None
+            self._sources[key] = Source(language)
+        self._sources.move_to_end(key)
+        while len(self._sources) > MOST_SOURCES:
+            self._sources.popitem(last=False)
+        return self._sources[key]
+
+    def forget(self, path: Path) -> None:
+        """The document was closed."""
+        self._sources.pop(str(path), None)
+
+    def context(self, path: Path, before: str, after: str, previous: Context | None = None) -> Context:
+        """The context of a gap in the document at `path`, which is one that may be read.
+
+        Other files are those of `previous`, the document's context before, where they still serve.
+        """
+        return build(
+            self.name(path),
+            before,
+            after,
+            source=self.source(path),
+            index=self._reader(),
+            rules=self._rules(path) if self.root else None,
+            recent=self.recent,
+            previous=previous,
+            budget=self._budget,
+        )
+
+    def _rules(self, path: Path) -> Rules:
+        """Made anew each time: the files that hold them may have changed."""
+        return Rules(self.root or path.parent, self._globs)
+
+    def _reader(self) -> Store | None:
+        """The index, opened again after it was made anew."""
+        if self.root is None:
+            return None
+        file = place(self.root)
+        made = file.stat().st_ino if file.exists() else None
+        if made != self._made:
+            if self._index:
+                self._index.close()
+            self._index, self._made = Store.read(file), made
+        return self._index
+
+
+def around(file: Path, globs: tuple[str, ...] = (), budget: int = TOKENS) -> Workspace:
+    """The workspace that a file lies in when no editor says: the nearest folder that looks like a project."""
+    file = Path(os.path.abspath(file))
+    marked = (folder for folder in file.parents if any((folder / mark).exists() for mark in _MARKS))
+    return Workspace(next(marked, None), globs, budget)

@@ -1,0 +1,176 @@
+"""The index on disk: SQLite in WAL mode, one writer, any number of readers, unharmed by `kill -9`."""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from dlsp.index.symbols import Symbol
+from dlsp.models import store as cache
+
+VERSION = 1
+MOST_PAGES = 50_000  # of 4 kB
+MOST_WORKSPACES = 20
+
+_SCHEMA = """
+create table files (
+    id integer primary key, path text unique not null, family text not null, stem text not null,
+    mtime_ns integer not null, size integer not null
+);
+create index files_stem on files (stem);
+create table symbols (
+    file integer not null references files (id) on delete cascade,
+    name text not null, parent text not null, kind text not null, row integer not null, text text not null
+);
+create index symbols_name on symbols (name);
+create index symbols_file on symbols (file);
+"""
+
+
+class Found(NamedTuple):
+    """A symbol and the file it is in, the path as the workspace sees it with `/`."""
+
+    path: str
+    symbol: Symbol
+
+
+def place(root: Path) -> Path:
+    """Where the index of the workspace `root` belongs, there or not."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
+    return cache.folder() / "index" / f"{name}.sqlite"
+
+
+class Store:
+    """The index in `file`. Methods raise sqlite3.Error: the disk is full, or the file is not what it was."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._db = database
+
+    @classmethod
+    def open(cls, file: Path) -> Self:
+        """For the writer: made on demand, for its owner only; an index that is damaged or of another version is
+        made anew."""
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            return cls(_opened(file))
+        except sqlite3.DatabaseError:
+            remove(file)
+            return cls(_opened(file))
+
+    @classmethod
+    def read(cls, file: Path) -> Self | None:
+        """For readers; None if there is no index of this version yet."""
+        if not file.exists():
+            return None
+        try:
+            # Readers of a WAL write to its shared memory, so the file is not opened as immutable.
+            database = sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=0.02, check_same_thread=False)
+            database.execute("pragma query_only = on")
+            if database.execute("pragma user_version").fetchone()[0] == VERSION:
+                return cls(database)
+            database.close()
+        except sqlite3.Error:
+            pass
+        return None
+
+    def close(self) -> None:
+        self._db.close()
+
+    def commit(self) -> None:
+        self._db.commit()
+
+    def states(self) -> dict[str, tuple[int, int]]:
+        """Of each file, its time of change and size when it was read."""
+        return {path: (time, size) for path, time, size in self._db.execute("select path, mtime_ns, size from files")}
+
+    def put(self, path: str, family: str, state: tuple[int, int], found: Iterable[Symbol]) -> None:
+        """Keep the symbols of a file in place of what was known of it."""
+        self.drop(path)
+        made = self._db.execute(
+            "insert into files (path, family, stem, mtime_ns, size) values (?, ?, ?, ?, ?)",
+            (path, family, stem(path), *state),
+        )
+        rows = ((made.lastrowid, *_storable(each)) for each in found)
+        self._db.executemany("insert into symbols values (?, ?, ?, ?, ?, ?)", rows)
+
+    def drop(self, path: str) -> None:
+        """Forget a file, or all files of a folder."""
+        # "0" is the character after "/": every path below the folder, and the primary order finds them.
+        self._db.execute("delete from files where path = ? or path > ? and path < ?", (path, f"{path}/", f"{path}0"))
+
+    def named(self, name: str, family: str, most: int) -> list[Found]:
+        """Definitions of a name in files of one family."""
+        return self._found("symbols.name = ? and files.family = ?", (name, family), most)
+
+    def in_file(self, path: str, most: int) -> list[Found]:
+        """The definitions of a file outside its classes, and its classes."""
+        return self._found("files.path = ? and symbols.parent = ''", (path,), most)
+
+    def members(self, path: str, parent: str, most: int) -> list[Found]:
+        """The members of a class of a file."""
+        return self._found("files.path = ? and symbols.parent = ?", (path, parent), most)
+
+    def files(self, stem: str, family: str, most: int = 20) -> list[str]:
+        """Paths of files of that stem (see `stem`)."""
+        query = "select path from files where stem = ? and family = ? order by path limit ?"
+        return [path for (path,) in self._db.execute(query, (stem, family, most))]
+
+    def count(self) -> tuple[int, int]:
+        """How many files and how many symbols are in it."""
+        one = "select (select count(*) from files), (select count(*) from symbols)"
+        return self._db.execute(one).fetchone()
+
+    def _found(self, where: str, values: tuple[str, ...], most: int) -> list[Found]:
+        query = (
+            "select files.path, symbols.name, parent, kind, row, text from symbols join files on files.id = file "
+            f"where {where} order by files.path, row limit ?"
+        )
+        return [Found(path, Symbol(*symbol)) for path, *symbol in self._db.execute(query, (*values, most))]
+
+
+def stem(path: str) -> str:
+    """The file's name up to its first dot, in lower case; for `__init__.py` and its like the folder's."""
+    parts = path.split("/")
+    name = parts[-1].split(".")[0].lower()
+    return parts[-2].lower() if name in ("__init__", "index", "mod") and len(parts) > 1 else name
+
+
+def remove(file: Path) -> None:
+    """Remove an index and what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def prune(folder: Path) -> None:
+    """Keep the indexes of the workspaces used last."""
+    found = sorted(folder.glob("*.sqlite"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in found[MOST_WORKSPACES:]:
+        with suppress(OSError):
+            remove(file)
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(file, timeout=5)
+    file.chmod(0o600)
+    database.execute("pragma journal_mode = wal")
+    database.execute("pragma synchronous = normal")
+    database.execute("pragma foreign_keys = on")
+    database.execute(f"pragma max_page_count = {MOST_PAGES}")
+    database.execute("pragma journal_size_limit = 4000000")
+    version = database.execute("pragma user_version").fetchone()[0]
+    if version == VERSION:
+        database.execute("select count(*) from files").fetchone()
+        return database
+    if version:
+        database.close()
+        raise sqlite3.DatabaseError("an index of another version")
+    database.executescript(f"begin; {_SCHEMA} pragma user_version = {VERSION}; commit;")
+    return database
+
+
+def _storable(symbol: Symbol) -> tuple[str, str, str, int, str]:
+    """Without lone surrogates, which SQLite refuses."""
+    return symbol._replace(text=symbol.text.encode("utf-8", "replace").decode())

@@ -1,0 +1,1 @@
+"""Syntax trees of documents: which language, an incremental parse, the definitions in it."""

@@ -1,0 +1,124 @@
+"""The definitions of a file: functions, classes and constants outside function bodies."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node, Tree
+
+from dlsp.syntax.languages import Language
+
+MOST_NODES = 20_000
+DEEPEST = 12
+_NAME = re.compile(r"\w+\Z")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """Offsets in bytes, `start` with decorators and modifiers; `body` is where a body begins, if there is one.
+
+    `parent` is the class around it.
+    """
+
+    name: str
+    kind: str  # function, class, constant
+    start: int
+    body: int | None
+    end: int
+    row: int
+    parent: "Definition | None" = None
+
+
+def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Definition]:
+    """In the order of the text; looks into what does not parse, not into functions, and at no more than so many
+    nodes."""
+    left = MOST_NODES
+    stack: list[tuple[Node, Node, Definition | None, int]] = [(tree.root_node, tree.root_node, None, 0)]
+    while stack and left > 0:
+        node, outer, parent, depth = stack.pop()
+        left -= 1
+        if node.type in language.imports:
+            continue
+        found = _definition(node, outer, parent, content, language) if depth else None
+        if found:
+            yield found
+            if found.kind != "class" or node.child_by_field_name("body") is None:
+                continue
+            node = node.child_by_field_name("body") or node
+            parent = found
+        if depth < DEEPEST:
+            wrapped = depth and not found and node.type in _WRAPPERS
+            children = node.named_children
+            stack += [(child, outer if wrapped else child, parent, depth + 1) for child in reversed(children)]
+
+
+_WRAPPERS = {
+    *("decorated_definition", "export_statement", "template_declaration", "ambient_declaration"),
+    *("lexical_declaration", "variable_declaration", "expression_statement", "declaration_list"),
+}
+
+
+def _definition(
+    node: Node, outer: Node, parent: Definition | None, content: bytes, language: Language
+) -> Definition | None:
+    kind = _kind(node, language)
+    name = _name(node, content) if kind else ""
+    if not kind or not name:
+        return None
+    if kind == "constant" and node.type == "variable_declarator" and _is_function(node):
+        kind = "function"
+        body = _function_body(node)
+    else:
+        body = node.child_by_field_name("body")
+    # A wrapper of several definitions is not part of each of them.
+    start = outer.start_byte if outer.named_child_count and outer.end_byte - node.end_byte <= 2 else node.start_byte
+    return Definition(name, kind, start, body.start_byte if body else None, node.end_byte, node.start_point.row, parent)
+
+
+def _kind(node: Node, language: Language) -> str:
+    if node.type in language.functions:
+        # In C a declaration is one of a function only if it says so.
+        return "function" if node.type != "declaration" or _declares_function(node) else ""
+    if node.type in language.classes:
+        return "class"
+    return "constant" if node.type in language.constants else ""
+
+
+def _name(node: Node, content: bytes) -> str:
+    inner: Node | None = node
+    for _ in range(6):
+        assert inner is not None
+        node = inner
+        fields = (_field(node, field) for field in ("name", "declarator", "left", "type"))
+        inner = next((found for found in fields if found), None)
+        if inner is None and node.type in ("type_declaration", "assignment_statement", "field_declaration"):
+            inner = node.named_children[0] if node.named_children else None
+        if inner is None:
+            break
+    text = content[node.start_byte : node.end_byte][-80:].decode("utf-8", "replace")
+    found = _NAME.search(text)
+    return found.group() if found else ""
+
+
+def _field(node: Node, field: str) -> Node | None:
+    # The type names what is defined in Rust's `impl` alone; elsewhere it is the type of what is defined.
+    if field == "type" and node.type not in ("impl_item", "generic_type"):
+        return None
+    return node.child_by_field_name(field)
+
+
+def _declares_function(node: Node) -> bool:
+    declarator = node.child_by_field_name("declarator")
+    while declarator and declarator.type in ("pointer_declarator", "reference_declarator"):
+        declarator = declarator.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "function_declarator"
+
+
+def _is_function(declarator: Node) -> bool:
+    value = declarator.child_by_field_name("value")
+    return value is not None and value.type in ("arrow_function", "function_expression")
+
+
+def _function_body(declarator: Node) -> Node | None:
+    value = declarator.child_by_field_name("value")
+    return value.child_by_field_name("body") if value else None

@@ -1,0 +1,81 @@
+"""A definition in few lines: what one needs to know to use it."""
+
+from collections.abc import Iterable
+
+from dlsp.syntax.definitions import Definition
+from dlsp.syntax.languages import Language
+
+MOST_CHARS = 1200
+"""No outline is longer."""
+SHORT_LINES, SHORT_CHARS = 5, 240
+"""A definition of at most so much is shown whole."""
+_MEMBER_CHARS = 300
+
+
+def outline(definition: Definition, members: Iterable[Definition], content: bytes, language: Language) -> str:
+    """A class as its head and its members' signatures, a function as its signature and the first line of its
+    docstring, anything short as it is."""
+    whole = _text(definition, content)
+    if definition.kind == "constant" or _is_short(whole):
+        return _within(whole, SHORT_CHARS * 2)
+    if definition.kind == "function":
+        return signature(definition, content, language, docstring=True)
+    lines = [_head(definition, content)]
+    if definition.body is None:
+        return _within(whole, MOST_CHARS)
+    if language.elision == " { ... }" and not lines[0].endswith("{"):
+        lines[0] += " {"
+    inner = [_within(signature(member, content, language), _MEMBER_CHARS) for member in members]
+    if not inner:
+        return _within(whole, MOST_CHARS)
+    text = _within("\n".join([*lines, *inner]), MOST_CHARS)
+    closing = {"ruby": "\nend", "python": ""}.get(language.name, "\n}")
+    return text + closing
+
+
+def signature(definition: Definition, content: bytes, language: Language, *, docstring: bool = False) -> str:
+    """The definition with `elision` for its body, indented as it stands in the file."""
+    whole = _text(definition, content)
+    if definition.kind == "constant" or definition.body is None:
+        return _within(whole, SHORT_CHARS)
+    head = _head(definition, content)
+    first = _docstring(content[definition.body : definition.end]) if docstring and language.name == "python" else ""
+    if first:
+        indent = " " * (_column(definition, content) + 4)
+        return f"{head}\n{indent}{first}\n{indent}..."
+    return head + language.elision
+
+
+def _text(definition: Definition, content: bytes) -> str:
+    indent = " " * _column(definition, content)
+    return indent + content[definition.start : definition.end].decode("utf-8", "replace").rstrip()
+
+
+def _head(definition: Definition, content: bytes) -> str:
+    indent = " " * _column(definition, content)
+    return indent + content[definition.start : definition.body].decode("utf-8", "replace").rstrip()
+
+
+def _column(definition: Definition, content: bytes) -> int:
+    return definition.start - (content.rfind(b"\n", 0, definition.start) + 1)
+
+
+def _docstring(body: bytes) -> str:
+    for quotes in (b'"""', b"'''"):
+        if body.startswith(quotes):
+            mark = quotes.decode()
+            line = body[3:].split(quotes)[0].strip().split(b"\n")[0].decode("utf-8", "replace").strip()
+            return f"{mark}{line[:120]}{mark}"
+    return ""
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= SHORT_CHARS and text.count("\n") < SHORT_LINES
+
+
+def _within(text: str, most: int) -> str:
+    """`text` cut at a line's end, or inside the line where the first alone is too long."""
+    if len(text) <= most:
+        return text
+    kept = text[:most]
+    return kept[: kept.rfind("\n")] if "\n" in kept else kept

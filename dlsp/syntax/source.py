@@ -1,0 +1,107 @@
+"""A document and its syntax tree, parsed again only where it changed."""
+
+import time
+
+from tree_sitter import Point, Query, QueryCursor, Tree
+
+from dlsp.syntax.languages import Language
+
+MOST_BYTES = 4_000_000
+"""Larger documents are plain text: their first parse would take longer than a moment."""
+
+SLOW_S, PAUSE = 0.15, 10
+"""Recovery from errors can take long in a long file; after so many seconds follows a pause so many times as long, in
+which the document counts as plain text."""
+AROUND = 20_000
+"""Bytes before and after a place in which errors are counted: all that counts would take long in a long file."""
+
+
+class Source:
+    """The latest text of one document and its tree, None while the document is too large."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.text = ""
+        self.bytes = b""
+        self.tree: Tree | None = None
+        self._pause_ends = 0.0
+        self._parser = language.parser()
+        assert self._parser.language
+        self._errors = Query(self._parser.language, "(ERROR) @error (MISSING) @missing")
+
+    def update(self, text: str) -> Tree | None:
+        """The tree of `text`. All that differs from the text before is taken as one edit.
+
+        None for a too large document, and for a while after a parse that took long.
+        """
+        if text == self.text and self.tree:
+            return self.tree
+        if time.monotonic() < self._pause_ends:
+            return None
+        new = encoded(text)
+        began = time.monotonic()
+        tree = self._parsed(self.tree, new)
+        took = time.monotonic() - began
+        if took > SLOW_S and self.tree:
+            self._pause_ends = time.monotonic() + PAUSE * took
+        self.tree, self.text, self.bytes = tree, text, new
+        return tree
+
+    def imagined(self, new: bytes) -> Tree | None:
+        """The tree that the document would have with the content `new`; nothing is kept of it."""
+        return self._parsed(self.tree.copy() if self.tree else None, new)
+
+    def errors(self, tree: Tree | None, at: int) -> int:
+        """How many places around the byte `at` of the tree do not parse."""
+        if tree is None or not tree.root_node.has_error:
+            return 0
+        cursor = QueryCursor(self._errors)
+        cursor.set_byte_range(max(0, at - AROUND), at + AROUND)
+        return sum(map(len, cursor.captures(tree.root_node).values()))
+
+    def _parsed(self, tree: Tree | None, new: bytes) -> Tree | None:
+        if len(new) > MOST_BYTES:
+            return None
+        if tree:
+            start, old_end, new_end = edit(self.bytes, new)
+            at = _point(self.bytes, start)
+            old_at, new_at = _from(at, self.bytes, start, old_end), _from(at, new, start, new_end)
+            tree.edit(start, old_end, new_end, at, old_at, new_at)
+        return self._parser.parse(new, tree) if tree else self._parser.parse(new)
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, with `?` for what it cannot carry (lone surrogates)."""
+    return text.encode("utf-8", "replace")
+
+
+def edit(old: bytes, new: bytes) -> tuple[int, int, int]:
+    """The smallest single edit from `old` to `new`: where it starts, where it ends in each."""
+    start = _agreement(old, new)
+    most = min(len(old), len(new)) - start
+    end = _agreement(old, new, most)
+    return start, len(old) - end, len(new) - end
+
+
+def _agreement(old: bytes, new: bytes, most_from_end: int | None = None) -> int:
+    """How many bytes agree from the start, or from the end if `most_from_end` is given; by bisection, as bytes
+    compare at the speed of memory; loops, and memoryviews, do not."""
+    low, high = 0, min(len(old), len(new)) if most_from_end is None else most_from_end
+    while low < high:
+        middle = (low + high + 1) // 2
+        if most_from_end is None:
+            same = old[low:middle] == new[low:middle]
+        else:
+            same = old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]
+        low, high = (middle, high) if same else (low, middle - 1)
+    return low
+
+
+def _point(content: bytes, at: int) -> Point:
+    return Point(content.count(b"\n", 0, at), at - (content.rfind(b"\n", 0, at) + 1))
+
+
+def _from(start: Point, content: bytes, begin: int, end: int) -> Point:
+    rows = content.count(b"\n", begin, end)
+    column = end - (content.rfind(b"\n", begin, end) + 1) if rows else start.column + end - begin
+    return Point(start.row + rows, column)

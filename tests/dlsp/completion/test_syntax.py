@@ -1,0 +1,55 @@
+"""Golden cases, and real files: what stands in a file that parses is never cut."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from dlsp.completion.syntax import cut_broken
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
+from tests.dlsp.completion.golden import golden
+
+CASES = {
+    "fine": ("a.py", "def f(a):\n    ▮return a + 1▮▯\n"),
+    "broken in its second line": ("a.py", "def f(a):\n    ▮b = a + 1▮\n    return = b▯\n"),
+    "broken in its only line": ("a.py", "def f(a):\n    ▮▮b = = 1▯\n"),
+    "a call only begun": ("a.py", "def f(a):\n    ▮return g(a,▮▯\n"),
+    "a block only begun": ("a.py", "def f(a):\n    ▮if a:▮▯\n\n\ndef g():\n    pass\n"),
+    "the rest of a statement only begun": ("a.py", "x = [\n    1,\n    ▮2,▮▯\n\n\ndef g():\n    pass\n"),
+    "a document that is broken elsewhere": ("a.py", "def g(:\n    pass\n\n\nx = ▮1▮\ny = = 2▯\n"),
+    "javascript": ("a.js", "function f(a) {\n  ▮const b = a;▮\n  return } b;▯\n}\n"),
+    "a brace only opened": ("a.go", "package a\n\nfunc f() {\n\t▮for i := 0; i < 3; i++ {▮▯\n}\n"),
+    "json": ("a.json", '{\n  "a": 1▮,\n  "b": [2]▮,\n  "c" 3▯\n}\n'),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cut_broken(case: str) -> None:
+    path, document = CASES[case]
+    language = languages.of(path)
+    assert language
+    marked = golden(document)
+    assert cut_broken(marked.answer, marked.before, marked.after, Source(language)) == marked.kept
+
+
+def test_plain_text_is_left() -> None:
+    assert cut_broken("= = (", "x", "\n", None) == "= = ("
+
+
+def test_what_is_right_is_never_cut() -> None:
+    chance = random.Random(7)
+    language = languages.of("a.py")
+    assert language
+    files = sorted(Path(random.__file__).parent.glob("*.py"))
+    for file in chance.sample(files, 40):
+        text, source = file.read_text(encoding="utf-8"), Source(language)
+        for _ in range(5):
+            start = chance.randrange(len(text))
+            end = text.find("\n", start)
+            for _ in range(chance.randrange(3)):
+                end = text.find("\n", end + 1) if end >= 0 else end
+            right = text[start : end if end >= 0 else len(text)].rstrip()
+            if right:
+                left = text[start + len(right) :]
+                assert cut_broken(right, text[:start], left, source) == right, f"{file.name} at {start}"

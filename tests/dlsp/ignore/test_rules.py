@@ -1,0 +1,130 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from dlsp.ignore import Rules, walk
+from dlsp.ignore.rules import MOST_BYTES
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def write(root: Path, name: str, text: str = "def f(): pass\n") -> Path:
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+SECRETS = [
+    *(".env", ".env.local", "prod.env", "a/.ENV", "id_rsa", "id_ed25519.pub", "server.pem", "tls/server.KEY", "ca.crt"),
+    *(
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".aws/config",
+        "home/.ssh/config",
+        "credentials",
+        "credentials.json",
+        "secrets.yml",
+    ),
+    *("service-account-prod.json", "client_secret_1.json", "terraform.tfstate", "prod.tfvars", "vault.kdbx", "a.p12"),
+]
+OPEN = [
+    *("config.json", "settings.py", "environment.py", "secrets.py", "credentials.py", "keys.py", "key.ts", "env.go"),
+    *("package.json", "app.yaml", "pyproject.toml", "monkey.py", "certificate.py", "token.rs", "id_rsa_reader/main.go"),
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_by_name(root: Path, name: str) -> None:
+    assert "secrets" in Rules(root).excludes(root / name)
+
+
+@pytest.mark.parametrize("name", OPEN[:-1])
+def test_not_every_settings_file(root: Path, name: str) -> None:
+    assert Rules(root).excludes(root / name) == ""
+
+
+def test_gitignore_as_git_reads_it(root: Path) -> None:
+    write(root, ".gitignore", "*.log\n/build\nout/\n!keep.log\na/**/z.py\n[\n")
+    write(root, "sub/.gitignore", "local.py\n!other.log\n")
+    rules = Rules(root)
+    excluded = ["a.log", "sub/a.log", "build/a.py", "out/x/a.py", "sub/out/a.py", "sub/local.py", "a/b/c/z.py"]
+    open_ = ["keep.log", "sub/other.log", "sub/build/a.py", "local.py", "out.py", "z.py"]
+    assert [name for name in excluded + open_ if rules.excludes(root / name)] == excluded
+    assert rules.excludes(root / "a.log") == ".gitignore excludes it"
+
+
+def test_a_file_in_an_excluded_folder_stays_excluded(root: Path) -> None:
+    write(root, ".gitignore", "private/\n")
+    write(root, "private/.gitignore", "!*\n")
+    assert Rules(root).excludes(root / "private" / "a.py")
+
+
+def test_rules_add_up(root: Path) -> None:
+    write(root, ".gitignore", "a.py\n!.env\n")
+    write(root, ".dlspignore", "!a.py\nb.py\n")
+    rules = Rules(root, ("c.py", "!b.py", "!.env"))
+    assert [rules.excludes(root / name) != "" for name in ("a.py", "b.py", "c.py", "d.py", ".env")] == [
+        *(True, True, True, False, True)
+    ]
+
+
+def test_rules_of_the_repository_around(root: Path) -> None:
+    write(root, ".gitignore", "*.gen.py\n")
+    write(root, ".git/info/exclude", "mine.py\n")
+    rules = Rules(root / "sub")
+    assert rules.excludes(root / "sub" / "a.gen.py")
+    assert rules.excludes(root / "sub" / "mine.py")
+    assert not rules.excludes(root / "sub" / "a.py")
+
+
+def test_links(root: Path, tmp_path: Path) -> None:
+    outside = write(tmp_path, "outside/a.py")
+    write(root, ".env", "KEY=1")
+    for name, target in {"out.py": outside, "folder": outside.parent, "env.py": root / ".env"}.items():
+        os.symlink(target, root / name)
+    os.symlink(write(root, "real.py"), root / "inside.py")
+    rules = Rules(root)
+    assert rules.excludes(root / "out.py") == "it is a link out of the workspace"
+    assert rules.excludes(root / "folder" / "a.py") == "it is a link out of the workspace"
+    assert "secrets" in rules.excludes(root / "env.py")
+    assert rules.excludes(root / "inside.py") == ""
+    assert [path.name for path, _ in walk(rules)] == ["real.py"]
+
+
+def test_a_workspace_that_is_a_link(root: Path, tmp_path: Path) -> None:
+    os.symlink(root, tmp_path / "link")
+    write(root, "a.py")
+    assert Rules(tmp_path / "link").excludes(tmp_path / "link" / "a.py") == ""
+
+
+def test_walk(root: Path) -> None:
+    write(root, ".gitignore", "skipped/\n")
+    for name in [
+        "a.py",
+        "b/c.go",
+        "b/data.json",
+        "node_modules/x.js",
+        "skipped/y.py",
+        ".env",
+        "picture.png",
+        ".git/z.py",
+    ]:
+        write(root, name)
+    write(root, "huge.py", "#" * (MOST_BYTES + 1))
+    (root / "pipe.py").unlink(missing_ok=True)
+    os.mkfifo(root / "pipe.py")
+    assert [path.relative_to(root).as_posix() for path, _ in walk(Rules(root))] == ["a.py", "b/c.go"]
+
+
+def test_sources_lie_in_the_workspace(root: Path, tmp_path: Path) -> None:
+    rules = Rules(root)
+    assert rules.excludes_source(write(tmp_path, "other/a.py"))
+    assert rules.excludes_source(root / "gone.py")
+    assert rules.excludes_source(write(root, "a.py")) == ""

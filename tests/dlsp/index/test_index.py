@@ -1,0 +1,170 @@
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dlsp.ignore import Rules
+from dlsp.index import store, update
+from dlsp.index.store import Store, stem
+from dlsp.index.symbols import MOST_SYMBOLS, symbols
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Store:
+    return Store.open(tmp_path / "index" / "a.sqlite")
+
+
+def write(root: Path, name: str, text: str) -> Path:
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def names(index: Store) -> set[str]:
+    return {name for (name,) in index._db.execute("select name from symbols")}
+
+
+def test_what_is_kept_of_a_file(root: Path) -> None:
+    file = write(root, "a.py", "class A:\n    def f(self):\n        return 1\n\n\nX = 2\n")
+    found = symbols(file)
+    assert [each[:4] for each in found] == [("A", "", "class", 0), ("f", "A", "function", 1), ("X", "", "constant", 5)]
+    assert found[2].text == "X = 2"
+    assert symbols(write(root, "binary.py", "x = 1\0")) == []
+    assert len(symbols(write(root, "long.py", "x = 1\n" * 3 * MOST_SYMBOLS))) == MOST_SYMBOLS
+
+
+def test_the_index_follows_the_files(root: Path, index: Store) -> None:
+    write(root, "a.py", "def one(): pass\n")
+    write(root, "b/c.py", "def two(): pass\n")
+    assert update.update(index, Rules(root))
+    assert names(index) == {"one", "two"}
+    assert [each.path for each in index.named("two", "python", 9)] == ["b/c.py"]
+    assert index.named("two", "go", 9) == []
+    write(root, "a.py", "def three(): pass  # longer\n")
+    (root / "b" / "c.py").unlink()
+    update.update(index, Rules(root))
+    assert names(index) == {"three"}
+    write(root, ".gitignore", "a.py\n")
+    update.update(index, Rules(root))
+    assert index.count() == (0, 0)
+
+
+def test_nothing_is_read_twice(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, "a.py", "def one(): pass\n")
+    update.update(index, Rules(root))
+    monkeypatch.setattr(update, "symbols", lambda path: pytest.fail(f"read {path}"))
+    update.update(index, Rules(root))
+    update.refresh(index, Rules(root), [root / "a.py"])
+
+
+def test_a_few_changes(root: Path, index: Store) -> None:
+    file = write(root, "a.py", "def one(): pass\n")
+    rules = Rules(root)
+    update.refresh(index, rules, [file, root / "gone.py", write(root, ".env", "A=1"), write(root, "a.txt", "text")])
+    assert names(index) == {"one"}
+    write(root, "new/deep/b.py", "def two(): pass\n")
+    update.refresh(index, rules, [root / "new"])
+    assert names(index) == {"one", "two"}
+    os.rename(root / "new", root / "moved")
+    update.refresh(index, rules, [root / "new", root / "moved"])
+    assert [each.path for each in index.named("two", "python", 9)] == ["moved/deep/b.py"]
+
+
+def test_files_that_vanish_while_they_are_read(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        write(root, f"a{number:02}.py", f"def f{number}(): pass\n")
+
+    def unlucky(path: Path) -> list[store.Symbol]:
+        number = int(path.stem[1:])
+        if number % 3 == 0:
+            path.unlink()
+        elif number % 3 == 1:
+            path.chmod(0) if os.getuid() else path.unlink()
+        (root / f"a{number + 1:02}.py").unlink(missing_ok=True)
+        return symbols(path)
+
+    monkeypatch.setattr(update, "symbols", unlucky)
+    assert update.update(index, Rules(root))
+    monkeypatch.undo()
+    assert update.update(index, Rules(root))
+    assert names(index) == {f"f{file.stem[1:].lstrip('0') or 0}" for file in root.glob("*.py")}
+
+
+def test_it_is_bounded(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update, "MOST_FILES", 5)
+    for number in range(9):
+        write(root, f"a{number}.py", f"def f{number}(): pass\n")
+    update.update(index, Rules(root))
+    assert index.count()[0] == 5
+    index._db.execute(f"pragma max_page_count = {index._db.execute('pragma page_count').fetchone()[0] + 4}")
+    write(root, "a0.py", "".join(f"def {'long' * 20}{number}(): pass\n" for number in range(MOST_SYMBOLS)))
+    update.update(index, Rules(root))  # what does not fit is left out
+    assert 0 < index.count()[1] <= 5
+
+
+def test_a_stop_in_the_middle_loses_nothing_that_was_known(root: Path, index: Store) -> None:
+    for number in range(9):
+        write(root, f"a{number}.py", f"def f{number}(): pass\n")
+    update.update(index, Rules(root))
+    left = iter([True, True])
+    assert not update.update(index, Rules(root), lambda: next(left, False))
+    assert index.count()[0] == 9
+
+
+def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, root: Path) -> None:
+    file = tmp_path / "index" / "b.sqlite"
+    write(root, "a.py", "def one(): pass\n")
+    first = Store.open(file)
+    update.update(first, Rules(root))
+    first.close()
+    for damage in (b"no database at all" * 500, b""):
+        file.write_bytes(damage)
+        index = Store.open(file)
+        update.update(index, Rules(root))
+        assert names(index) == {"one"}
+        index.close()
+    other = sqlite3.connect(file)
+    other.execute("pragma user_version = 99")
+    other.commit()
+    other.close()
+    assert Store.read(file) is None
+    assert Store.open(file).count() == (0, 0)
+
+
+def test_only_its_owner_may_read_it(tmp_path: Path, index: Store) -> None:
+    file = tmp_path / "index" / "a.sqlite"
+    assert file.stat().st_mode & 0o077 == 0
+    assert file.parent.stat().st_mode & 0o077 == 0
+
+
+def test_indexes_of_workspaces_not_used_for_long_are_removed(tmp_path: Path) -> None:
+    for number in range(store.MOST_WORKSPACES + 3):
+        file = tmp_path / f"{number}.sqlite"
+        file.write_text("")
+        os.utime(file, (number, number))
+    store.prune(tmp_path)
+    assert len(list(tmp_path.iterdir())) == store.MOST_WORKSPACES
+    assert not (tmp_path / "0.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a/b.py", "b"),
+        ("b.test.ts", "b"),
+        ("A/B.java", "b"),
+        ("a/__init__.py", "a"),
+        ("a/index.ts", "a"),
+        ("index.ts", "index"),
+    ],
+)
+def test_stem(path: str, expected: str) -> None:
+    assert stem(path) == expected

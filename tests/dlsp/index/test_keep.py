@@ -1,0 +1,167 @@
+"""The process that keeps an index: a real one, killed and let down in real ways."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dlsp.index import store
+from dlsp.index.process import Keeper, is_workspace
+from dlsp.index.store import Store
+
+WAIT_S = 60
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def keeper(root: Path) -> Iterator[Keeper]:
+    made = Keeper(root)
+    yield made
+    made.stop()
+
+
+def write(root: Path, name: str, text: str) -> None:
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def until(root: Path, true: Callable[[Store], object]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        index = Store.read(store.place(root))
+        if index and true(index):
+            return index.close()
+        if index:
+            index.close()
+        assert time.monotonic() < deadline, "the index never said so"
+        time.sleep(0.02)
+
+
+def defined(name: str) -> Callable[[Store], object]:
+    return lambda index: index.named(name, "python", 9)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_changes_are_followed(root: Path, keeper: Keeper) -> None:
+    write(root, "a.py", "def one(): pass\n")
+    until(root, defined("one"))
+    write(root, "new/b.py", "def two(): pass\n")
+    until(root, defined("two"))
+    os.rename(root / "new", root / "moved")
+    until(root, lambda index: [each.path for each in index.named("two", "python", 9)] == ["moved/b.py"])
+    shutil.rmtree(root / "moved")
+    until(root, lambda index: not defined("two")(index))
+    write(root, ".dlspignore", "a.py\n")
+    until(root, lambda index: not defined("one")(index))
+
+
+def test_at_the_lowest_priority(root: Path, keeper: Keeper) -> None:
+    write(root, "a.py", "def one(): pass\n")
+    until(root, defined("one"))
+    assert os.getpriority(os.PRIO_PROCESS, keeper.pid) == 19
+
+
+def test_killed_in_the_middle(root: Path) -> None:
+    for number in range(1500):
+        write(root, f"p{number % 40}/a{number}.py", f"def f{number}(): pass\n" * 40)
+    for _ in range(3):
+        keeper = Keeper(root)
+        until(root, lambda index: index.count()[0])
+        time.sleep(0.2)
+        os.kill(keeper.pid, signal.SIGKILL)
+        keeper.stop()
+    keeper = Keeper(root)
+    until(root, lambda index: index.count()[0] == 1500)
+    keeper.stop()
+    index = Store.open(store.place(root))
+    assert index._db.execute("pragma integrity_check").fetchone() == ("ok",)
+    index.close()
+
+
+def test_a_switch_of_branches(root: Path) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=root, check=True, capture_output=True
+        )
+
+    for number in range(2000):
+        write(root, f"p{number % 50}/a{number}.py", f"def old{number}(): pass\n")
+    git("init", "-b", "one")
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("checkout", "-b", "two")
+    for number in range(2000):
+        if number % 4 == 0:
+            (root / f"p{number % 50}" / f"a{number}.py").unlink()
+        else:
+            write(root, f"p{number % 50}/a{number}.py", f"def renewed{number}(): pass\n")
+    git("add", "-A")
+    git("commit", "-m", "two")
+    git("checkout", "one")
+    keeper = Keeper(root)
+    try:
+        until(root, lambda index: index.count() == (2000, 2000))
+        git("checkout", "two")
+        until(root, lambda index: index.count() == (1500, 1500) and defined("renewed1999")(index))
+        git("checkout", "one")
+        until(root, lambda index: index.count() == (2000, 2000) and defined("old1999")(index))
+    finally:
+        keeper.stop()
+
+
+def test_one_process_a_workspace(root: Path, keeper: Keeper) -> None:
+    write(root, "a.py", "def one(): pass\n")
+    until(root, defined("one"))
+    second = Keeper(root)
+    try:
+        time.sleep(1)
+        keeper.stop()
+        write(root, "b.py", "def two(): pass\n")
+        until(root, defined("two"))
+    finally:
+        second.stop()
+
+
+def test_it_ends_with_its_server(root: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from dlsp.index.process import Keeper\n"
+        f"print(Keeper(Path({str(root)!r})).pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        pid = int(server.stdout.readline())
+        assert alive(pid)
+        server.kill()
+    deadline = time.monotonic() + WAIT_S
+    while alive(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_no_walk_through_a_home_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_workspace(root)
+    assert not is_workspace(root / "gone")
+    monkeypatch.setenv("HOME", str(root))
+    assert not is_workspace(root)
+    assert not is_workspace(root.parent)
+    assert not is_workspace(Path("/"))
