@@ -61,7 +61,7 @@ def _costs(path: Path) -> dict[str, float]:
         entries: dict[str, Any] = json.loads(path.read_text())
         found: dict[str, float] = {}
         for name, entry in entries.items():
-            stem = name.rpartition(" ")[0]
+            stem = name.split()[0]  # then the type, then the instructions
             table = entry["costs"]
             step = table["milliseconds"][table["rows"].index(WIDTH)]
             step += (table["canvas"] + (WIDTH - 1) * table["canvas_row"]) / 2

@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import random
-import statistics
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -45,7 +44,10 @@ def processor() -> str:
 
 
 def remembered(model: Model, name: str, path: Path) -> Costs:
-    """The costs kept in the file under `name`, measured now where there are none of this machine."""
+    """The costs kept in the file, measured now where there are none of this machine.
+
+    They stand under `name` and the instructions in use, so that a run with fewer of them does not replace them.
+    """
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -53,6 +55,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     if not isinstance(known, dict):
         known = {}
     here = machine()
+    name = f"{name} {here['capability']}"
     entry = known.get(name)
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
@@ -85,7 +88,10 @@ def faster_dense() -> str:
 
 
 def measure(model: Model) -> Costs:
-    """Medians of whole steps, head included, over a context of CONTEXT tokens, in an order that changes."""
+    """Whole steps, head included, over a context of CONTEXT tokens, in an order that changes.
+
+    The least of each counts: whatever else the machine was doing only ever adds.
+    """
     cache = model.new_cache()
     for start in range(0, CONTEXT, 128):
         model.forward([(cache, _rows(128, 0, start))])
@@ -98,7 +104,7 @@ def measure(model: Model) -> Costs:
             _step(model, cache, *shape)
             if turn:  # the first warms up
                 times[shape].append(1e3 * (time.perf_counter() - began))
-    cost = {shape: statistics.median(found) for shape, found in times.items()}
+    cost = {shape: min(found) for shape, found in times.items()}
     plain = Costs(ROWS, tuple(cost[rows, 0] for rows in ROWS))
     (few, more), (some, many) = ((rows, cost[rows] - plain(sum(rows))) for rows in CANVASES)
     a_row = max(0.0, (many - more) / (some[1] - few[1]))

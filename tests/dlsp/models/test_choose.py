@@ -17,7 +17,7 @@ def measured(tmp_path: Path, monkeypatch):
 
     def write(**steps: float) -> None:
         entries = {
-            f"{model.file.removesuffix('.gguf')} {dtype}": {
+            f"{model.file.removesuffix('.gguf')} {dtype} AVX512": {
                 "machine": {},
                 "costs": {"rows": [1, 4], "milliseconds": [step, step], "canvas": 0, "canvas_row": 0},
             }
