@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import random
 import time
 from dataclasses import asdict
@@ -12,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
@@ -22,25 +22,6 @@ CANVASES = ((1, 4), (4, 12))
 """Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
 REPEATS = 5
-
-
-def machine() -> dict[str, str | int]:
-    """What the times depend on."""
-    return {
-        "processor": processor(),
-        "capability": torch.backends.cpu.get_cpu_capability(),
-        "limit": os.environ.get("ONEDNN_MAX_CPU_ISA", ""),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def remembered(model: Model, name: str, path: Path) -> Costs:
@@ -54,7 +35,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
         known = None
     if not isinstance(known, dict):
         known = {}
-    here = machine()
+    here = machine() | {"threads": torch.get_num_threads()}
     name = f"{name} {here['capability']}"
     entry = known.get(name)
     if isinstance(entry, dict) and entry.get("machine") == here:

@@ -20,7 +20,7 @@ from dlsp_engine.job import Job
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.convert import converted
 from dlsp_engine.model.int8 import COMPILED, Int8Qwen2
-from dlsp_engine.model.quantised import Quantised
+from dlsp_engine.model.int8_file import stored
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -75,19 +75,20 @@ class Engine:
         folder, finest = converted(gguf, cache), levels()
         if dtype == "auto":
             dtype = "int8" if finest else faster_dense()
-        stored = torch.float32 if dtype == "float32" else torch.bfloat16
-        weights = Weights.load(folder, stored)
+        dense = torch.float32 if dtype == "float32" else torch.bfloat16
+        weights = Weights.load(folder, dense)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
         low_rank = None
         if adapter and shipped.exists():
-            low_rank = Adapter.load(shipped, gguf.name, weights.architecture, stored)
+            low_rank = Adapter.load(shipped, gguf.name, weights.architecture, dense)
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(QwenTokenizer, folder)
             if dtype != "int8":
                 model: Model = Qwen2(weights, low_rank)
             elif finest:
                 beside.submit(import_module, COMPILED)
-                model = Int8Qwen2(weights, Quantised.load(folder, weights), low_rank, finest)
+                low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
+                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, finest))
             else:
                 raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
         costs = remembered(model, f"{gguf.stem} {dtype}", cache / "costs.json")

@@ -41,7 +41,7 @@ def test_a_machine_measures_once(tiny, counted, tmp_path):
 def test_another_machine_measures_anew(tiny, counted, tmp_path, monkeypatch):
     path = tmp_path / "costs.json"
     costs.remembered(tiny.model, "tiny float32", path)
-    monkeypatch.setattr(costs, "processor", lambda: "another one")
+    monkeypatch.setattr(costs, "machine", lambda: {"processor": "another one", "capability": "AVX512"})
     costs.remembered(tiny.model, "tiny float32", path)
     assert len(counted) == 2
 

@@ -114,6 +114,10 @@ def test_onednn_against_reference(rows):
         pytest.skip("this build of PyTorch has no int8 matmul")
     weight, scale = quantise_weight(torch.randn(96, 64))
     q, _ = quantise_rows(torch.randn(rows, 64), levels)
-    torch.testing.assert_close(
-        onednn.PackedInt8(weight, scale, levels)(q), int8_linear(q, weight, scale, levels), rtol=1e-5, atol=1e-3
-    )
+    packed = onednn.PackedInt8.pack(weight, scale, levels)
+    torch.testing.assert_close(packed(q), int8_linear(q, weight, scale, levels), rtol=1e-5, atol=1e-3)
+    other, _ = quantise_weight(torch.randn(96, 64))
+    copied = onednn.PackedInt8.pack(other, scale, levels).like(packed.stored, scale, levels)
+    assert torch.equal(copied(q), packed(q))
+    with pytest.raises(ValueError, match="another layout"):
+        packed.like(packed.stored[:-1], scale, levels)

@@ -3,6 +3,7 @@
 A narrow step takes as long as memory needs to give the weights, and int8 halves them; a wide one computes by VNNI.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
@@ -14,9 +15,9 @@ from torch import Tensor
 from dlsp_engine.model.adapter import Adapter, LowRank, projections
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.packing import packed
-from dlsp_engine.model.quantised import Quantised, QuantisedMatrix
+from dlsp_engine.model.quantised import QuantisedMatrix, quantised_head, quantised_layers
 from dlsp_engine.model.qwen2 import Model
-from dlsp_engine.model.rotate import rotated_adapter
+from dlsp_engine.model.rotate import rotated_adapter, rotation
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight, reference
@@ -35,23 +36,26 @@ class Int8Linear:
     The update's first half rides along in the same matrix: a few more outputs cost less than a call of its own.
     """
 
-    def __init__(self, base: QuantisedMatrix, update: LowRank | None, outs: list[int], levels: int) -> None:
-        """`outs`: the outputs of each projection that is fused into this one."""
-        weight, scale = base.weight, base.scale
+    def __init__(self, packed: PackedInt8, outs: list[int], b: Tensor | None, b_scale: Tensor | None) -> None:
+        """`outs`: the outputs of each projection that is fused into this one; b and b_scale as in `low_rank_add`."""
+        self.packed = packed
+        self.b, self.b_scale = b, b_scale
         self._ends = list(accumulate(outs))
-        self._b = None
-        if update:
-            a, a_scale = quantise_weight(update.a)
-            weight, scale = torch.cat([weight, a]), torch.cat([scale, a_scale])
-            b, self._b_scale = quantise_weight(update.parts(outs))
-            self._b = b.T.contiguous()
-        self._packed = PackedInt8(weight, scale, levels)
+
+    @classmethod
+    def of(cls, base: QuantisedMatrix, update: LowRank | None, outs: list[int], levels: int) -> "Int8Linear":
+        if not update:
+            return cls(PackedInt8.pack(base.weight, base.scale, levels), outs, None, None)
+        a, a_scale = quantise_weight(update.a)
+        b, b_scale = quantise_weight(update.parts(outs))
+        packed = PackedInt8.pack(torch.cat([base.weight, a]), torch.cat([base.scale, a_scale]), levels)
+        return cls(packed, outs, b.T.contiguous(), b_scale)
 
     def __call__(self, x: Tensor, canvas: slice | Tensor | None, ops: ModuleType) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, at least out], still to be multiplied by x's scales."""
-        y = self._packed(x)
-        if self._b is not None and canvas is not None:
-            ops.low_rank_add(y, canvas, self._ends, self._b, self._b_scale)
+        y = self.packed(x)
+        if self.b is not None and self.b_scale is not None and canvas is not None:
+            ops.low_rank_add(y, canvas, self._ends, self.b, self.b_scale)
         return y
 
 
@@ -64,24 +68,43 @@ class Int8Layer:
     down: Int8Linear
 
 
-class Int8Qwen2(Model):
-    def __init__(self, weights: Weights, quantised: Quantised, adapter: Adapter | None, levels: int) -> None:
-        """`weights` give the embeddings; of `quantised` nothing is kept. `levels` as in `quantise_rows`."""
-        self.shape = weights.architecture
-        self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
-        self._embedding, self._turn = weights.embedding, quantised.turn.clone()  # not to keep the whole file mapped
-        updates = rotated_adapter(self.adapter, weights, self._turn)
-        self._mask = updates.mask_embedding
-        self._levels = levels
-        outs = {name: outs for name, (_, outs) in projections(self.shape).items()}
-        self._layers = [
+@dataclass
+class Int8Weights:
+    """All that the step needs but the embeddings, in the basis that `rotate` describes."""
+
+    turn: Tensor  # float32 [dim, dim]
+    mask: Tensor  # float32 [dim]
+    layers: list[Int8Layer]
+    head: Int8Linear
+    levels: int
+
+    @classmethod
+    def of(
+        cls, weights: Weights, adapter: Adapter, levels: int, say: Callable[[str], None] = lambda line: None
+    ) -> "Int8Weights":
+        """`levels` as in `quantise_rows`."""
+        shape = weights.architecture
+        turn = rotation(shape.dim)
+        turned = rotated_adapter(adapter, weights, turn)
+        outs = {name: outs for name, (_, outs) in projections(shape).items()}
+        layers = [
             Int8Layer(
-                qkv_bias=layer.qkv_bias.clone(),
-                **{name: Int8Linear(getattr(layer, name), low.get(name), outs[name], levels) for name in outs},
+                qkv_bias=layer.qkv_bias,
+                **{name: Int8Linear.of(getattr(layer, name), low.get(name), outs[name], levels) for name in outs},
             )
-            for layer, low in zip(quantised.layers, updates.layers, strict=True)
+            for layer, low in zip(quantised_layers(weights, turn, say), turned.layers, strict=True)
         ]
-        self._head = Int8Linear(quantised.head, None, [self.shape.vocab], levels)
+        head = Int8Linear.of(quantised_head(weights, turn), None, [shape.vocab], levels)
+        return cls(turn, turned.mask_embedding, layers, head, levels)
+
+
+class Int8Qwen2(Model):
+    def __init__(self, weights: Weights, adapter: Adapter, int8: Int8Weights) -> None:
+        """`weights` give the embeddings alone."""
+        self.shape = weights.architecture
+        self.adapter = adapter
+        self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
+        self._layers, self._head, self._levels = int8.layers, int8.head, int8.levels
         self._compiled = import_module(COMPILED)
 
     def new_cache(self) -> Cache:

@@ -1,0 +1,121 @@
+"""Packed int8 weights on disk: made once for a machine and an adapter, then only copied at a start."""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from filelock import FileLock
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.machine import machine
+from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.int8 import Int8Layer, Int8Linear, Int8Weights
+from dlsp_engine.model.weights import Weights
+from dlsp_kernels.int8_linear.onednn import PackedInt8
+
+LAYOUT = 1
+"""Counts up with every change of what stands in the file."""
+
+
+def stored(
+    folder: Path,
+    weights: Weights,
+    adapter: Adapter,
+    levels: int,
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+) -> Int8Weights:
+    """From the folder of the converted weights, where the file is made on first use; one of another machine, another
+    PyTorch or another adapter is replaced.
+    """
+    path = folder / f"int8-{_fingerprint(adapter, levels)}.safetensors"
+    try:
+        with FileLock(folder / "lock"):
+            if not path.exists():
+                say("quantising the weights to int8, once for this machine and this adapter")
+                _write(path, Int8Weights.of(weights, adapter, levels, say))
+    except OSError as error:
+        raise EngineError(
+            f"The int8 weights could not be written to {folder} ({error.strerror or error}); free some space or set "
+            "DLSP_CACHE_DIR to a folder that can be written."
+        ) from error
+    try:
+        return _read(path, weights.architecture, levels)
+    except Exception as error:
+        raise EngineError(f"{path} is damaged; delete it and start again.") from error
+
+
+def _fingerprint(adapter: Adapter, levels: int) -> str:
+    told = json.dumps([LAYOUT, levels, machine()])
+    digest = hashlib.sha256(told.encode())
+    last = adapter.layers[-1]
+    for tensor in (adapter.mask_embedding, *(pair.b for pair in last.values()), *(pair.a for pair in last.values())):
+        digest.update(tensor.float().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def _write(path: Path, int8: Int8Weights) -> None:
+    partial = path.with_suffix(".partial")
+    try:
+        save_file(dict(_tensors(int8)), partial)
+        for old in path.parent.glob("int8-*.safetensors"):
+            old.unlink(missing_ok=True)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _tensors(int8: Int8Weights) -> Iterator[tuple[str, Tensor]]:
+    yield "turn", int8.turn
+    yield "mask", int8.mask.contiguous()
+    yield from _linear("head", int8.head)
+    for i, layer in enumerate(int8.layers):
+        yield f"{i}.qkv_bias", layer.qkv_bias
+        for name in ("qkv", "out", "gate_up", "down"):
+            yield from _linear(f"{i}.{name}", getattr(layer, name))
+
+
+def _linear(name: str, linear: Int8Linear) -> Iterator[tuple[str, Tensor]]:
+    yield f"{name}.packed", linear.packed.stored
+    yield f"{name}.scale", linear.packed.scale
+    if linear.b is not None and linear.b_scale is not None:
+        yield f"{name}.b", linear.b
+        yield f"{name}.b_scale", linear.b_scale
+
+
+def _read(path: Path, shape: Architecture, levels: int) -> Int8Weights:
+    """Every tensor is copied, so that the file does not stay mapped."""
+    templates: dict[str, PackedInt8] = {}
+    inputs = {name: into for name, (into, _) in projections(shape).items()} | {"head": shape.dim}
+    outs = {name: outs for name, (_, outs) in projections(shape).items()} | {"head": [shape.vocab]}
+    with safe_open(path, framework="pt") as file:
+        names = set(file.keys())
+
+        def get(name: str) -> Tensor:
+            return file.get_tensor(name).clone()
+
+        def linear(kind: str, at: str) -> Int8Linear:
+            scale = get(f"{at}.scale")
+            if kind not in templates:
+                empty = torch.zeros(len(scale), inputs[kind], dtype=torch.int8)
+                templates[kind] = PackedInt8.pack(empty, scale, levels)
+            packed = templates[kind].like(file.get_tensor(f"{at}.packed"), scale, levels)
+            updated = f"{at}.b" in names
+            return Int8Linear(
+                packed, outs[kind], get(f"{at}.b") if updated else None, get(f"{at}.b_scale") if updated else None
+            )
+
+        layers = [
+            Int8Layer(
+                qkv_bias=get(f"{i}.qkv_bias"), **{kind: linear(kind, f"{i}.{kind}") for kind in projections(shape)}
+            )
+            for i in range(shape.layers)
+        ]
+        return Int8Weights(get("turn"), get("mask"), layers, linear("head", "head"), levels)
