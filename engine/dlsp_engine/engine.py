@@ -82,7 +82,7 @@ class Engine:
         if adapter and shipped.exists():
             low_rank = Adapter.load(shipped, gguf.name, weights.architecture, dense)
         with ThreadPoolExecutor(1) as beside:
-            tokenizer = beside.submit(QwenTokenizer, folder)
+            tokenizer = beside.submit(_tokenizer, folder)
             if dtype != "int8":
                 model: Model = Qwen2(weights, low_rank)
             elif finest:
@@ -181,3 +181,10 @@ class Engine:
 def finished(job: Job) -> Fill:
     answer = job.answer
     return Fill(answer.text, answer.reason or "cancelled", tuple(answer.tokens), job.cost)
+
+
+def _tokenizer(folder: Path) -> Tokenizer:
+    """With what healing looks up, which takes a moment to build."""
+    tokenizer = QwenTokenizer(folder)
+    tokenizer.completions(b" ")
+    return tokenizer

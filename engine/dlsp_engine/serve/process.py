@@ -67,7 +67,6 @@ def load(gguf: Path, cache: Path, dtype: str) -> Engine:
 
 def warm_up(engine: Engine) -> None:
     """Touch every weight and build what is built on first use, so that the first request does not pay for it."""
-    engine.tokenizer.completions(b" ")
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 
