@@ -1,19 +1,19 @@
 """What the language server adds: `python -m bench.overhead`.
 
-An editor types into a file of 5,000 lines and asks after every character. The engine is a stub that answers at once
-and notes when: *in* is from the editor's send to the engine's receipt, *out* from its answer to the editor's receipt.
-Then, while the engine holds a request, other requests are timed. `cpu_ms` is what the server's process computed for a
-request, whatever else ran. `--soak` types an hour's worth and looks at memory and latency.
+An editor types this very file into one of 5,000 lines and asks after every character. The engine is a stub that
+answers at once and notes when: *in* is from the editor's send to the engine's receipt, *out* from its answer to the
+editor's receipt. Then, while the engine holds a request, other requests are timed. `cpu_ms` is what the server's
+process computed for a request, whatever else ran. `--soak` types an hour's worth and looks at memory and latency.
 """
 
 import argparse
 import asyncio
 import os
-import random
 import statistics
 import sys
 import tempfile
 import time
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from tests.dlsp.stub_engine import StubEngine
 
 LINES = 5_000
 BLOCK = "def compute_{0}(value, other={0}):\n    total = value + other * {0}\n    return total or {0}\n\n\n"
-WORDS = ["total", "value", " = ", "compute_7(", ")", "other", " + ", "return ", "if ", ":", "\n    ", "# note", ", "]
+TYPED = Path(__file__).read_text(encoding="utf-8").partition('"""\n\n')[2]
+"""Without the docstring: while one is open, all that follows is broken."""
 HOUR = 3600 * 5
 """Characters: five a second for an hour."""
 
@@ -46,33 +47,30 @@ class Timed(StubEngine):
 
 
 class Typist:
-    """Types words at one place of the document, a character at a time, and begins anew when there are too many."""
+    """Types real code at one place of the document, a character at a time, again and again."""
 
     def __init__(self, editor: Editor, uri: str, line: int) -> None:
         self.editor, self.uri = editor, uri
-        self.line, self.column, self.typed = line, 0, 0
-        self._rng = random.Random(7)
-        self._word = ""
+        self.line, self.column = line, 0
+        self._typed = cycle(TYPED)
 
     def step(self) -> None:
-        self._word = self._word or self._rng.choice(WORDS)
-        char, self._word = self._word[0], self._word[1:]
+        char = next(self._typed)
         self.editor.type(self.uri, self.line, self.column, char)
         self.line, self.column = (self.line + 1, 0) if char == "\n" else (self.line, self.column + 1)
-        self.typed += 1
 
 
 def source(lines: int) -> str:
     return "".join(BLOCK.format(number) for number in range(lines // 5))
 
 
-async def typing(editor: Editor, stub: Timed, uri: str, characters: int) -> list[dict[str, float]]:
+async def typing(typist: Typist, stub: Timed, characters: int) -> list[dict[str, float]]:
     """Milliseconds in and out, and both, for each character that reached the engine."""
-    typist, samples = Typist(editor, uri, LINES // 2 + 4), []
+    samples: list[dict[str, float]] = []
     for _ in range(characters):
         typist.step()
         asked, before = time.perf_counter(), len(stub.came)
-        await asyncio.wait_for(editor.ask(uri, typist.line, typist.column), 10)
+        await asyncio.wait_for(typist.editor.ask(typist.uri, typist.line, typist.column), 10)
         answered = time.perf_counter()
         if len(stub.came) > before:
             came, went = 1e3 * (stub.came[-1] - asked), 1e3 * (answered - stub.went[-1])
@@ -106,11 +104,12 @@ async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[
                 server = psutil.Process(editor.client._server.pid)
                 editor.open(uri, source(lines))
                 await editor.ready(uri)
-                await typing(editor, stub, uri, 50)
+                typist = Typist(editor, uri, lines // 2 + 4)
+                await typing(typist, stub, 50)
                 memory = [server.memory_info().rss / 2**20]
                 samples, began = [], sum(server.cpu_times()[:2])
                 for _ in range(10):
-                    samples += await typing(editor, stub, uri, characters // 10)
+                    samples += await typing(typist, stub, characters // 10)
                     memory.append(server.memory_info().rss / 2**20)
                 computed = sum(server.cpu_times()[:2]) - began
                 waited = await others(editor, stub, uri, 200)

@@ -37,6 +37,8 @@ def closes_own(text: str, at: int) -> bool:
 
 def cut_unmatched(text: str, before: str) -> str:
     """`text` up to a bracket that closes nothing: neither what `text` opened nor what is open before the cursor."""
+    if not any(closer in text for closer in CLOSERS):
+        return text
     stack = unclosed(before)
     for at, char in brackets(text):
         if char in OPENERS:

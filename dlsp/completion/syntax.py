@@ -6,8 +6,8 @@ from dlsp.completion.brackets import OPENERS, unclosed
 from dlsp.syntax.source import Source, encoded
 
 MOST_BORDERS = 12
-
-
+REACHES = (1_000, 6_000)
+"""Bytes around the cursor; what the first finds broken, the second must too."""
 PATIENCE_S = 0.1
 """After so long the check ends, and the text is taken as it is."""
 
@@ -15,15 +15,24 @@ PATIENCE_S = 0.1
 def cut_broken(text: str, before: str, after: str, source: Source | None) -> str:
     """`text` up to its last border, a line's end, at which the document has no more errors than without it.
 
-    What is begun counts as finished: brackets that are still open as closed, a block as one with a statement.
+    What is begun counts as finished: brackets that are still open as closed, a block as one with a statement. Only
+    the surroundings are looked at, so that a long document takes no longer than a short one.
     """
-    tree = source.update(before + after) if source and text else None
-    if source is None or tree is None:
-        return text
-    cursor = len(encoded(before))
-    allowed = min(source.errors(tree, cursor), _without_line(source, cursor))
-    lines = text.split("\n")
+    kept = text
     end = time.monotonic() + PATIENCE_S
+    for reach in REACHES:
+        part = source.around(before, after, reach) if source and text else None
+        kept = _cut(text, *part, end) if part else text
+        if kept == text:
+            break
+    return kept
+
+
+def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
+    cursor = len(encoded(before))
+    allowed = source.errors(source.tree, cursor)
+    allowed = min(allowed, _without_line(source, cursor)) if allowed else 0
+    lines = text.split("\n")
     for count in range(len(lines), max(0, len(lines) - MOST_BORDERS), -1):
         if time.monotonic() > end:
             return text

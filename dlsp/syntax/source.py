@@ -1,10 +1,12 @@
 """A document and its syntax tree, parsed again only where it changed."""
 
 import time
+from collections.abc import Iterator
 
-from tree_sitter import Point, Query, QueryCursor, Tree
+from tree_sitter import Node, Point, Tree
 
 from dlsp.syntax.languages import Language
+from dlsp.syntax.near import near
 
 MOST_BYTES = 4_000_000
 """Larger documents are plain text: their first parse would take longer than a moment."""
@@ -14,6 +16,9 @@ SLOW_S, PAUSE = 0.15, 10
 which the document counts as plain text."""
 AROUND = 20_000
 """Bytes before and after a place in which errors are counted: all that counts would take long in a long file."""
+
+LITTLE = 1_000
+"""Bytes edited that do not make a tree useless as a map of the text."""
 
 
 class Source:
@@ -26,8 +31,6 @@ class Source:
         self.tree: Tree | None = None
         self._pause_ends = 0.0
         self._parser = language.parser()
-        assert self._parser.language
-        self._errors = Query(self._parser.language, "(ERROR) @error (MISSING) @missing")
 
     def update(self, text: str) -> Tree | None:
         """The tree of `text`. All that differs from the text before is taken as one edit.
@@ -51,22 +54,40 @@ class Source:
         """The tree that the document would have with the content `new`; nothing is kept of it."""
         return self._parsed(self.tree.copy() if self.tree else None, new)
 
+    def around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
+        """The surroundings of a place as a document of their own, and what stands in it before and after the place
+        (see `near`).
+
+        By the tree that is there, if little was edited since. None for a document without a tree.
+        """
+        new = encoded(before + after)
+        start, *ends = edit(self.bytes, new)
+        if (self.tree is None or max(ends) - start > LITTLE) and self.update(before + after) is None:
+            return None
+        assert self.tree
+        tree = self.tree.copy()
+        _edit(tree, self.bytes, new)
+        left, right = (each.decode("utf-8", "replace") for each in near(tree, new, len(encoded(before)), reach))
+        part = Source(self.language)
+        part.update(left + right)
+        return part, left, right
+
     def errors(self, tree: Tree | None, at: int) -> int:
         """How many places around the byte `at` of the tree do not parse."""
         if tree is None or not tree.root_node.has_error:
             return 0
-        cursor = QueryCursor(self._errors)
-        cursor.set_byte_range(max(0, at - AROUND), at + AROUND)
-        return sum(map(len, cursor.captures(tree.root_node).values()))
+        found, broken = 0, [tree.root_node]
+        while broken:
+            for child in _between(broken.pop(), max(0, at - AROUND), at + AROUND):
+                found += child.is_error or child.is_missing
+                broken += [child] if child.has_error else []
+        return found + tree.root_node.is_error
 
     def _parsed(self, tree: Tree | None, new: bytes) -> Tree | None:
         if len(new) > MOST_BYTES:
             return None
         if tree:
-            start, old_end, new_end = edit(self.bytes, new)
-            at = _point(self.bytes, start)
-            old_at, new_at = _from(at, self.bytes, start, old_end), _from(at, new, start, new_end)
-            tree.edit(start, old_end, new_end, at, old_at, new_at)
+            _edit(tree, self.bytes, new)
         return self._parser.parse(new, tree) if tree else self._parser.parse(new)
 
 
@@ -81,6 +102,22 @@ def edit(old: bytes, new: bytes) -> tuple[int, int, int]:
     most = min(len(old), len(new)) - start
     end = _agreement(old, new, most)
     return start, len(old) - end, len(new) - end
+
+
+def _edit(tree: Tree, old: bytes, new: bytes) -> None:
+    """Move the places in a tree of `old` to where they are in `new`."""
+    start, old_end, new_end = edit(old, new)
+    at = _point(old, start)
+    tree.edit(start, old_end, new_end, at, _from(at, old, start, old_end), _from(at, new, start, new_end))
+
+
+def _between(node: Node, start: int, end: int) -> Iterator[Node]:
+    """The children of `node` that reach into `[start, end]`; a list of all could be long."""
+    walk = node.walk()
+    more = walk.goto_first_child_for_byte(start) is not None
+    while more and walk.node and walk.node.start_byte <= end:
+        yield walk.node
+        more = walk.goto_next_sibling()
 
 
 def _agreement(old: bytes, new: bytes, most_from_end: int | None = None) -> int:

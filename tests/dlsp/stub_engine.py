@@ -40,7 +40,8 @@ class StubEngine:
     """Answers each infill with `answer(request)`; while `hold` is set, only when it is cleared.
 
     `requests` holds what was asked, `dropped` the requests whose client went away while they were held.
-    `raw`, if set, is sent as the answer's body instead.
+    `raw`, if set, is sent as the answer's body instead; while `more` is set, the answer goes on, once it is cleared,
+    with what `raw` is then.
     """
 
     def __init__(self, folder: Path, version: str = __version__) -> None:
@@ -56,6 +57,7 @@ class StubEngine:
         self.answer: Callable[[dict[str, Any]], str] = lambda request: "a + b"
         self.hold = threading.Event()
         self.raw: bytes | None = None
+        self.more = threading.Event()
         self.status = 200
         self.requests: list[dict[str, Any]] = []
         self.dropped: list[dict[str, Any]] = []
@@ -119,7 +121,13 @@ class StubEngine:
                     while stub.hold.is_set():
                         if self.client_left():
                             return stub.dropped.append(request)
+                    more = stub.more.is_set()
                     self.reply(stub.status, stub.fill(request) if stub.raw is None else stub.raw)
+                    while stub.more.is_set():
+                        if self.client_left():
+                            return stub.dropped.append(request)
+                    if more:
+                        self.wfile.write(stub.raw or b"")
 
             def client_left(self) -> bool:
                 readable, _, _ = select.select([self.connection], [], [], 0.01)

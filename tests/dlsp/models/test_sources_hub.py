@@ -133,7 +133,7 @@ def test_a_hub_that_drips_is_given_up_all_the_same(
     def drip() -> None:
         peer, _ = mute.accept()
         with peer:
-            for _ in range(60):
+            for _ in range(300):
                 time.sleep(0.1)
                 peer.send(b"H")
 
@@ -143,7 +143,7 @@ def test_a_hub_that_drips_is_given_up_all_the_same(
     started = time.monotonic()
     with pytest.raises(Unavailable, match="does not answer"):
         hub.Hub().fetch(model, tmp_path / "candidate", tmp_path, SILENT)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 15, "it drips for twice as long"
 
 
 def test_offline_is_respected(model: Model, server: Server, monkeypatch: pytest.MonkeyPatch):

@@ -91,17 +91,25 @@ def check_one_sequence(data: st.DataObject) -> None:
     assert document.cursor(types.Position(lines, 0)) is None
 
 
-check = given(st.data())(check_one_sequence)
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
+def check(sequences: int) -> None:
+    @settings(max_examples=sequences, deadline=None, suppress_health_check=quiet)
+    @given(st.data())
+    def each(data: st.DataObject) -> None:
+        check_one_sequence(data)
+
+    each()
+
+
 def test_random_edits() -> None:
-    settings(max_examples=300, deadline=None, suppress_health_check=quiet)(check)()
+    check(300)
 
 
 @pytest.mark.prove
 def test_ten_thousand_sequences_of_random_edits() -> None:
-    settings(max_examples=10_000, deadline=None, suppress_health_check=quiet)(check)()
+    check(10_000)
 
 
 def open_document(text: str, encoding: str = "utf-16") -> Document:
@@ -138,11 +146,14 @@ def test_half_a_character_is_its_start() -> None:
 
 
 def test_a_keystroke_in_a_long_file_is_quick() -> None:
+    """A small fraction of the processor's time that it takes to open it."""
     import time
 
+    began = time.process_time()
     document = open_document("value = compute(1, 2)  # a line of code\n" * 50_000)
-    began = time.perf_counter()
+    opened = time.process_time() - began
+    began = time.process_time()
     for column in range(200):
         change(document, (25_000, column), (25_000, column), "x")
-    assert (time.perf_counter() - began) / 200 < 0.002
+    assert (time.process_time() - began) / 200 < opened / 10
     assert document.lines[25_000].startswith("x" * 200)

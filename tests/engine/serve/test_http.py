@@ -66,11 +66,13 @@ def test_a_closed_connection_stops_the_work(client: httpx.Client, engine: SlowEn
     body = LONG | {"gaps": [GAP | {"prefix": prefix}]}
     with client.stream("POST", "/v1/infill", json=body):
         time.sleep(0.2)
-    time.sleep(0.1)
+    deadline = time.monotonic() + 2
+    while client.get("/health").json()["busy"]:
+        assert time.monotonic() < deadline, "the whole work takes longer"
+        time.sleep(0.01)
     steps = engine.steps
     time.sleep(0.3)
-    assert engine.steps - steps <= 1
-    assert not client.get("/health").json()["busy"]
+    assert engine.steps == steps
 
 
 def test_typing_goes_before_prefetching(client: httpx.Client, engine: SlowEngine):
@@ -80,8 +82,8 @@ def test_typing_goes_before_prefetching(client: httpx.Client, engine: SlowEngine
         began = time.monotonic()
         events(client, {"gaps": [GAP], "max_tokens": 6})
         took = time.monotonic() - began
-        assert took < 1.0, "the typing request must not wait for the other to end"
-        assert json.loads(list(lines)[-1])["event"] == "done", "which still ends"
+        assert json.loads(list(lines)[-1])["event"] == "done", "the other still ends"
+        assert took < (time.monotonic() - began) / 2, "and was not waited for"
     assert {6} in engine.together
     assert {6, 300} not in engine.together
 
