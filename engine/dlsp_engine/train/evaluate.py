@@ -19,7 +19,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.weights import Weights
-from dlsp_engine.options import SCHEDULES, Options
+from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import File, Gap, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer
 from dlsp_engine.train import checkpoint, store, walk
@@ -37,6 +37,10 @@ class HeldOut:
     gap: Gap
     kind: str
     language: str
+
+
+FIXED = ("split", "merged")
+"""The schedules that can be foretold: `auto` depends on the machine."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def measure(engine: Engine, model: CanvasModel, gaps: Sequence[HeldOut], draft: 
         base = engine.fill(held.gap, Options(mode="autoregressive", **options), session)
         fills = {
             name: engine.fill(held.gap, Options(schedule=name, draft=draft, copy=False, **options), session.copy())
-            for name in SCHEDULES
+            for name in FIXED
         }
         answer = list(base.tokens)
         drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
@@ -90,7 +94,7 @@ def measure(engine: Engine, model: CanvasModel, gaps: Sequence[HeldOut], draft: 
             held.language,
             base.cost.tokens,
             {name: fill.cost.forwards for name, fill in fills.items()},
-            {name: walk.forwards(drafted, answer, name == "merged") for name in SCHEDULES},
+            {name: walk.forwards(drafted, answer, name == "merged") for name in FIXED},
             [[a == b for a, b in zip(row, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
             all(fill.tokens == base.tokens for fill in fills.values()),
         )
@@ -99,7 +103,7 @@ def measure(engine: Engine, model: CanvasModel, gaps: Sequence[HeldOut], draft: 
 def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
     """tau by schedule with its 95% interval, foretold and by kind and language; agreement by position."""
     result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
-    for name in SCHEDULES:
+    for name in FIXED:
         foretold = sum(one.foretold[name] for one in measured)
         result[name] = {
             "tau": _tau(measured, name),
