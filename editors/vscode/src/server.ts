@@ -1,0 +1,145 @@
+// The language server as VS Code's client sees it: started, started again when it dies, given up when it cannot run.
+import type * as vscode from "vscode";
+import {
+  CloseAction,
+  type CloseHandlerResult,
+  ErrorAction,
+  LanguageClient,
+  type LanguageClientOptions,
+  LogMessageNotification,
+  type Middleware,
+  RevealOutputChannelOn,
+  ShowMessageNotification,
+} from "vscode-languageclient/node";
+import { MISSING, program } from "./find";
+import { warn } from "./offer";
+import type { ServerStatus, Status } from "./status";
+
+const MOST_DEATHS = 4;
+const DEATHS_MS = 3 * 60_000;
+const STOP_MS = 2000;
+const NO_RUN = "dlsp's server does not run: run `dlsp doctor`, and see the log.";
+const SELECTOR = [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-notebook-cell" }];
+
+/** A client that pops nothing up by itself: what the user must know is said here, in a sentence. */
+class Client extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+  override warn(message: string, data?: unknown): void {
+    super.warn(message, data, false);
+  }
+  override info(message: string, data?: unknown): void {
+    super.info(message, data, false);
+  }
+}
+
+export class Server implements vscode.Disposable {
+  /** The client while the server runs. */
+  client: LanguageClient | undefined;
+  private deaths: number[] = [];
+  private begun = false;
+
+  constructor(
+    private readonly output: vscode.LogOutputChannel,
+    private readonly status: Status,
+    private readonly middleware: Middleware,
+    private readonly note: (line: string) => void,
+  ) {}
+
+  async start(): Promise<void> {
+    const command = program();
+    if (!command) {
+      this.status.set("error", MISSING);
+      void warn(MISSING);
+      return;
+    }
+    this.output.info(`starting ${command}`);
+    this.status.set("loading", "starting");
+    this.begun = false;
+    const client = new Client("dlsp", "dlsp", { command, args: ["serve", "--stdio"] }, this.options());
+    this.listen(client);
+    this.client = client;
+    try {
+      await client.start();
+      this.begun = true;
+    } catch (error) {
+      this.output.error(`the server did not start: ${error}`);
+      this.gaveUp();
+    }
+  }
+
+  async restart(): Promise<void> {
+    this.deaths = [];
+    await this.stop();
+    await this.start();
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    this.status.set("stopped");
+    await client?.dispose(STOP_MS).catch((error) => this.output.warn(`the server did not end by itself: ${error}`));
+  }
+
+  /** Tell the server something, if it is there. */
+  notify(method: string, params: object): void {
+    if (this.client?.isRunning()) {
+      void this.client.sendNotification(method, params).catch(() => undefined);
+    }
+  }
+
+  dispose(): void {
+    void this.stop();
+  }
+
+  private options(): LanguageClientOptions {
+    return {
+      documentSelector: SELECTOR,
+      outputChannel: this.output,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      middleware: this.middleware,
+      initializationFailedHandler: () => false,
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => this.ended(),
+      },
+    };
+  }
+
+  private listen(client: LanguageClient): void {
+    client.onNotification(LogMessageNotification.type, ({ message }) => {
+      this.output.info(message);
+      this.note(message);
+    });
+    client.onNotification(ShowMessageNotification.type, ({ message }) => void warn(message));
+    client.onNotification("didChangeStatus", (status: ServerStatus) => this.status.server(status));
+  }
+
+  /** The server ended by itself: start it again, unless it never ran or keeps dying. */
+  private ended(): CloseHandlerResult {
+    const now = Date.now();
+    this.deaths = [...this.deaths.filter((at) => now - at < DEATHS_MS), now];
+    if (!this.begun || this.deaths.length > MOST_DEATHS) {
+      this.gaveUp();
+      return { action: CloseAction.DoNotRestart, handled: true };
+    }
+    this.output.warn("the server ended; it is started again");
+    this.status.set("loading", "starting again");
+    return { action: CloseAction.Restart, handled: true };
+  }
+
+  private gaveUp(): void {
+    if (this.status.message !== NO_RUN) {
+      this.status.set("error", NO_RUN);
+      void warn(NO_RUN);
+    }
+  }
+}
+
+/** How far long work is, in a few words. */
+export function progressText(report: { message?: string; percentage?: number }): string {
+  return [report.message, report.percentage === undefined ? undefined : `${report.percentage}%`]
+    .filter((part) => part)
+    .join(" ");
+}

@@ -1,0 +1,90 @@
+// Suggestions between VS Code and the server: when to ask, and what to note about the answer.
+import * as vscode from "vscode";
+import type { Middleware } from "vscode-languageclient/node";
+import type { Feedback, Item } from "./feedback";
+import type { Status } from "./status";
+import type { Switch } from "./switch";
+
+/** The command that runs when a suggestion was accepted. */
+export const ACCEPTED = "dlsp.accepted";
+
+type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
+
+export class Suggest {
+  /** Why nothing is suggested in a document just now, in a sentence, if something else has the word there. */
+  busy: (document: vscode.TextDocument) => string | undefined = () => undefined;
+  /** What the server said of its last answer: a reason for quiet, or that there is a suggestion. */
+  said = "";
+
+  constructor(
+    private readonly onOff: Switch,
+    private readonly status: Status,
+    private readonly feedback: Feedback,
+  ) {}
+
+  /** A line of the server's log. */
+  note(line: string): void {
+    if (/^(quiet: |a suggestion)/.test(line)) {
+      this.said = line.replace(/, \d+ ms$/, "");
+    }
+  }
+
+  /** Between a request of VS Code's and the server. */
+  async provide(
+    document: vscode.TextDocument,
+    position: vscode.Position,
+    context: vscode.InlineCompletionContext,
+    token: vscode.CancellationToken,
+    next: Next,
+  ): Promise<vscode.InlineCompletionList | undefined> {
+    const automatic = context.triggerKind === vscode.InlineCompletionTriggerKind.Automatic;
+    // VS Code's own menu goes first: what it has chosen would have to be the suggestion's beginning.
+    if (this.why(document) || context.selectedCompletionInfo) {
+      return undefined;
+    }
+    if (automatic) {
+      await rest(vscode.workspace.getConfiguration("dlsp", document).get<number>("debounce", 0));
+    }
+    if (token.isCancellationRequested) {
+      return undefined;
+    }
+    if (this.status.state === "quiet") {
+      this.status.set("ready");
+    }
+    const answer = await next(document, position, context, token);
+    if (token.isCancellationRequested || !answer) {
+      return undefined;
+    }
+    const items = Array.isArray(answer) ? answer : answer.items;
+    const [first] = items;
+    if (!first) {
+      if (this.status.state === "ready" || this.status.state === "thinking") {
+        this.status.set("quiet", this.said.replace(/^quiet: /, ""));
+      }
+      return undefined;
+    }
+    for (const each of items) {
+      each.command ??= { command: ACCEPTED, title: "", arguments: [raw(each)] };
+    }
+    this.feedback.shown(document, document.offsetAt(position), raw(first));
+    return new vscode.InlineCompletionList(items);
+  }
+
+  /** Why nothing would be suggested in a document now, in a sentence, before anybody is asked. */
+  why(document: vscode.TextDocument): string | undefined {
+    const editor = vscode.window.activeTextEditor;
+    if (editor?.document === document && editor.selections.length > 1) {
+      return "dlsp is quiet while there are several cursors.";
+    }
+    return this.onOff.off(document) ?? this.busy(document);
+  }
+}
+
+function raw(item: vscode.InlineCompletionItem): Item {
+  const insertText = typeof item.insertText === "string" ? item.insertText : item.insertText.value;
+  return { insertText, range: item.range && { start: item.range.start, end: item.range.end } };
+}
+
+function rest(milliseconds: number): Promise<void> {
+  return new Promise((done) => (milliseconds > 0 ? setTimeout(done, milliseconds) : done()));
+}

