@@ -19,6 +19,8 @@ from dlsp.engine import state
 from dlsp.models.catalogue import DEFAULT
 
 Fault = Callable[[World], Coroutine[Any, Any, None]]
+PORT_S = 5
+
 AGAIN_S = 60.0
 CONVERT_S = 600.0
 GONE = "the server is gone"
@@ -91,21 +93,24 @@ async def steal_the_port(world: World) -> None:
         return
     with socket.socket() as thief:
         thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        await _bind(thief, int(found.address.rpartition(":")[2]))
-        thief.listen()
-        mute = random.random() < 0.5
-        threading.Thread(target=_listen, args=(thief, mute), daemon=True).start()
+        if await _bound(thief, int(found.address.rpartition(":")[2])):
+            thief.listen()
+            mute = random.random() < 0.5
+            threading.Thread(target=_listen, args=(thief, mute), daemon=True).start()
         await world.suggested(AGAIN_S)
 
 
-async def _bind(thief: socket.socket, port: int) -> None:
-    """Once the system lets go of the port."""
-    async with asyncio.timeout(AGAIN_S):
-        while True:
-            try:
-                return thief.bind(("127.0.0.1", port))
-            except OSError:
-                await asyncio.sleep(0.1)
+async def _bound(thief: socket.socket, port: int) -> bool:
+    """Once the system lets go of the port; while a connection to the dead engine lingers, it keeps it for a minute."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PORT_S):
+            while True:
+                try:
+                    thief.bind(("127.0.0.1", port))
+                    return True
+                except OSError:
+                    await asyncio.sleep(0.1)
+    return False
 
 
 def _listen(thief: socket.socket, mute: bool) -> None:
