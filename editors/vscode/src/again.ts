@@ -8,7 +8,8 @@ export function askAgain(status: Status): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.workspace.onDidChangeTextDocument(({ document }) => {
       const active = document === vscode.window.activeTextEditor?.document;
-      edited = active && status.state === "loading" ? { document, version: document.version } : undefined;
+      const nobody = status.state === "loading" || status.state === "stopped";
+      edited = active && nobody ? { document, version: document.version } : undefined;
     }),
     vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
       if (

@@ -10,6 +10,7 @@ import {
   type Middleware,
   RevealOutputChannelOn,
   ShowMessageNotification,
+  State,
 } from "vscode-languageclient/node";
 import { MISSING, program } from "./find";
 import { warn } from "./offer";
@@ -34,11 +35,12 @@ class Client extends LanguageClient {
   }
 }
 
-export class Server implements vscode.Disposable {
+export class Server {
   /** The client while the server runs. */
   client: LanguageClient | undefined;
   private deaths: number[] = [];
   private begun = false;
+  private restarting = Promise.resolve();
 
   constructor(
     private readonly output: vscode.LogOutputChannel,
@@ -57,7 +59,8 @@ export class Server implements vscode.Disposable {
     this.output.info(`starting ${command}`);
     this.status.set("loading", "starting");
     this.begun = false;
-    const client = new Client("dlsp", "dlsp", { command, args: ["serve", "--stdio"] }, this.options());
+    const options = this.options(() => this.ended(client));
+    const client: Client = new Client("dlsp", "dlsp", { command, args: ["serve", "--stdio"] }, options);
     this.listen(client);
     this.client = client;
     try {
@@ -65,21 +68,32 @@ export class Server implements vscode.Disposable {
       this.begun = true;
     } catch (error) {
       this.output.error(`the server did not start: ${error}`);
-      this.gaveUp();
+      this.gaveUp(client);
     }
   }
 
-  async restart(): Promise<void> {
-    this.deaths = [];
-    await this.stop();
-    await this.start();
+  /** Once at a time: asked again meanwhile, it is done again after. */
+  restart(): Promise<void> {
+    this.restarting = this.restarting.then(async () => {
+      this.deaths = [];
+      await this.stop();
+      await this.start();
+    });
+    return this.restarting;
   }
 
   async stop(): Promise<void> {
     const client = this.client;
     this.client = undefined;
     this.status.set("stopped");
-    await client?.dispose(STOP_MS).catch((error) => this.output.warn(`the server did not end by itself: ${error}`));
+    try {
+      if (client?.state === State.Starting) {
+        await client.start(); // the library stops only what has started
+      }
+      await client?.dispose(STOP_MS);
+    } catch (error) {
+      this.output.warn(`the server did not end by itself: ${error}`);
+    }
   }
 
   /** Tell the server something, if it is there. */
@@ -89,11 +103,7 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  dispose(): void {
-    void this.stop();
-  }
-
-  private options(): LanguageClientOptions {
+  private options(closed: () => CloseHandlerResult): LanguageClientOptions {
     return {
       documentSelector: SELECTOR,
       outputChannel: this.output,
@@ -102,7 +112,7 @@ export class Server implements vscode.Disposable {
       initializationFailedHandler: () => false,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => this.ended(),
+        closed,
       },
     };
   }
@@ -117,11 +127,14 @@ export class Server implements vscode.Disposable {
   }
 
   /** The server ended by itself: start it again, unless it never ran or keeps dying. */
-  private ended(): CloseHandlerResult {
+  private ended(client: Client): CloseHandlerResult {
+    if (this.client !== client) {
+      return { action: CloseAction.DoNotRestart, handled: true };
+    }
     const now = Date.now();
     this.deaths = [...this.deaths.filter((at) => now - at < DEATHS_MS), now];
     if (!this.begun || this.deaths.length > MOST_DEATHS) {
-      this.gaveUp();
+      this.gaveUp(client);
       return { action: CloseAction.DoNotRestart, handled: true };
     }
     this.output.warn("the server ended; it is started again");
@@ -129,8 +142,8 @@ export class Server implements vscode.Disposable {
     return { action: CloseAction.Restart, handled: true };
   }
 
-  private gaveUp(): void {
-    if (this.status.message !== NO_RUN) {
+  private gaveUp(client: Client): void {
+    if (this.client === client && this.status.message !== NO_RUN) {
       this.status.set("error", NO_RUN);
       void warn(NO_RUN);
     }

@@ -226,8 +226,9 @@ def test_leaving_the_buffer_takes_the_suggestion_along(manners: Neovim, folder: 
     manners.keys("ireturn ")
     manners.wait_for_ghost()
     manners.keys("<C-O>:edit " + str(folder / "other.py").replace(" ", "\\ ") + "<CR>")
-    assert manners.ghost() is None
-    assert manners.screen()[0] == ""
+    # Insert mode goes on, so the new buffer may get a suggestion of its own at any moment; the old one has none left.
+    left = "return #vim.api.nvim_buf_get_extmarks(vim.fn.bufnr('#'), -1, 0, -1, {})"
+    assert manners.lua(left) == 0
     manners.keys("<Esc>:buffer #<CR>")
     assert manners.screen()[0] == "return"
 

@@ -222,7 +222,7 @@ class Code:
 
     def ghost(self) -> str:
         """The ghost text that is drawn, its lines one under the other."""
-        return self._do(lambda: self.page.evaluate(GHOST))
+        return self.evaluate(GHOST)
 
     def lines(self) -> list[str]:
         """The lines that are drawn in the editor, ghost text and decorations included."""
@@ -231,7 +231,7 @@ class Code:
           .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
           .map((each) => each.textContent.replaceAll('\\u00a0', ' '))
         """
-        return self._do(lambda: self.page.evaluate(script))
+        return self.evaluate(script)
 
     def after(self) -> str:
         """What decorations draw behind text."""
@@ -239,7 +239,7 @@ class Code:
         () => [...document.querySelectorAll('.editor-group-container.active .view-line [class*="ced-"]')]
           .map((each) => getComputedStyle(each, '::after').content).filter((text) => text !== 'none').join('')
         """
-        return self._do(lambda: self.page.evaluate(script)).replace('"', "").replace("\xa0", " ")
+        return self.evaluate(script).replace('"', "").replace("\xa0", " ")
 
     def status(self) -> tuple[str, str]:
         """The icon's name and the sentence of the status bar item."""
@@ -254,14 +254,14 @@ class Code:
           return [name?.slice('codicon-'.length) ?? '', label ?? ''];
         }
         """
-        icon, sentence = self._do(lambda: self.page.evaluate(script))
+        icon, sentence = self.evaluate(script)
         return icon, sentence
 
     def notifications(self) -> list[str]:
         script = (
             "() => [...document.querySelectorAll('.notification-list-item-message')].map((each) => each.textContent)"
         )
-        return self._do(lambda: self.page.evaluate(script))
+        return self.evaluate(script)
 
     def picks(self) -> list[str]:
         """What the open menu offers."""
@@ -281,6 +281,10 @@ class Code:
         self._do(lambda: self.page.screenshot(path=SCREENS / f"{name}.png"))
 
     # What a test needs
+
+    def evaluate(self, script: str) -> Any:
+        """Run a script in the page."""
+        return self._do(lambda: self.page.evaluate(script))
 
     @property
     def pid(self) -> int:

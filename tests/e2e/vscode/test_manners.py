@@ -87,7 +87,8 @@ def test_dismiss(code: Code, stub: StubEngine) -> None:
     assert code.text() != "return a + b"
 
 
-def test_typing_along_shrinks_it(code: Code) -> None:
+def test_typing_along_shrinks_it(code: Code, stub: StubEngine) -> None:
+    stub.answer = rest_of("return a + b")
     code.type("return ")
     code.wait_for_ghost()
     code.type("a")
@@ -126,9 +127,11 @@ def test_brackets_that_close_themselves(code: Code, stub: StubEngine) -> None:
     code.wait_for_ghost()
     code.type("f(a[")
     assert code.text() == "return f(a[])"
-    code.until(lambda: code.lines() == ["return f(a[0]) + 1"], "the rest is shown")
+    # The second where VS Code has asked anew inside the brackets.
+    forms = (["return f(a[0]) + 1"], ["return f(a[0])"])
+    code.until(lambda: code.lines() in forms, "the rest is shown")
     code.press("Tab")
-    assert code.text() in ("return f(a[0])", "return f(a[0]) + 1")  # the first if it was asked anew inside the brackets
+    assert [code.text()] in forms
 
 
 def test_composed_text_comes_at_once(code: Code, stub: StubEngine) -> None:

@@ -40,8 +40,8 @@ class Walk:
     def __init__(self, code: Code, seed: int) -> None:
         self.code, self.random = code, random.Random(seed)
         self.models = [Model(START), Model(START)]
-        self.names = [code.open(START, "one.py")]
-        self.names += [code.open(START, "two.py", alone=False)]
+        self.names = [code.open(START, "one.txt")]
+        self.names += [code.open(START, "two.txt", alone=False)]
         self.now, self.accepted = 1, 0
 
     @property
@@ -87,7 +87,7 @@ class Walk:
         at = sum(len(each) + 1 for each in lines[:line]) + len(lines[line])
         self.code.go(line + 1, 1)
         self.code.press("End")
-        self.code.insert(" # z")  # in a comment no suggestion breaks the syntax
+        self.code.insert(" # z")
         self.model.change(self.model.text[:at] + " # z" + self.model.text[at:])
         at += len(" # z")
         try:

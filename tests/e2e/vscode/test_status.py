@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 
 import psutil
 
@@ -12,8 +13,12 @@ from tests.e2e.vscode.code import RESTART, Code
 
 def servers(code: Code) -> list[psutil.Process]:
     """The language servers of this VS Code."""
-    family = psutil.Process(code.pid).children(recursive=True)
-    return [each for each in family if each.is_running() and "serve" in each.cmdline() and "--stdio" in each.cmdline()]
+    found = []
+    for each in psutil.Process(code.pid).children(recursive=True):
+        with suppress(psutil.Error):  # it has ended by now
+            if {"serve", "--stdio"} <= set(each.cmdline()):
+                found.append(each)
+    return found
 
 
 def test_thinking_ready_and_quiet(code: Code, stub: StubEngine) -> None:
@@ -89,3 +94,13 @@ def test_restart(code: Code) -> None:
     code.until(lambda: code.status()[0] == "sparkle", "it is ready")
     code.type("return ")
     code.wait_for_ghost()
+
+
+def test_restart_while_it_starts_leaves_one_server(code: Code) -> None:
+    (before,) = servers(code)
+    os.kill(before.pid, signal.SIGKILL)
+    code.press(RESTART, RESTART)
+    code.until(lambda: len(servers(code)) == 1 and servers(code) != [before], "there is another server")
+    code.type("return ")  # answered once somebody can
+    code.wait_for_ghost()
+    assert len(servers(code)) == 1
