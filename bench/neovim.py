@@ -4,28 +4,18 @@ Real server, engine and model. The plugin's debounce (10 ms) is part of what is 
 """
 
 import argparse
-import asyncio
-import os
 import re
-import statistics
 import sys
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
-from bench import results
-from dlsp.engine import launch
+from bench import keystroke, results
 from dlsp.errors import UserError
-from dlsp.models.catalogue import DEFAULT
 from tests.e2e.neovim.neovim import Neovim
-from tests.e2e.neovim.provide import SUITES, Missing, nvim
+from tests.e2e.neovim.provide import SUITES, nvim
+from tests.e2e.provide import Missing
 
-SOURCE = Path(__file__).parents[1] / "examples" / "lending" / "fines.py"
-GAP = "    return min(cents, HIGHEST_FINE)"
-STARTS = ("    return ", "    cents = ", "    fine = ", "    if ", "    days = ")
-KEYS = "cdfm"
 PATIENCE_S = 20
 
 
@@ -56,24 +46,17 @@ def sample(vim: Neovim, row: int, start: str, key: str) -> dict[str, Any] | None
     if not seen or not own:
         return None
     server = float(re.findall(r"([\d.]+) ms", own[-1])[-1])
-    total = (seen[0] - began) * 1000
-    return {"key_to_visible_ms": round(total, 2), "server_ms": server, "over_ms": round(total - server, 2)}
+    return keystroke.sample((seen[0] - began) * 1000, server)
 
 
 def measure(version: str, rounds: int) -> list[dict[str, Any]]:
     """The samples of one Neovim, with an engine of its own."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        os.environ["DLSP_STATE_DIR"] = str(folder / "state")
+    with keystroke.scratch() as (folder, before, after):
         file = folder / "fines.py"
-        before, after = SOURCE.read_text().split(GAP)
         file.write_text(before + after)
         with Neovim(nvim(version), folder / "own", file, folder / "state") as vim:
             vim.wait_for_server()
-            row = before.count("\n")
-            places = [(start, key) for start in STARTS for key in KEYS] * rounds
-            taken = [sample(vim, row, start, key) for start, key in places]
-        asyncio.run(launch.stop(DEFAULT))
+            taken = [sample(vim, before.count("\n"), *place) for place in keystroke.PLACES * rounds]
     return [{"neovim": version, **each} for each in taken if each]
 
 
@@ -90,11 +73,7 @@ def main() -> int:
         return 2
     metrics: dict[str, float] = {"debounce_ms": 10}
     for version in SUITES:
-        for name in ("over_ms", "server_ms", "key_to_visible_ms"):
-            values = sorted(each[name] for each in samples if each["neovim"] == version)
-            metrics[f"{version}/{name}/median"] = round(statistics.median(values), 2)
-            metrics[f"{version}/{name}/p95"] = values[int(0.95 * (len(values) - 1))]
-        metrics[f"{version}/keys"] = len(values)
+        metrics |= keystroke.metrics([each for each in samples if each["neovim"] == version], f"{version}/")
     print(metrics)
     print(f"Written to {results.write('neovim', f'python -m bench.neovim --rounds {asked.rounds}', metrics, samples)}")
     return 0

@@ -4,23 +4,16 @@ Real server, engine and model, headless Chromium. The 50 ms that VS Code waits b
 """
 
 import argparse
-import asyncio
-import os
 import re
-import statistics
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from bench import results
-from bench.neovim import GAP, KEYS, SOURCE, STARTS
-from dlsp.engine import launch
+from bench import keystroke, results
 from dlsp.errors import UserError
-from dlsp.models.catalogue import DEFAULT
+from tests.e2e.provide import Missing
 from tests.e2e.vscode.code import Code
-from tests.e2e.vscode.node import Missing
 from tests.e2e.vscode.provide import editor, vsix
 
 PATIENCE_S = 10
@@ -48,35 +41,30 @@ def sample(code: Code, log: Path, row: int, start: str, key: str) -> dict[str, A
     time.sleep(0.3)
     code.press("Escape")
     notes = len(log.read_text().splitlines())
-    code.evaluate(RESET)
+    code.browser.evaluate(RESET)
     code.press(key)
     deadline = time.monotonic() + PATIENCE_S
-    while (taken := code.evaluate(TAKEN)) is None and time.monotonic() < deadline:
+    while (taken := code.browser.evaluate(TAKEN)) is None and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.1)
     own = [note for note in log.read_text().splitlines()[notes:] if "a suggestion" in note]
     if taken is None or not own:
         return None
     server = float(re.findall(r"([\d.]+) ms", own[0])[0])
-    return {"key_to_visible_ms": round(taken, 2), "server_ms": server, "over_ms": round(taken - server, 2)}
+    return keystroke.sample(taken, server)
 
 
 def measure(rounds: int) -> list[dict[str, Any]]:
     """The samples of one VS Code, with an engine of its own."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
+    with keystroke.scratch() as (folder, before, after):
         (folder / "project").mkdir()
-        (folder / "state").mkdir()
-        os.environ["DLSP_STATE_DIR"] = str(folder / "state")
-        before, after = SOURCE.read_text().split(GAP)
         with Code(editor(), vsix(), folder, folder / "project", folder / "state") as code:
             code.open(before + after, "fines.py")
             code.until(lambda: code.status()[0] == "sparkle", "the engine is ready", 180)
             (log,) = folder.glob("user/logs/*/exthost1/dlsp.dlsp/dlsp.log")
-            code.evaluate(WATCH)
-            places = [(start, key) for start in STARTS for key in KEYS] * rounds
-            taken = [sample(code, log, before.count("\n") + 1, start, key) for start, key in places]
-        asyncio.run(launch.stop(DEFAULT))
+            code.browser.evaluate(WATCH)
+            row = before.count("\n") + 1
+            taken = [sample(code, log, row, *place) for place in keystroke.PLACES * rounds]
     return [each for each in taken if each]
 
 
@@ -89,11 +77,7 @@ def main() -> int:
     except (Missing, UserError) as why:
         print(why, file=sys.stderr)
         return 2
-    metrics: dict[str, float] = {"debounce_ms": 50, "keys": len(samples)}
-    for name in ("over_ms", "server_ms", "key_to_visible_ms"):
-        values = sorted(each[name] for each in samples)
-        metrics[f"{name}/median"] = round(statistics.median(values), 2)
-        metrics[f"{name}/p95"] = values[int(0.95 * (len(values) - 1))]
+    metrics = {"debounce_ms": 50, **keystroke.metrics(samples)}
     print(metrics)
     print(f"Written to {results.write('vscode', f'python -m bench.vscode --rounds {asked.rounds}', metrics, samples)}")
     return 0

@@ -1,17 +1,15 @@
 """Neovim 0.10 and 0.12 with the real server: on a stub engine for manners, on the real one and the model otherwise."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from dlsp.engine import launch
-from dlsp.models.catalogue import DEFAULT
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
-from tests.e2e.neovim.provide import SUITES, Missing, nvim
+from tests.e2e.neovim.provide import SUITES, nvim
+from tests.e2e.provide import Missing
 
 
 @pytest.fixture(scope="session", params=SUITES)
@@ -32,12 +30,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubEngine]:
-    with StubEngine(tmp_path_factory.mktemp("stub")) as stub:
-        yield stub
-
-
-@pytest.fixture(scope="session")
 def stubbed(program: Path, stub: StubEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
     """A Neovim for many tests, on the stub engine."""
     with _running(program, stub.file.parent, tmp_path_factory) as vim:
@@ -51,23 +43,6 @@ def manners(stubbed: Neovim, stub: StubEngine, folder: Path) -> Iterator[Neovim]
     stubbed.open(folder / "sum.py", "")
     yield stubbed
     assert stubbed.errors() == ""
-
-
-@pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The state folder of a real engine that these tests share; it is ended after them."""
-    folder = tmp_path_factory.mktemp("state")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DLSP_STATE_DIR", str(folder))
-        asyncio.run(_start())
-    yield folder
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DLSP_STATE_DIR", str(folder))
-        asyncio.run(launch.stop(DEFAULT))
-
-
-async def _start() -> None:
-    await (await launch.ensure(DEFAULT)).close()
 
 
 @pytest.fixture(scope="session")

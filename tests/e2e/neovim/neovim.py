@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from tests.e2e.neovim.rpc import Rpc
 from tests.e2e.neovim.screen import Screen
+from tests.e2e.waiting import until
 
 PLUGIN = Path(__file__).parents[3] / "editors" / "neovim"
 WIDTH, HEIGHT = 100, 24
@@ -168,12 +169,7 @@ class Neovim:
 
     def until(self, happened: Callable[[], Any], what: str, seconds: float = 30) -> Any:
         """The first true answer of `happened`."""
-        deadline = time.monotonic() + seconds
-        while not (answer := happened()):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"Waited {seconds:.0f} s in vain until {what}.\n{self.report()}")
-            time.sleep(0.02)
-        return answer
+        return until(happened, what, seconds, self.report)
 
     def report(self) -> str:
         """Everything worth knowing when a test fails."""

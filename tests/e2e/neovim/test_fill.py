@@ -1,23 +1,13 @@
 """Filling a function, with the real server and a stub for an engine: preview, accept, dismiss, code action."""
 
-import json
-
-from tests.dlsp.stub_engine import COST, StubEngine
+from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
-
-CANVAS = {"event": "canvas", "gap": 0, "committed": "return a", "canvas": [" + b", None, None]}
-FILL = {"event": "fill", "gap": 0, "text": "return a + b\n", "reason": "body", "cost": COST}
-TEXT = "def add(a, b):\n    ...\n\n\nx = 1\n"
-FILLED = ["def add(a, b):", "    return a + b", "", "", "x = 1"]
-
-
-def lines(*events: object) -> bytes:
-    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, events
 
 
 def asked(vim: Neovim, stub: StubEngine, keys: str = "gg<Plug>(dlsp-fill)") -> None:
-    vim.keys("i" + TEXT.replace("\n    ...", "<CR>...").replace("\n", "<CR>") + "<Esc>")
-    vim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", TEXT.splitlines())
+    vim.keys("i" + ADD.replace("\n    ...", "<CR>...").replace("\n", "<CR>") + "<Esc>")
+    vim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", ADD.splitlines())
     vim.keys(keys)
 
 
@@ -35,18 +25,18 @@ def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: Stub
         end })
         """
     )
-    stub.raw = lines(CANVAS, FILL, {"event": "done"})
+    stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub)
     manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
     focus = [["    return a", "DlspFill"], [" + b", "DlspCanvas"], ["░", "DlspMask"], ["░", "DlspMask"]]
     assert manners.lua("return Seen") == [[focus]]
     assert manners.screen()[:5] == ["def add(a, b):", "    ...", "    return a + b", "", ""]
-    assert manners.lines() == TEXT.splitlines()
+    assert manners.lines() == ADD.splitlines()
     manners.keys("<Tab>")
-    assert manners.lines() == FILLED
-    assert manners.screen()[:5] == FILLED
+    assert manners.lines() == ADDED.splitlines()
+    assert manners.screen()[:5] == ADDED.splitlines()
     manners.keys("u")
-    assert manners.lines() == TEXT.splitlines()
+    assert manners.lines() == ADD.splitlines()
     gap = stub.requests[-1]["gaps"][0]
     assert (gap["prefix"], gap["suffix"]) == ("def add(a, b):\n    ", "\n\n\nx = 1\n")
     assert stub.requests[-1]["end"] == "body"
@@ -54,12 +44,12 @@ def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: Stub
 
 
 def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
-    stub.raw = lines(CANVAS, FILL, {"event": "done"})
+    stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub)
     manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
     manners.keys("<Esc>")
-    assert manners.screen()[:5] == TEXT.splitlines()
-    assert manners.lines() == TEXT.splitlines()
+    assert manners.screen()[:5] == ADD.splitlines()
+    assert manners.lines() == ADD.splitlines()
 
 
 def test_dismiss_while_it_runs_and_an_edit_cancel_the_request(manners: Neovim, stub: StubEngine) -> None:
@@ -78,21 +68,21 @@ def test_a_place_without_a_function_says_so(manners: Neovim, stub: StubEngine) -
     asked(manners, stub, "G:Dlsp fill<CR>")
     manners.until(lambda: "without a body" in "".join(manners.drawn.lines()), "there is a message")
     manners.keys("<CR>")
-    assert manners.lines() == TEXT.splitlines()
+    assert manners.lines() == ADD.splitlines()
     assert manners.eval("maparg('<Tab>', 'n')") == ""
 
 
 def test_the_code_action_previews_too(manners: Neovim, stub: StubEngine) -> None:
-    stub.raw = lines(CANVAS, FILL, {"event": "done"})
+    stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub, "gg")
     manners.lua("vim.lsp.buf.code_action({ apply = true })")
     manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
     manners.keys("<Tab>")
-    assert manners.lines() == FILLED
+    assert manners.lines() == ADDED.splitlines()
 
 
 def test_the_command_of_a_plain_client_edits_the_document(manners: Neovim, stub: StubEngine) -> None:
-    stub.raw = lines(FILL, {"event": "done"})
+    stub.raw = events(FILLED, DONE)
     asked(manners, stub, "gg")
     manners.lua(
         """
@@ -100,7 +90,7 @@ def test_the_command_of_a_plain_client_edits_the_document(manners: Neovim, stub:
         vim.lsp.buf_request(0, 'workspace/executeCommand', params, function(err) Failed = err end)
         """
     )
-    manners.until(lambda: manners.lines() == FILLED, "the function is in the buffer")
+    manners.until(lambda: manners.lines() == ADDED.splitlines(), "the function is in the buffer")
     manners.keys("u")
-    assert manners.lines() == TEXT.splitlines()
+    assert manners.lines() == ADD.splitlines()
     assert manners.lua("return Failed") is None

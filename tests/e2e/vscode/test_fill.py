@@ -1,34 +1,27 @@
 """Filling a function, with the real server and a stub for an engine: canvas, keep, dismiss, code action."""
 
-import json
 import time
 from collections.abc import Callable
 
 import pytest
 
-from tests.dlsp.stub_engine import COST, StubEngine
-from tests.e2e.vscode.code import FILL, REWRITE, Code
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, events
+from tests.e2e.vscode.code import Code
+from tests.e2e.vscode.settings import FILL, REWRITE
 
-CANVAS = {"event": "canvas", "gap": 0, "committed": "return a", "canvas": [" + b", None, None]}
-FILLED = {"event": "fill", "gap": 0, "text": "return a + b\n", "reason": "body", "cost": COST}
-TEXT = "def add(a, b):\n    ...\n\n\nx = 1\n"
-DONE = "def add(a, b):\n    return a + b\n\n\nx = 1\n"
 HINT = "Tab keeps, Esc dismisses"
-
-
-def lines(*events: object) -> bytes:
-    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
 @pytest.fixture
 def asked(code: Code, stub: StubEngine) -> Callable[..., None]:
-    """Ask for the function of TEXT, where an engine answers with these events, or holds its answer back after them."""
+    """Ask for the function of ADD, where an engine answers with these events, or holds its answer back after them."""
 
-    def ask(*events: object, hold: bool = False, key: str = FILL) -> None:
-        stub.raw = lines(*events)
+    def ask(*each: object, hold: bool = False, key: str = FILL) -> None:
+        stub.raw = events(*each)
         if hold:
             stub.more.set()
-        code.open(TEXT)
+        code.open(ADD)
         code.press("Control+Home", key)
 
     return ask
@@ -39,28 +32,28 @@ def test_the_canvas_comes_into_focus_and_is_kept(code: Code, stub: StubEngine, a
     code.until(lambda: " + b░░" in code.after(), "the canvas is shown")
     code.screenshot("canvas")
     assert code.lines()[:2] == ["def add(a, b):", "    return a"]
-    stub.raw = lines(FILLED, {"event": "done"})
+    stub.raw = events(FILLED, DONE)
     stub.more.clear()
     code.until(lambda: HINT in code.after(), "the function is shown")
     code.screenshot("filled")
     code.press("Tab")
     code.until(lambda: code.after() == "", "the hint is gone")
-    assert code.text() == DONE
+    assert code.text() == ADDED
     code.press("Control+Z")
-    assert code.text() == TEXT
+    assert code.text() == ADD
     gap = stub.requests[-1]["gaps"][0]
     assert (gap["prefix"], gap["suffix"]) == ("def add(a, b):\n    ", "\n\n\nx = 1\n")
     assert stub.requests[-1]["end"] == "body"
 
 
 def test_dismiss(code: Code, asked: Callable[..., None]) -> None:
-    asked(CANVAS, FILLED, {"event": "done"})
+    asked(CANVAS, FILLED, DONE)
     code.until(lambda: HINT in code.after(), "the function is shown")
     code.press("Escape")
     code.until(lambda: HINT not in code.after(), "the hint is gone")
-    assert code.text() == TEXT
+    assert code.text() == ADD
     code.press("Tab")
-    assert code.text() != DONE
+    assert code.text() != ADDED
 
 
 def test_dismiss_while_it_runs(code: Code, stub: StubEngine, asked: Callable[..., None]) -> None:
@@ -69,7 +62,7 @@ def test_dismiss_while_it_runs(code: Code, stub: StubEngine, asked: Callable[...
     code.press("Escape")
     stub.wait_for(lambda stub: stub.dropped)
     code.until(lambda: "░" not in code.after(), "the canvas is gone")
-    assert code.text() == TEXT
+    assert code.text() == ADD
 
 
 def test_an_edit_ends_it_and_nothing_is_lost(code: Code, stub: StubEngine, asked: Callable[..., None]) -> None:
@@ -82,16 +75,16 @@ def test_an_edit_ends_it_and_nothing_is_lost(code: Code, stub: StubEngine, asked
 
 
 def test_a_place_without_a_function_says_so(code: Code, asked: Callable[..., None]) -> None:
-    asked(FILLED, {"event": "done"})
+    asked(FILLED, DONE)
     code.until(lambda: HINT in code.after(), "the function is shown")
     code.press("Tab", "Control+End", FILL)
     code.until(lambda: any("without a body" in each for each in code.notifications()), "it is said")
     code.clear_notifications()
-    assert code.text() == DONE
+    assert code.text() == ADDED
 
 
 def test_the_code_action_previews_too(code: Code, stub: StubEngine, asked: Callable[..., None]) -> None:
-    asked(CANVAS, FILLED, {"event": "done"}, key=REWRITE)
+    asked(CANVAS, FILLED, DONE, key=REWRITE)
     deadline = time.monotonic() + 30
     while not stub.requests and time.monotonic() < deadline:
         time.sleep(2)  # VS Code asks nobody for the actions of a file that it has opened only just now
@@ -99,4 +92,4 @@ def test_the_code_action_previews_too(code: Code, stub: StubEngine, asked: Calla
             code.press(REWRITE)
     code.until(lambda: HINT in code.after(), "the function is shown")
     code.press("Tab")
-    assert code.text() == DONE
+    assert code.text() == ADDED

@@ -1,33 +1,17 @@
 """How the extension behaves among VS Code's habits: real VS Code and the real server, a stub for an engine."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.vscode.code import ACCEPT_LINE, ACCEPT_WORD, CURSOR_ABOVE, MENU, SNIPPET, Code
+from tests.e2e.texts import before, rest_of
+from tests.e2e.vscode.code import Code
+from tests.e2e.vscode.settings import ACCEPT_LINE, ACCEPT_WORD, CURSOR_ABOVE, MENU, SNIPPET
 
 
 def quiet(code: Code) -> bool:
     """Whether no suggestion comes, though one has had the time to."""
     time.sleep(0.8)
     return code.ghost() == ""
-
-
-def before(request: dict[str, Any]) -> str:
-    """The text before the cursor."""
-    gap = request["gaps"][0]
-    return gap["prefix"] + gap.get("middle", "")
-
-
-def rest_of(line: str) -> Callable[[dict[str, Any]], str]:
-    """An engine whose answer is what a line lacks."""
-
-    def answer(request: dict[str, Any]) -> str:
-        typed = before(request).rpartition("\n")[2]
-        return line.removeprefix(typed) if line.startswith(typed) else ""
-
-    return answer
 
 
 def test_ghost_text_and_tab(code: Code) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.vscode.code import RESTART, Code
+from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.provide import Editor
+from tests.e2e.vscode.settings import RESTART
 
 
 def test_the_one_command_then_a_virtual_environment(

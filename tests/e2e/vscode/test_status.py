@@ -8,7 +8,8 @@ from contextlib import suppress
 import psutil
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.vscode.code import RESTART, Code
+from tests.e2e.vscode.code import Code
+from tests.e2e.vscode.settings import RESTART
 
 
 def servers(code: Code) -> list[psutil.Process]:

@@ -1,0 +1,48 @@
+"""What all editors are driven against: the real server on a stub engine for manners, on the real one otherwise."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dlsp.engine import launch
+from dlsp.models.catalogue import DEFAULT
+from tests.dlsp.stub_engine import StubEngine
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StubEngine]:
+    with StubEngine(tmp_path_factory.mktemp("stub")) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The state folder of a real engine that all editors share; it is ended after the tests."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DLSP_STATE_DIR", str(folder))
+        asyncio.run(_start())
+    yield folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DLSP_STATE_DIR", str(folder))
+        asyncio.run(launch.stop(DEFAULT))
+
+
+async def _start() -> None:
+    await (await launch.ensure(DEFAULT)).close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say last, and in red, which tests did not run because an editor could not be had."""
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple) and "NOT RUN: " in report.longrepr[2]
+    )
+    if reasons:
+        terminalreporter.section("NOT RUN", red=True, bold=True)
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"{count} tests are {reason}", red=True)

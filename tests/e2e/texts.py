@@ -1,0 +1,57 @@
+"""Texts that every editor is tested on, and the stub engine's answers to them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.dlsp.stub_engine import COST
+
+# A line of the example project, for the model.
+FINES = Path(__file__).parents[2] / "examples" / "lending" / "fines.py"
+FINE = "    return min("
+
+
+def fines() -> tuple[str, str]:
+    """The file before and after the place where the fine's arguments are to be written."""
+    before, after = FINES.read_text().split(FINE + "cents, HIGHEST_FINE")
+    return before + FINE, after
+
+
+# A function without a body, for the model.
+MEAN = '''def mean(numbers: list[float]) -> float:
+    """The arithmetic mean of the numbers."""
+    pass
+
+
+def half(number: float) -> float:
+    return number / 2
+'''
+
+# A function without a body, and how the stub's canvas of it comes into focus.
+ADD = "def add(a, b):\n    ...\n\n\nx = 1\n"
+ADDED = "def add(a, b):\n    return a + b\n\n\nx = 1\n"
+CANVAS = {"event": "canvas", "gap": 0, "committed": "return a", "canvas": [" + b", None, None]}
+FILLED = {"event": "fill", "gap": 0, "text": "return a + b\n", "reason": "body", "cost": COST}
+DONE = {"event": "done"}
+
+
+def events(*each: object) -> bytes:
+    """A body of an engine's answer."""
+    return b"".join(json.dumps(event).encode() + b"\n" for event in each)
+
+
+def before(request: dict[str, Any]) -> str:
+    """The text before the cursor, as the engine was asked."""
+    gap = request["gaps"][0]
+    return gap["prefix"] + gap.get("middle", "")
+
+
+def rest_of(line: str) -> Callable[[dict[str, Any]], str]:
+    """An engine whose answer is what a line lacks."""
+
+    def answer(request: dict[str, Any]) -> str:
+        typed = before(request).rpartition("\n")[2]
+        return line.removeprefix(typed) if line.startswith(typed) else ""
+
+    return answer

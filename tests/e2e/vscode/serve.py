@@ -1,0 +1,64 @@
+"""VS Code's server side as a process: code-server with the extension installed, for one browser."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from dlsp.models import store
+from tests.e2e.vscode import settings
+from tests.e2e.vscode.provide import Editor
+from tests.e2e.waiting import until
+
+START_S = 40
+OPTIONS = (
+    *("--bind-addr", "127.0.0.1:0", "--auth", "none"),
+    *("--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"),
+)
+
+
+class Served:
+    """Started by its making; `folder` is for its own files, `state` the state folder of dlsp.
+
+    Unless `bare`, `dlsp` is on PATH.
+    """
+
+    def __init__(self, editor: Editor, vsix: Path, folder: Path, state: Path, bare: bool) -> None:
+        settings.write(folder / "user" / "User")
+        environment = {
+            **editor.node.environment,
+            "DLSP_STATE_DIR": str(state),
+            "PATH": os.environ["PATH"] if bare else f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            **{f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")},
+            "DLSP_CACHE_DIR": str(store.folder()),
+            "LANG": "C.UTF-8",
+            "VSCODE_CLI": "1",  # else it takes PATH from a login shell
+        }
+        places = {"--config": "config.yaml", "--user-data-dir": "user", "--extensions-dir": "ext"}
+        own = [part for option, place in places.items() for part in (option, folder / place)]
+        command = [editor.node.program, editor.entry, *own]
+        install = [*command, "--install-extension", vsix]
+        subprocess.run(install, env=environment, check=True, capture_output=True, timeout=120)
+        self._log = folder / "server.log"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [*command, *OPTIONS], env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+        self.pid = self._process.pid
+
+    def address(self, project: Path) -> str:
+        """Where a browser finds it, with the folder `project` open; waits until it listens."""
+        said = until(lambda: re.search(r"listening on (http\S+)", self.log()), "code-server listens", START_S, self.log)
+        return f"{said[1]}?folder={quote(str(project))}"
+
+    def log(self) -> str:
+        """The end of what it logged."""
+        return self._log.read_text()[-2000:]
+
+    def end(self) -> None:
+        """End it and all processes of its session."""
+        os.killpg(self.pid, signal.SIGTERM)
+        self._process.wait(20)

@@ -1,0 +1,50 @@
+"""The VS Code of the tests: its settings, and keys for commands that have none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+SETTINGS = {
+    "chat.disableAIFeatures": True,
+    "editor.minimap.enabled": False,
+    "editor.autoIndent": "keep",
+    "editor.cursorBlinking": "solid",
+    "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
+    "extensions.ignoreRecommendations": True,
+    "files.autoSave": "off",
+    "files.insertFinalNewline": False,
+    "files.simpleDialog.enable": True,
+    "git.enabled": False,
+    "telemetry.telemetryLevel": "off",
+    "workbench.enableExperiments": False,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.startupEditor": "none",
+    "workbench.tips.enabled": False,
+}
+CLOSE, FILL, ACCEPT_LINE, FOCUS, RESTART, MENU, CURSOR_ABOVE, SNIPPET, REWRITE, CLEAR = (
+    f"Control+Alt+F{number}" for number in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11)
+)
+ACCEPT_WORD = "Control+ArrowRight"
+BINDINGS: list[tuple[str, str, Any]] = [
+    (CLOSE, "workbench.action.revertAndCloseActiveEditor", None),
+    (FILL, "dlsp.fillFunction", None),
+    (ACCEPT_LINE, "editor.action.inlineSuggest.acceptNextLine", None),
+    (FOCUS, "workbench.action.focusActiveEditorGroup", None),
+    (RESTART, "dlsp.restart", None),
+    (MENU, "editor.action.triggerSuggest", None),
+    (CURSOR_ABOVE, "editor.action.insertCursorAbove", None),
+    (SNIPPET, "editor.action.insertSnippet", {"snippet": "f(${1:a}, ${2:b})$0"}),
+    (REWRITE, "editor.action.codeAction", {"kind": "refactor.rewrite", "apply": "first"}),
+    (CLEAR, "notifications.clearAll", None),
+]
+
+
+def write(user: Path) -> None:
+    """Make them those of the user's folder `user`."""
+    user.mkdir(parents=True, exist_ok=True)
+    (user / "settings.json").write_text(json.dumps(SETTINGS))
+    bound = [
+        {"key": key.replace("Control", "ctrl").lower(), "command": command, "args": args}
+        for key, command, args in BINDINGS
+    ]
+    (user / "keybindings.json").write_text(json.dumps(bound))
