@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from bench.identity.drafts import DRAFTS, LENGTH
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.session import Session
-from dlsp_engine.engine import finished
-from dlsp_engine.job import Job
+from dlsp_engine.job import GapJob
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
@@ -42,7 +41,7 @@ def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Compa
         chosen = list(enumerate(gaps))[first : first + TOGETHER]
         references = {number: engine.job(gap, options) for number, (gap, options) in chosen}
         _finish(engine, list(references.values()))
-        jobs: dict[Job, tuple[int, str, str]] = {}
+        jobs: dict[GapJob, tuple[int, str, str]] = {}
         for number, (gap, options) in chosen:
             for name in DRAFTS:
                 for schedule in SCHEDULES:
@@ -53,7 +52,7 @@ def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Compa
             yield Comparison(number, name, schedule, _outcome(engine, references[number], job), job.cost.tau)
 
 
-def _drafted(engine: Engine, gap: Gap, options: Options, reference: Job, name: str, schedule: str) -> Job:
+def _drafted(engine: Engine, gap: Gap, options: Options, reference: GapJob, name: str, schedule: str) -> GapJob:
     """The same gap, verified, from a copy of the reference's prompt."""
     draft, start = DRAFTS[name], reference.cost.prompt_tokens
     drafter = draft.make(reference.answer.tokens, start, engine.model.shape.vocab) if draft.make else None
@@ -62,15 +61,15 @@ def _drafted(engine: Engine, gap: Gap, options: Options, reference: Job, name: s
     return engine.job(gap, wanted, _prompt_of(reference.session, start), drafter)
 
 
-def _outcome(engine: Engine, reference: Job, job: Job) -> str:
-    one, other = finished(reference), finished(job)
+def _outcome(engine: Engine, reference: GapJob, job: GapJob) -> str:
+    one, other = reference.outcome(), job.outcome()
     if (one.tokens, one.reason) == (other.tokens, other.reason):
         return "identical"
     prompt = reference.session.tokens[: reference.cost.prompt_tokens]
     return "tie" if _is_tie(engine, prompt, one.tokens, other.tokens) else "different"
 
 
-def _finish(engine: Engine, jobs: list[Job]) -> None:
+def _finish(engine: Engine, jobs: list[GapJob]) -> None:
     while running := [job for job in jobs if not job.done]:
         engine.step(running)
 

@@ -15,8 +15,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 if TYPE_CHECKING:
-    from dlsp_engine.decode.answer import Cost
-    from dlsp_engine.engine import Engine, Fill
+    from dlsp_engine.decode.answer import Cost, Fill
+    from dlsp_engine.engine import Engine
     from dlsp_engine.errors import EngineError
     from dlsp_engine.options import Options
     from dlsp_engine.text.prompt import File, Gap
@@ -26,7 +26,7 @@ _HOMES = {
     "Engine": "engine",
     "EngineError": "errors",
     "File": "text.prompt",
-    "Fill": "engine",
+    "Fill": "decode.answer",
     "Gap": "text.prompt",
     "Options": "options",
 }

@@ -4,19 +4,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 import torch
 
+from dlsp_engine.batch import AnyJob, pack
 from dlsp_engine.costs import faster_dense, remembered
-from dlsp_engine.decode.answer import Cost
-from dlsp_engine.decode.budget import Acceptance, Costs
+from dlsp_engine.decode.answer import Fill
+from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.verified import Drafter
 from dlsp_engine.errors import EngineError
-from dlsp_engine.job import Job
+from dlsp_engine.job import GapJob
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.convert import converted
 from dlsp_engine.model.int8 import COMPILED, Int8Qwen2
@@ -24,26 +24,14 @@ from dlsp_engine.model.int8_file import stored
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
+from dlsp_engine.site import Site, SiteJob
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_kernels.int8_linear.onednn import levels
 
-STEP_ROWS = 128
-"""A step is at most this wide, so that a newer request never waits long."""
-
 DTYPES = ("auto", "int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
-
-
-@dataclass(frozen=True)
-class Fill:
-    """The answer to one gap. `tokens` are the committed ones, the end token left out."""
-
-    text: str
-    reason: str
-    tokens: tuple[int, ...]
-    cost: Cost
 
 
 class Engine:
@@ -59,7 +47,9 @@ class Engine:
         self.tokenizer = tokenizer
         self.costs = costs
         # Without an adapter canvases mean nothing.
-        self.acceptance = Acceptance() if any(model.adapter.layers) else Acceptance(canvas=[0.0])
+        first_guess = FIRST_GUESS if any(model.adapter.layers) else (0.0,)
+        self.acceptance = Acceptance(list(first_guess))
+        self.site_acceptance = Acceptance(list(first_guess))  # what is copied there stands more often
 
     @classmethod
     def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True) -> "Engine":
@@ -97,35 +87,32 @@ class Engine:
     def new_session(self) -> Session:
         return Session(self.model.new_cache())
 
-    def job(self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None) -> Job:
+    def job(self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None) -> GapJob:
         session = session or self.new_session()
-        return Job(gap, options, session, self.tokenizer, self.costs, self.acceptance, drafter)
+        return GapJob(gap, options, session, self.tokenizer, self.costs, self.acceptance, drafter)
 
-    def step(self, jobs: Sequence[Job]) -> list[Job]:
-        """One forward for the first jobs whose rows fit into STEP_ROWS; returns the jobs that were in it."""
-        batch, planned, rows = [], [], 0
-        for job in jobs:
-            plan = job.plan()
-            if batch and rows + len(plan) > STEP_ROWS:
-                break
-            batch.append((job.session.cache, plan))
-            planned.append(job)
-            rows += len(plan)
-        for job in planned:
-            job.start()
+    def site_job(self, site: Site, options: Options, session: Session | None = None) -> SiteJob:
+        session = session or self.new_session()
+        return SiteJob(site, options, session, self.tokenizer, self.costs, self.site_acceptance)
+
+    def step(self, jobs: Sequence[AnyJob], sharing: int | None = None) -> list[AnyJob]:
+        """One forward for the jobs of which `batch.pack` takes rows, the first first; returns those."""
         began = time.perf_counter()
-        hidden = self.model.forward(batch)
+        planned = pack(jobs, sharing)
+        for job, _ in planned:
+            job.start()
+        hidden = self.model.forward([(job.session.cache, rows) for job, rows in planned])
         scored, start = [], 0
-        for _, plan in batch:
-            scored += [start + row for row in plan.scored]
-            start += len(plan)
+        for _, rows in planned:
+            scored += [start + row for row in rows.scored]
+            start += len(rows)
         logits = self.model.head(hidden[scored]) if scored else hidden[:0]
-        taken = 0
         milliseconds = 1e3 * (time.perf_counter() - began)
-        for job, (_, plan) in zip(planned, batch, strict=True):
-            job.take(len(plan), logits[taken : taken + len(plan.scored)], milliseconds)
-            taken += len(plan.scored)
-        return planned
+        taken = 0
+        for job, rows in planned:
+            job.take(len(rows), logits[taken : taken + len(rows.scored)], milliseconds)
+            taken += len(rows.scored)
+        return [job for job, _ in planned]
 
     def fill(
         self,
@@ -133,7 +120,7 @@ class Engine:
         options: Options = Options(),  # noqa: B008 - frozen
         session: Session | None = None,
         drafter: Drafter | None = None,
-        watch: Callable[[Job], None] | None = None,
+        watch: Callable[[GapJob], None] | None = None,
     ) -> Fill:
         """One gap from start to end; `watch` is called after every step."""
         job = self.job(gap, options, session, drafter)
@@ -141,7 +128,7 @@ class Engine:
             self.step([job])
             if watch:
                 watch(job)
-        return finished(job)
+        return job.outcome()
 
     def fill_many(
         self, gaps: Sequence[Gap], variants: Sequence[Options], width: int = 16
@@ -149,12 +136,13 @@ class Engine:
         """(gap index, variant index, fill) as they finish, `width` jobs a step.
 
         A gap is prefilled once for all its variants, from where its prompt parts from the gap's before. Times are
-        those of shared steps: good for quality, not for latency.
+        those of shared steps: good for quality, not for latency. Steps are planned as if each job were alone, so that
+        tau is what one gap has.
         """
         session = self.new_session()
         waiting = deque(enumerate(gaps))
-        running: dict[Job, tuple[int, int]] = {}
-        ready: deque[tuple[int, int, Job]] = deque()
+        running: dict[GapJob, tuple[int, int]] = {}
+        ready: deque[tuple[int, int, GapJob]] = deque()
         while waiting or ready or running:
             while len(running) < width and (waiting or ready):
                 if not ready:
@@ -164,10 +152,10 @@ class Engine:
                         ready.append((number, index, self.job(gap, options, session.copy())))
                 number, index, job = ready.popleft()
                 running[job] = (number, index)
-            for job in self.step(list(running)):
+            for job in self.step(list(running), sharing=1):
                 if job.done:
                     number, index = running.pop(job)
-                    yield number, index, finished(job)
+                    yield number, index, job.outcome()
 
     def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
         """A session that knows the gap's prompt and no answer yet, from where the prompt parts from `near`'s."""
@@ -176,11 +164,6 @@ class Engine:
         while session.prefill():
             self.step([job])
         return session
-
-
-def finished(job: Job) -> Fill:
-    answer = job.answer
-    return Fill(answer.text, answer.reason or "cancelled", tuple(answer.tokens), job.cost)
 
 
 def _tokenizer(folder: Path) -> Tokenizer:

@@ -1,15 +1,18 @@
-"""A gap on its way through the engine: prefill, then one of the three modes."""
+"""Work on one session, step by step: a prompt is prefilled, then asked."""
 
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
 
 from torch import Tensor
 
-from dlsp_engine.decode.answer import Answer, Cost
+from dlsp_engine.decode.answer import Answer, Cost, Fill
 from dlsp_engine.decode.budget import Acceptance, Costs
 from dlsp_engine.decode.copying import Copier
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
-from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.session import WORTH, Session
 from dlsp_engine.decode.verified import Drafter, Verified
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
@@ -17,8 +20,70 @@ from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
 
-class Job:
-    """`plan` and `take` alternate until `done`; any number of jobs may share a step."""
+class Job(ABC):
+    """`plan` and `take` alternate until `done`; any number of jobs may share a step (`batch.pack`)."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.cost = Cost()
+        self._asked = 0  # the rows from here on are asked for their logits; those before are prefilled
+        self._prefills = False  # what was planned last
+        self._created: float | None = time.perf_counter()
+
+    @property
+    @abstractmethod
+    def done(self) -> bool: ...
+
+    @abstractmethod
+    def outcome(self) -> Any:
+        """What came of it."""
+
+    @property
+    def prefilling(self) -> bool:
+        """Whether the next rows are the prompt's."""
+        return self.session.cache.length < self._asked
+
+    def borrow(self, others: Iterable[Session]) -> None:
+        """Copy the longest beginning of the prompt that another session has cached, if that saves enough."""
+        if self._asked - self.session.cache.length >= WORTH:
+            best = max(others, key=lambda other: min(other.cache.length, self.session.shares(other)), default=None)
+            if best:
+                self.cost.cached_tokens += self.session.borrow(best, self._asked)
+
+    def plan(self, room: int, sharing: int) -> Rows:
+        """The rows of the next step, a prompt's at most `room`; `sharing` sessions bring rows like these to it."""
+        prefill = self.session.prefill(room, self._asked) if self.prefilling else None
+        self._prefills = prefill is not None
+        return prefill or self._ask(room, sharing)
+
+    def start(self) -> None:
+        """The first step is about to run: waiting ends here."""
+        if self._created is not None:
+            self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
+            self._created = None
+
+    def take(self, rows: int, logits: Tensor, milliseconds: float) -> None:
+        """What the planned `rows` gave, and how long the step took."""
+        if self._prefills:
+            self.session.extend([], rows)
+            self.cost.prefill_ms += milliseconds
+            return
+        self._answered(logits)
+        self.cost.forwards += 1
+        self.cost.rows += rows
+        self.cost.decode_ms += milliseconds
+
+    @abstractmethod
+    def _ask(self, room: int, sharing: int) -> Rows:
+        """The rows of a step that is no prefill; see `plan`."""
+
+    @abstractmethod
+    def _answered(self, logits: Tensor) -> None:
+        """logits [scored rows of `_ask`, vocab] in float32."""
+
+
+class GapJob(Job):
+    """One gap, filled in one of the three modes."""
 
     def __init__(
         self,
@@ -30,41 +95,19 @@ class Job:
         acceptance: Acceptance,
         drafter: Drafter | None = None,
     ) -> None:
+        super().__init__(session)
         known = prompt(gap, tokenizer)
-        self.cost = Cost(prompt_tokens=len(known.tokens), cached_tokens=session.advance(known.tokens))
-        self.session = session
+        self.cost.prompt_tokens, self.cost.cached_tokens = len(known.tokens), session.advance(known.tokens)
+        self._asked = len(known.tokens) - 1
         self.answer = Answer(gap, options, tokenizer, known.forced)
-        self.decoder = _decoder(session, self.answer, costs, acceptance, drafter)
-        self._prefilling = False
-        self._created: float | None = time.perf_counter()
+        self.decoder = decoder(session, self.answer, costs, acceptance, drafter)
 
     @property
     def done(self) -> bool:
-        return self.answer.reason is not None
+        return self.decoder.done
 
-    def plan(self) -> Rows:
-        """The rows of the next step: a chunk of the prompt while it is not cached, then the decoder's."""
-        prefill = self.session.prefill() if not self.cost.forwards else None
-        self._prefilling = prefill is not None
-        return prefill or self.decoder.plan()
-
-    def start(self) -> None:
-        """The first step is about to run: waiting ends here."""
-        if self._created is not None:
-            self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
-            self._created = None
-
-    def take(self, rows: int, logits: Tensor, milliseconds: float) -> None:
-        """What the planned `rows` gave, and how long the step took."""
-        if self._prefilling:
-            self.session.extend([], rows)
-            self.cost.prefill_ms += milliseconds
-            return
-        self.decoder.take(logits)
-        self.cost.forwards += 1
-        self.cost.rows += rows
-        self.cost.tokens = self.answer.committed
-        self.cost.decode_ms += milliseconds
+    def outcome(self) -> Fill:
+        return self.answer.fill(self.cost)
 
     def state(self) -> tuple[str, list[str | None]]:
         """The text that is fixed, and the canvas: a text, or None for a mask."""
@@ -72,10 +115,18 @@ class Job:
         canvas = [None if token == MASK else tokenizer.decode([token]) for token in self.decoder.canvas]
         return self.answer.text, canvas
 
+    def _ask(self, room: int, sharing: int) -> Rows:
+        return self.decoder.plan(sharing)
 
-def _decoder(
-    session: Session, answer: Answer, costs: Costs, acceptance: Acceptance, drafter: Drafter | None
+    def _answered(self, logits: Tensor) -> None:
+        self.decoder.take(logits)
+        self.cost.tokens = self.answer.committed
+
+
+def decoder(
+    session: Session, answer: Answer, costs: Costs, acceptance: Acceptance, drafter: Drafter | None = None
 ) -> Decoder:
+    """The decoder of the mode that the answer's options ask for."""
     options = answer.options
     if options.mode == "autoregressive":
         return Autoregressive(session, answer)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from dlsp_engine.decode import ends
@@ -30,10 +31,22 @@ class Cost:
         return self.tokens / self.forwards if self.forwards else 0.0
 
 
+@dataclass(frozen=True)
+class Fill:
+    """The answer to one gap. `tokens` are the committed ones, the end token left out; see `Answer.confidence`."""
+
+    text: str
+    reason: str
+    tokens: tuple[int, ...]
+    cost: Cost
+    confidence: tuple[tuple[int, float], ...] = ()
+
+
 class Answer:
     """Committed tokens (the end token left out), token by token under the request's rules.
 
-    `forced` are the bytes that stand already and must come first; they are no part of `text`.
+    `forced` are the bytes that stand already and must come first; they are no part of `text`. `confidence` has, for
+    each committed token and the end token, the characters it wrote and its log-probability.
     """
 
     def __init__(self, gap: Gap, options: Options, tokenizer: Tokenizer, forced: bytes = b"") -> None:
@@ -41,6 +54,7 @@ class Answer:
         self.tokenizer = tokenizer
         self.tokens: list[int] = []
         self.committed = 0
+        self.confidence: list[tuple[int, float]] = []
         self.forced = forced
         self.reason: str | None = None
         self._bytes = b""
@@ -52,6 +66,9 @@ class Answer:
     @property
     def text(self) -> str:
         return self._text(self._bytes)[: self._cut]
+
+    def fill(self, cost: Cost) -> Fill:
+        return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 
     def choose(self, logits: Tensor, draft: list[int]) -> list[int]:
         """logits [1 + len(draft), vocab] of the last committed token's row and the draft's -> the tokens they choose.
@@ -69,18 +86,34 @@ class Answer:
                 forced = self._after(forced, draft[i])
         return chosen
 
-    def commit(self, tokens: list[int]) -> None:
-        """Fix tokens one by one until one of them ends the gap; the rest is dropped."""
-        for token in tokens:
+    def log_p(self, logits: Tensor, tokens: list[int]) -> list[float]:
+        """logits [n, vocab] of the rows that chose `tokens` [n] -> what the model gave each, at temperature 1, among
+        those that forced text allows. To be asked before these are committed."""
+        rows = torch.arange(len(tokens))
+        found = (logits[rows, tokens] - logits.logsumexp(-1)).tolist()
+        forced = self.forced
+        for i, token in enumerate(tokens):
+            if not forced:
+                break
+            found[i] = float(logits[i, token] - logits[i, self.tokenizer.completions(forced)].logsumexp(-1))
+            forced = self._after(forced, token)
+        return found
+
+    def commit(self, tokens: list[int], log_p: list[float]) -> None:
+        """Fix tokens one by one, each with its log-probability, until one of them ends the gap; the rest is dropped."""
+        for token, sure in zip(tokens, log_p, strict=True):
             if self.reason:
                 return
             self.committed += 1
             if token in self.tokenizer.stops:
+                self.confidence.append((0, sure))
                 self.reason = "end"
                 return
             self.tokens.append(token)
             self.forced = self._after(self.forced, token)
+            written = len(self._text(self._bytes))
             self._bytes += self.tokenizer.token_bytes(token)
+            self.confidence.append((len(self._text(self._bytes)) - written, sure))
             self.reason, self._cut = self._end(self._bytes)
             if not self.reason and len(self.tokens) >= self.options.max_tokens:
                 self.reason = "length"

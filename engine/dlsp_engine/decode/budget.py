@@ -20,7 +20,7 @@ CAUTION = 0.8
 class Costs:
     """Milliseconds of a step by its number of rows (ascending), and what canvas rows add to that."""
 
-    rows: tuple[int, ...] = (1, 128)
+    rows: tuple[float, ...] = (1, 128)
     milliseconds: tuple[float, ...] = (1.0, 3.0)
     canvas: float = 0.0
     canvas_row: float = 0.0
@@ -28,6 +28,13 @@ class Costs:
     def __call__(self, clean: int, canvas: int = 0) -> float:
         extra = self.canvas + self.canvas_row * canvas if canvas else 0.0
         return self._of(clean + canvas) + extra
+
+    def shared(self, sessions: int) -> "Costs":
+        """One session's part of the cost of a step to which as many bring rows like its own."""
+        if sessions == 1:
+            return self
+        rows, milliseconds = (tuple(value / sessions for value in values) for values in (self.rows, self.milliseconds))
+        return Costs(rows, milliseconds, self.canvas / sessions, self.canvas_row)
 
     def _of(self, rows: int) -> float:
         points = list(zip(self.rows, self.milliseconds, strict=True))

@@ -17,11 +17,16 @@ class Decoder(ABC):
         self.answer = answer
 
     @abstractmethod
-    def plan(self) -> Rows: ...
+    def plan(self, sharing: int) -> Rows:
+        """The rows of the next step, whose cost so many sessions share."""
 
     @abstractmethod
     def take(self, logits: Tensor) -> None:
         """logits [scored rows of the plan, vocab] in float32."""
+
+    @property
+    def done(self) -> bool:
+        return self.answer.reason is not None
 
     @property
     def canvas(self) -> list[int]:
@@ -36,21 +41,22 @@ class Decoder(ABC):
         rows.scored = list(range(len(pending) - 1, len(rows)))
         return rows
 
-    def _commit(self, tokens: list[int], stood: int) -> None:
+    def _commit(self, tokens: list[int], log_p: list[float], stood: int) -> None:
         """Fix `tokens`, as far as the answer goes, and keep the first `stood` clean rows of this step."""
         before = len(self.answer.tokens)
-        self.answer.commit(tokens)
+        self.answer.commit(tokens, log_p)
         self.session.extend(self.answer.tokens[before:], stood)
 
 
 class Autoregressive(Decoder):
     """One token a step, no canvas: the baseline, and the reference for `Verified`."""
 
-    def plan(self) -> Rows:
+    def plan(self, sharing: int) -> Rows:
         return self._clean([])
 
     def take(self, logits: Tensor) -> None:
-        self._commit(self.answer.choose(logits, []), stood=len(self.session.pending))
+        chosen = self.answer.choose(logits, [])
+        self._commit(chosen, self.answer.log_p(logits, chosen), stood=len(self.session.pending))
 
 
 def masks(width: int) -> list[int]:

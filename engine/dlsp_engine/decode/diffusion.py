@@ -20,13 +20,14 @@ class Diffusion(Decoder):
     def __init__(self, session: Session, answer: Answer) -> None:
         super().__init__(session, answer)
         self.slots = masks(answer.options.canvas)
+        self._log_p = [0.0] * len(self.slots)
         self._remasked: set[int] = set()
 
     @property
     def canvas(self) -> list[int]:
         return self.slots
 
-    def plan(self) -> Rows:
+    def plan(self, sharing: int) -> Rows:
         """Slot 0 is predicted by the last clean row, slot i by canvas row i - 1; the last canvas row predicts none."""
         rows = self._clean([])
         rows.add_canvas(self.slots, after=rows.positions[-1])
@@ -36,15 +37,17 @@ class Diffusion(Decoder):
     def take(self, logits: Tensor) -> None:
         log_p = logits.log_softmax(-1)
         if self.answer.forced:
-            self.slots[0] = self.answer.choose(logits[:1], [])[0]
+            self.slots[:1] = self.answer.choose(logits[:1], [])
+            self._log_p[:1] = self.answer.log_p(logits[:1], self.slots[:1])
         else:
             self._remask(log_p)
             self._place(logits, log_p)
         run = self.slots.index(MASK) if MASK in self.slots else len(self.slots)
-        placed = self.slots[:run]
+        placed, log_p_placed = self.slots[:run], self._log_p[:run]
         self.slots = self.slots[run:] + masks(run)
+        self._log_p = self._log_p[run:] + [0.0] * run
         # The last clean row is asked again in the next step, because it predicts slot 0.
-        self._commit(placed, stood=len(self.session.pending) - 1)
+        self._commit(placed, log_p_placed, stood=len(self.session.pending) - 1)
 
     def _remask(self, log_p: Tensor) -> None:
         for i, token in enumerate(self.slots):
@@ -63,4 +66,5 @@ class Diffusion(Decoder):
         probability = log_p[candidates, [best[i] for i in candidates]].exp()
         entropy = -(log_p[candidates].exp() * log_p[candidates]).sum(-1)
         for index in RULES[options.rule](probability, entropy, options.threshold):
-            self.slots[candidates[index]] = best[candidates[index]]
+            at = candidates[index]
+            self.slots[at], self._log_p[at] = best[at], float(log_p[at, best[at]])

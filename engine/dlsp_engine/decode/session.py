@@ -6,6 +6,12 @@ from dlsp_engine.model.rows import Rows
 CHUNK = 128
 """Prefill rows a step, so that a newer request never waits long."""
 
+SLICE = 64
+"""Tokens that are compared at once."""
+
+WORTH = 16
+"""Rows that must be saved for copying them from another session to be worth it."""
+
 
 class Session:
     """`tokens` are the known clean tokens; the cache holds the first `cache.length` of them.
@@ -24,12 +30,7 @@ class Session:
 
         What was cached is kept up to the first token that differs, so typing costs only its own tokens.
         """
-        same = 0
-        for old, new in zip(self.tokens[: self.cache.length], tokens[:-1], strict=False):
-            if old != new:
-                break
-            same += 1
-        self.cache.length = same
+        same = self.cache.length = common(self.tokens[: self.cache.length], tokens[:-1])
         self.recalled = self.tokens[len(tokens) :] if self.tokens[: len(tokens)] == tokens else []
         self.tokens = list(tokens)
         return same
@@ -39,12 +40,28 @@ class Session:
         """Known tokens without a cached row, the last one included."""
         return self.tokens[self.cache.length :]
 
-    def prefill(self) -> Rows | None:
-        """The next chunk of rows before the last known token; None when that token alone is left."""
-        if len(self.tokens) - self.cache.length <= 1:
+    def shares(self, other: "Session") -> int:
+        """How many first tokens this one and `other` will both have cached once they are prefilled."""
+        return common(self.tokens[:-1], other.tokens[:-1])
+
+    def borrow(self, other: "Session", most: int) -> int:
+        """Copy what `other` has cached of this one's first `most` tokens, where that saves enough; returns how many
+        rows it saved.
+        """
+        had = self.cache.length
+        same = min(other.cache.length, self.shares(other), most)
+        if same < had + WORTH:
+            return 0
+        self.cache = other.cache.fork(same)
+        return same - had
+
+    def prefill(self, room: int = CHUNK, end: int = -1) -> Rows | None:
+        """The next chunk, of at most `room` rows, of `tokens[:end]`; None when all of it is cached."""
+        left = self.tokens[:end][self.cache.length :]
+        if not left:
             return None
         rows = Rows()
-        rows.add_clean(self.tokens[self.cache.length : -1][:CHUNK], self.cache.length)
+        rows.add_clean(left[: min(room, CHUNK)], self.cache.length)
         return rows
 
     def extend(self, tokens: list[int], stood: int) -> None:
@@ -53,6 +70,16 @@ class Session:
         self.cache.length = min(self.cache.length + stood, len(self.tokens))
 
     def copy(self) -> "Session":
-        twin = Session(self.cache.copy())
+        twin = Session(self.cache.fork(self.cache.length))
         twin.tokens = list(self.tokens)
         return twin
+
+
+def common(one: list[int], other: list[int]) -> int:
+    """How many first elements are equal."""
+    end, at = min(len(one), len(other)), 0
+    while at < end and one[at : at + SLICE] == other[at : at + SLICE]:
+        at += SLICE
+    while at < end and one[at] == other[at]:
+        at += 1
+    return min(at, end)

@@ -72,8 +72,8 @@ class Verified(Decoder):
     def canvas(self) -> list[int]:
         return self.draft.tokens or masks(self.answer.options.draft)
 
-    def plan(self) -> Rows:
-        self._plan = self._decide()
+    def plan(self, sharing: int) -> Rows:
+        self._plan = self._decide(sharing)
         rows = self._clean(self.draft.tokens[: self._plan.verify])
         first = len(self.session.pending) - 1
         for anchor in self._plan.anchors:
@@ -92,13 +92,14 @@ class Verified(Decoder):
         if run in laid.anchors:
             start = 1 + len(draft) + laid.anchors.index(run) * laid.width
             guess = _guess(logits[start : start + laid.width])
-        self._commit([*draft[:run], chosen[run]], stood=len(self.session.pending) + run)
+        stand = chosen[: run + 1]
+        self._commit(stand, self.answer.log_p(logits[: run + 1], stand), stood=len(self.session.pending) + run)
         self.draft = self._propose(guess)
 
-    def _decide(self) -> Plan:
+    def _decide(self, sharing: int) -> Plan:
         options, drafted = self.answer.options, len(self.draft.tokens)
         if options.schedule == "auto":
-            return plan(self.draft.confidence, options.draft, self.costs, self.acceptance)
+            return plan(self.draft.confidence, options.draft, self.costs.shared(sharing), self.acceptance)
         canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
         return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
 

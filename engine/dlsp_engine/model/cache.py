@@ -37,9 +37,13 @@ class Cache:
         values[:, self.length : end] = v.transpose(0, 1)
         return keys[:, :end], values[:, :end]
 
-    def copy(self) -> "Cache":
+    def fork(self, length: int) -> "Cache":
+        """A cache of its own that begins with the first `length` rows of this one, and has room for a step."""
         twin = object.__new__(Cache)
-        twin.length, twin._kv = self.length, self._kv.clone()
+        twin.length = length
+        blocks = -(-(length + BLOCK // 2) // BLOCK)
+        twin._kv = self._kv.new_empty((*self._kv.shape[:3], blocks * BLOCK, self._kv.shape[4]))
+        twin._kv[:, :, :, :length] = self._kv[:, :, :, :length]
         return twin
 
     @property

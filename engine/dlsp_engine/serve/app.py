@@ -5,7 +5,7 @@ import hmac
 import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from dlsp_engine.engine import Fill
+from dlsp_engine.decode.answer import Fill
 from dlsp_engine.errors import EngineError
-from dlsp_engine.job import Job
+from dlsp_engine.job import GapJob
 from dlsp_engine.serve.requests import MOST_CHARACTERS, InfillRequest, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler, Ticket
 from dlsp_engine.text.prompt import Gap
@@ -150,6 +150,8 @@ class _Stream(StreamingResponse):
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._tickets: list[Ticket] = []
         try:
+            # A session serves its newest request: one that still holds it would leave nothing to go on from.
+            service.scheduler.cancel(gap.session for gap in wanted.gaps)
             for number, gap in enumerate(wanted.gaps):
                 ticket = self._ticket(number, gap, wanted)
                 service.scheduler.submit(ticket)
@@ -202,9 +204,10 @@ def _line(event: dict[str, Any]) -> bytes:
     return json.dumps(event, ensure_ascii=False).encode() + b"\n"
 
 
-def _canvas(number: int, job: Job) -> dict[str, Any]:
+def _canvas(number: int, job: GapJob) -> dict[str, Any]:
     committed, canvas = job.state()
-    return {"event": "canvas", "gap": number, "committed": committed, "canvas": canvas}
+    told = {"event": "canvas", "gap": number, "committed": committed, "canvas": canvas}
+    return told | {"confidence": _confidence(job.answer.confidence)}
 
 
 def _ended(number: int, outcome: Fill | str) -> dict[str, Any]:
@@ -212,4 +215,9 @@ def _ended(number: int, outcome: Fill | str) -> dict[str, Any]:
         return {"event": "error", "error": outcome}
     cost = {name: round(value, 2) for name, value in asdict(outcome.cost).items()}
     cost["tau"] = round(outcome.cost.tau, 3)
-    return {"event": "fill", "gap": number, "text": outcome.text, "reason": outcome.reason, "cost": cost}
+    told = {"event": "fill", "gap": number, "text": outcome.text, "reason": outcome.reason, "cost": cost}
+    return told | {"confidence": _confidence(outcome.confidence)}
+
+
+def _confidence(pairs: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    return [(width, round(log_p, 3)) for width, log_p in pairs]

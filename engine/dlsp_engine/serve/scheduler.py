@@ -4,11 +4,12 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from dlsp_engine.engine import Engine, Fill, finished
+from dlsp_engine.decode.answer import Fill
+from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
-from dlsp_engine.job import Job
+from dlsp_engine.job import GapJob
 from dlsp_engine.options import Options
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import Sessions
@@ -44,7 +45,7 @@ class Ticket:
         gap: Gap,
         options: Options,
         priority: int,
-        on_step: Callable[[Job], None],
+        on_step: Callable[[GapJob], None],
         on_end: Callable[[Fill | str], None],
     ) -> None:
         self.gap = gap
@@ -55,7 +56,7 @@ class Ticket:
         self.cancelled = threading.Event()
         self.submitted = time.perf_counter()
         self.waited_ms = 0.0
-        self.job: Job | None = None
+        self.job: GapJob | None = None
 
 
 class Scheduler:
@@ -85,6 +86,14 @@ class Scheduler:
                 raise Busy(BUSY)
             self._tickets.append(ticket)
             self._changed.notify()
+
+    def cancel(self, sessions: Iterable[str | None]) -> None:
+        """Cancel what runs on these sessions, which keep what they have."""
+        named = {name for name in sessions if name}
+        with self._changed:
+            for ticket in self._tickets:
+                if ticket.gap.session in named:
+                    ticket.cancelled.set()
 
     def close(self) -> None:
         """Ends the thread after the step in progress; whoever waits is told. Returns at once."""
@@ -135,9 +144,9 @@ class Scheduler:
             if tickets:
                 return tickets
 
-    def _started(self, tickets: list[Ticket]) -> dict[Job, Ticket]:
+    def _started(self, tickets: list[Ticket]) -> dict[GapJob, Ticket]:
         """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other."""
-        running: dict[Job, Ticket] = {}
+        running: dict[GapJob, Ticket] = {}
         for ticket in tickets[:MOST_RUNNING]:
             held = sum(job.session.cache.bytes for job in running)
             if running and not ticket.job and held > self.sessions.most_bytes:
@@ -150,7 +159,7 @@ class Scheduler:
                 self._end(ticket, _told(error))
         return running
 
-    def _start(self, ticket: Ticket) -> Job:
+    def _start(self, ticket: Ticket) -> GapJob:
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         job = self._engine.job(ticket.gap, ticket.options, self.sessions.take(ticket.gap.session))
         if (tokens := job.cost.prompt_tokens) > MOST_PROMPT:
@@ -158,7 +167,7 @@ class Scheduler:
         ticket.job = job
         return job
 
-    def _step(self, running: dict[Job, Ticket]) -> None:
+    def _step(self, running: dict[GapJob, Ticket]) -> None:
         if not running:
             return
         began = self._began = time.monotonic()
@@ -176,7 +185,7 @@ class Scheduler:
             ticket = running[job]
             if job.done:
                 job.cost.queue_ms += ticket.waited_ms
-                self._end(ticket, finished(job))
+                self._end(ticket, job.outcome())
             elif job.cost.forwards:
                 ticket.on_step(job)
 

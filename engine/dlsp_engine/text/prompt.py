@@ -43,14 +43,20 @@ class Prompt:
 
 
 def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
-    """P, S and the middle, the middle's last token given back (token healing).
+    """P, S and the middle, the middle's last token given back (token healing)."""
+    tokens, cut = opening(gap, tokenizer)
+    middle = tokenizer.encode(cut + gap.middle)
+    return Prompt([*tokens, *middle[:-1]], tokenizer.token_bytes(middle[-1]) if middle else b"")
+
+
+def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
+    """The prompt up to where the middle begins, and what the middle begins with.
 
     A word or an indentation that the anchor cuts in two moves from the prefix into the middle, so that the model
     sees tokens as it was trained on them.
     """
-    partial = _PARTIAL.search(gap.prefix)
-    split = partial.start() if partial else len(gap.prefix)
-    middle = tokenizer.encode(gap.prefix[split:] + gap.middle)
+    cut = _PARTIAL.search(gap.prefix)
+    split = cut.start() if cut else len(gap.prefix)
     tokens = [
         *_files(gap, tokenizer),
         tokenizer.prefix,
@@ -58,9 +64,8 @@ def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
         tokenizer.suffix,
         *tokenizer.encode(gap.suffix),
         tokenizer.middle,
-        *middle[:-1],
     ]
-    return Prompt(tokens, tokenizer.token_bytes(middle[-1]) if middle else b"")
+    return tokens, gap.prefix[split:]
 
 
 def _files(gap: Gap, tokenizer: Tokenizer) -> list[int]:

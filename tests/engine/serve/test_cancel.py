@@ -16,7 +16,8 @@ REQUESTS, CANCELLED, AT_ONCE = 1000, 900, 20
 
 async def ask(client: httpx.AsyncClient, number: int, leave_after: float | None) -> float | None:
     """When the request was left, None if it was answered."""
-    body = {"gaps": [GAP | {"session": f"s{number % 7}"}], "end": "token", "max_tokens": 12, "temperature": 1}
+    session = f"s{number % 7}" if leave_after is not None else f"stays {number}"  # a newer request takes it over
+    body = {"gaps": [GAP | {"session": session}], "end": "token", "max_tokens": 12, "temperature": 1}
     try:
         async with asyncio.timeout(leave_after):
             answer = await client.post("/v1/infill", json=body)
@@ -45,7 +46,7 @@ async def test_cancelled_requests_leave_nothing_behind(client: httpx.Client, ser
             await asyncio.sleep(0.005)
     assert sum(each is None for each in left) >= REQUESTS - CANCELLED
     assert not service.scheduler.busy
-    assert len(service.scheduler.sessions) <= 7
+    assert len(service.scheduler.sessions) <= 7 + REQUESTS - CANCELLED
     assert service.scheduler.sessions.bytes <= service.scheduler.sessions.most_bytes
     steps = engine.steps
     await asyncio.sleep(0.2)
@@ -69,3 +70,15 @@ async def test_after_a_cancel_at_most_one_step(client: httpx.Client, service: Se
     assert np.median(more) <= 1
     assert max(more) < 100
     assert not service.scheduler.busy
+
+
+async def test_a_session_serves_its_newest_request(client: httpx.Client, service: Service, engine: SlowEngine):
+    body = {"gaps": [GAP | {"session": "s"}], "end": "token", "max_tokens": 300, "temperature": 1}
+    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60, trust_env=False) as one:
+        older = asyncio.create_task(one.post("/v1/infill", json=body))
+        while not engine.steps:
+            await asyncio.sleep(0.005)
+        newer = await one.post("/v1/infill", json=body | {"max_tokens": 2})
+        assert '"error": "Cancelled."' in (await older).text
+    assert '"cached_tokens": 0' not in newer.text, "it goes on from what was prefilled"
+    assert newer.text.endswith('{"event": "done"}\n')

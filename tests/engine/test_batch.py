@@ -1,0 +1,138 @@
+"""Sessions that share steps: each gets what it gets alone, and what prompts have in common is prefilled once."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from dlsp_engine.batch import STEP_ROWS, pack
+from dlsp_engine.decode.budget import Costs
+from dlsp_engine.engine import Engine
+from dlsp_engine.job import GapJob
+from dlsp_engine.options import MODES, SCHEDULES, Options
+from dlsp_engine.text.prompt import File, Gap
+
+FILES = (File("a.py", "import os\n\n\ndef area(w, h):\n    return w * h\n" * 9), File("b.py", "x = 1\n" * 20))
+WORDS = ["def f(x):\n    ret", "area(1, 2)\n", "x = [1, 2, 3]\n", "é = '日本'\n", "    ", "", "name"]
+
+
+class Counted(Engine):
+    """Counts the rows of its steps, and looks at the budget."""
+
+    def step(self, jobs, sharing=None):
+        planned = pack(jobs, sharing)
+        rows = sum(len(rows) for _, rows in planned)
+        assert rows <= STEP_ROWS or len(planned) == 1
+        self.rows = getattr(self, "rows", 0) + rows
+        return super().step(jobs, sharing)
+
+
+@pytest.fixture
+def engine(tiny: Engine) -> Counted:
+    # Rows that are nearly free up to some ten of them, as int8 has it, so that sharing changes the plans.
+    return Counted(tiny.model, tiny.tokenizer, Costs((1, 5, 16, 128), (27, 29, 46, 227)))
+
+
+def some_gap(rng: random.Random) -> Gap:
+    files = rng.choice([(), FILES[:1], FILES, FILES[1:]])
+    texts = ["".join(rng.choices(WORDS, k=rng.randrange(12))) for _ in range(3)]
+    return Gap(texts[0], texts[1], texts[2] if rng.random() < 0.3 else "", "c.py", files)
+
+
+def some_options(rng: random.Random) -> Options:
+    return Options(
+        mode=rng.choice(MODES),
+        schedule=rng.choice(SCHEDULES),
+        draft=rng.randrange(5),
+        copy=rng.random() < 0.5,
+        end=rng.choice(["token", "line"]),
+        max_tokens=rng.randrange(1, 24),
+        temperature=rng.choice([0, 0, 1.0]),
+        seed=rng.randrange(99),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_arriving_cancelled_or_finishing_each_gets_what_it_gets_alone(engine: Counted, seed: int):
+    """Invariants 1 and 2 in a batch: at any moment jobs come and go, in any mode, with prompts that begin alike."""
+    rng = random.Random(seed)
+    waiting = [(some_gap(rng), some_options(rng)) for _ in range(14)]
+    running: list[GapJob] = []
+    asked: dict[GapJob, tuple[Gap, Options]] = {}
+    ended: list[GapJob] = []
+    left = 0
+    while waiting or running:
+        for _ in range(rng.choice([0, 0, 1, 3]) if running else 1):
+            if waiting:
+                gap, options = waiting.pop()
+                job = engine.job(gap, options)
+                asked[job] = gap, options
+                running.append(job)
+        if running and rng.random() < 0.03:
+            running.remove(rng.choice(running))
+            left += 1
+            continue
+        rng.shuffle(running)
+        engine.step(running)
+        ended += [job for job in running if job.done]
+        running = [job for job in running if not job.done]
+    assert len(ended) + left == 14
+    alone = Engine(engine.model, engine.tokenizer)
+    for job in ended:
+        gap, options = asked[job]
+        expected = alone.fill(gap, replace(options, mode="autoregressive") if options.mode == "verified" else options)
+        assert (job.outcome().tokens, job.outcome().reason) == (expected.tokens, expected.reason), (gap, options)
+
+
+def test_a_common_prefix_is_prefilled_once(engine: Counted):
+    gaps = [Gap(f"y{n} = area(", f")\nprint(y{n})\n", path="c.py", files=FILES) for n in range(8)]
+    options = Options(mode="autoregressive", max_tokens=2)
+    jobs = [engine.job(gap, options) for gap in gaps]
+    common = jobs[0].session.shares(jobs[1].session)
+    own = sum(job.cost.prompt_tokens - common for job in jobs)
+    assert common > 500
+    while running := [job for job in jobs if not job.done]:
+        engine.step(running)
+    assert engine.rows <= common + own + 2 * len(jobs)
+    assert [job.cost.cached_tokens for job in jobs] == [0] + [common] * 7
+
+
+def test_who_waited_for_one_that_left_prefills_by_itself(engine: Counted):
+    gaps = [Gap(f"y{n} = area(", ")\n", path="c.py", files=FILES) for n in range(2)]
+    options = Options(max_tokens=4)
+    first, second = (engine.job(gap, options) for gap in gaps)
+    engine.step([first, second])
+    assert (first.session.cache.length, second.session.cache.length) == (STEP_ROWS, 0)
+    while not second.done:
+        engine.step([second])
+    assert second.outcome().tokens == engine.fill(gaps[1], options).tokens
+    assert second.cost.cached_tokens == 0
+
+
+def test_decoding_is_not_held_up_by_prefilling(engine: Counted):
+    decoding = engine.job(Gap("x", ""), Options(max_tokens=50))
+    while not decoding.cost.forwards:
+        engine.step([decoding])
+    long = engine.job(Gap("a = 1\n" * 200, ""), Options(max_tokens=4))
+    for number in range(1, 5):
+        assert decoding in engine.step([long, decoding])
+        assert number * 100 < long.session.cache.length < number * STEP_ROWS, "and the rest of the step is not wasted"
+
+
+def test_a_shared_step_costs_each_its_part():
+    costs = Costs((1, 5, 16, 128), (27, 29, 46, 227), canvas=2, canvas_row=0.5)
+    assert costs.shared(1) == costs
+    for sessions in (2, 8):
+        for clean, canvas in ((1, 0), (2, 0), (1, 4), (16, 0), (40, 0)):
+            whole = costs(sessions * clean, sessions * canvas)
+            assert costs.shared(sessions)(clean, canvas) == pytest.approx(whole / sessions)
+
+
+def test_drafts_that_pay_alone_are_not_laid_where_many_share_a_step(engine: Counted):
+    """One row more is nearly free for one session, and not for sixteen."""
+    engine.acceptance.canvas[:] = [0.7, 0.5, 0.35, 0.3]
+    job = engine.job(Gap("x = 1;", "\n"), Options(copy=False))
+    while job.prefilling:
+        engine.step([job])
+    assert len(job.plan(STEP_ROWS, 1)) > 1
+    assert len(job.plan(STEP_ROWS, 16)) == 1
