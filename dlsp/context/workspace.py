@@ -2,13 +2,14 @@
 
 import os
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 
 from dlsp.context.budget import TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
-from dlsp.ignore import Rules
+from dlsp.ignore import Rules, walk
 from dlsp.index.keep import bring_up_to_date
 from dlsp.index.process import Keeper, is_workspace
 from dlsp.index.store import Store, place
@@ -77,6 +78,11 @@ class Workspace:
     def forget(self, path: Path) -> None:
         """The document was closed."""
         self._sources.pop(str(path), None)
+
+    def files(self) -> Iterator[Path]:
+        """The source files that may be read, as they are found; none where there is no workspace."""
+        if self.root and is_workspace(self.root):
+            yield from (path for path, _ in walk(Rules(self.root, self._globs)))
 
     def context(self, path: Path, before: str, after: str, previous: Context | None = None) -> Context:
         """The context of a gap in the document at `path`, which is one that may be read.

@@ -1,0 +1,97 @@
+"""The sites of the last edit of a workspace, found, judged, and kept true while documents change."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from dlsp.edits import offers
+from dlsp.edits.edit import Edit
+from dlsp.edits.history import Change, History, Step
+from dlsp.edits.offers import Offer
+from dlsp.edits.page import Page
+from dlsp.edits.proposal import Proposal
+
+Propose = Callable[[Edit, Page, Sequence[Page]], AsyncGenerator[Proposal]]
+Pages = Callable[[Edit], Awaitable[Sequence[Page]]]
+"""The documents and files beside the edit's own where it may have sites."""
+
+
+@dataclass
+class Carried:
+    """What is known of the step `number`; `whole` once all its sites were judged."""
+
+    number: int
+    text: str
+    offers: list[Offer] = field(default_factory=list)
+    whole: bool = False
+
+
+class Carry:
+    """`history` is told of every change by `changed`; `ask` finds the sites of the last edit."""
+
+    def __init__(self, history: History | None = None) -> None:
+        self.history = history or History()
+        self._known = Carried(0, "")
+        self._dismissed: set[tuple[int, str, tuple[str, ...], tuple[str, ...]]] = set()
+
+    def changed(self, uri: str, text: str) -> Change:
+        """A document has this text now."""
+        old = self.history.text(uri)
+        change = self.history.changed(uri, text)
+        if change is Change.CARRIED and old is not None:
+            self._known.offers = offers.after(self._known.offers, uri, Edit.between("", old, text))
+        elif change is not Change.NONE:
+            self._known = Carried(0, "")
+        self._expect()
+        return change
+
+    def known(self) -> list[Offer] | None:
+        """The offers of the last edit, if they are known."""
+        return self._open() if self._is_known(self.history.last) and self._known.whole else None
+
+    async def ask(self, propose: Propose, own: Page, edit: Edit, pages: Pages) -> AsyncGenerator[Offer]:
+        """The offers as they become known; `edit` is the last one, `own` the page of its document."""
+        step = self.history.last
+        if step is None:
+            return
+        if not self._is_known(step):
+            self._known = Carried(step.number, step.after)
+        for offer in self._open():
+            yield offer
+        if self._known.whole:
+            return
+        known = self._known
+        async for proposal in propose(edit, own, await pages(edit)):
+            site = proposal.site
+            if known is not self._known:
+                return
+            if any(offer.uri == site.page.uri and offer.hunk.touches(site.hunk) for offer in known.offers):
+                continue
+            name = f"{step.number}-{len(known.offers)}"
+            offer = Offer(name, site.page.uri, site.hunk, site.old, proposal.confidence, site.source)
+            known.offers.append(offer)
+            self._expect()
+            if not self._is_dismissed(offer):
+                yield offer
+        known.whole = True
+
+    def dismiss(self, ids: Collection[str] | None = None) -> None:
+        """Do not offer these, or any, for this edit again."""
+        for offer in self._known.offers:
+            if ids is None or offer.id in ids:
+                self._dismissed.add((self._known.number, offer.uri, offer.old, offer.hunk.lines))
+
+    def find(self, id: str) -> Offer | None:
+        return next((offer for offer in self._known.offers if offer.id == id), None)
+
+    def _is_known(self, step: Step | None) -> bool:
+        return step is not None and (self._known.number, self._known.text) == (step.number, step.after)
+
+    def _open(self) -> list[Offer]:
+        return [offer for offer in self._known.offers if not self._is_dismissed(offer)]
+
+    def _is_dismissed(self, offer: Offer) -> bool:
+        return (self._known.number, offer.uri, offer.old, offer.hunk.lines) in self._dismissed
+
+    def _expect(self) -> None:
+        for uri in {offer.uri for offer in self._known.offers}:
+            self.history.expect(uri, [offer.hunk for offer in self._known.offers if offer.uri == uri])

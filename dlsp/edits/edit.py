@@ -1,0 +1,80 @@
+"""One edit: what a place of a document was and what it became."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dlsp.edits.hunks import Hunk, hunks, lines_of
+
+SHOWN = 3
+"""Unchanged lines shown around a hunk."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The document `path` had the text `text`; `hunks` are what became of it."""
+
+    path: str
+    text: str
+    hunks: tuple[Hunk, ...]
+
+    @classmethod
+    def between(cls, path: str, before: str, after: str) -> "Edit":
+        """By the lines that differ. Costs little where a long text changed in one place."""
+        first, last = _agreement(before, after)
+        start = before.rfind("\n", 0, first) + 1
+        tail = min(last, len(before) - start, len(after) - start)
+        end = before.find("\n", len(before) - tail) + 1 if tail else 0
+        tail = len(before) - end if end else 0
+        row = before.count("\n", 0, start)
+        found = hunks(lines_of(before[start : len(before) - tail]), lines_of(after[start : len(after) - tail]))
+        moved = (Hunk(each.start + row, each.end + row, each.lines) for each in found)
+        return cls(path, before, tuple(moved))
+
+    @cached_property
+    def before(self) -> list[str]:
+        """The lines that the document had."""
+        return lines_of(self.text)
+
+    @property
+    def size(self) -> int:
+        """Lines taken away and put there."""
+        return sum(each.end - each.start + len(each.lines) for each in self.hunks)
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """The rows of the changed lines in the text after the edit; of a deletion an empty range."""
+        shift, found = 0, []
+        for each in self.hunks:
+            found.append((each.start + shift, each.start + shift + len(each.lines)))
+            shift += len(each.lines) - (each.end - each.start)
+        return found
+
+    def diff(self, around: int = SHOWN) -> str:
+        """As a unified diff whose hunk headers hold no numbers."""
+        parts = [f"--- a/{self.path}\n+++ b/{self.path}\n"]
+        for each in self.hunks:
+            parts.append("@@ @@\n")
+            parts += marked(" ", self.before[max(0, each.start - around) : each.start])
+            parts += [*marked("-", self.before[each.start : each.end]), *marked("+", each.lines)]
+            parts += marked(" ", self.before[each.end : each.end + around])
+        return "".join(parts)
+
+
+def marked(mark: str, lines: Sequence[str]) -> list[str]:
+    """Lines of a diff."""
+    return [mark + line if line.endswith("\n") else f"{mark}{line}\n" for line in lines]
+
+
+def _agreement(one: str, other: str) -> tuple[int, int]:
+    """How many characters agree from the start, and how many of the others from the end; by bisection, as slices
+    compare at the speed of memory."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    start, low, high = low, 0, min(len(one), len(other)) - low
+    while low < high:
+        middle = (low + high + 1) // 2
+        same = one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]
+        low, high = (middle, high) if same else (low, middle - 1)
+    return start, low

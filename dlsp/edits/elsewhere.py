@@ -1,0 +1,40 @@
+"""Files that are not open and may have sites of an edit: those that hold a name that it changed."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from dlsp.context.workspace import Workspace
+from dlsp.edits.edit import Edit
+from dlsp.edits.page import Page
+from dlsp.edits.sites import rules_of
+
+MOST_FILES, MOST_BYTES, MOST_S = 12, 200_000, 0.5
+SHORTEST = 4
+"""Characters of a name that is looked for in other files."""
+
+
+def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
+    """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment."""
+    names = {
+        rule.old[0]
+        for rule in rules_of(edit, own)
+        if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in ("string", "comment")
+    }
+    return list(_holding(workspace, names)) if names else []
+
+
+def _holding(workspace: Workspace, names: set[str]) -> Iterator[tuple[Path, str]]:
+    until, found = time.monotonic() + MOST_S, 0
+    for path in workspace.files():
+        if time.monotonic() > until or found == MOST_FILES:
+            return
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                continue
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if any(name in text for name in names):
+            found += 1
+            yield path, text

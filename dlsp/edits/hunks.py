@@ -1,0 +1,64 @@
+"""Differences between two texts as hunks of whole lines."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+
+@dataclass(frozen=True, order=True)
+class Hunk:
+    """Lines `start` to `end` (from 0, `end` not included) of a text give way to `lines`, which keep their endings."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+    def touches(self, other: "Hunk") -> bool:
+        """Whether the two share a line, or meet at an insertion."""
+        return self.start <= other.end and other.start <= self.end and (self.overlaps(other) or self.meets(other))
+
+    def overlaps(self, other: "Hunk") -> bool:
+        return self.start < other.end and other.start < self.end
+
+    def meets(self, other: "Hunk") -> bool:
+        """Whether one of them inserts at an edge of the other."""
+        return self.start == self.end or other.start == other.end
+
+
+def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
+    """In the order of the text; lines with their endings."""
+    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [canonical(Hunk(i, k, tuple(after[j:m])), before) for tag, i, k, j, m in codes if tag != "equal"]
+
+
+def canonical(hunk: Hunk, before: Sequence[str]) -> Hunk:
+    """The same change by the fewest lines; an insertion or a deletion as far up as it can be said."""
+    start, end, lines = hunk.start, hunk.end, list(hunk.lines)
+    while start < end and lines and before[start] == lines[0]:
+        start, lines = start + 1, lines[1:]
+    while start < end and lines and before[end - 1] == lines[-1]:
+        end, lines = end - 1, lines[:-1]
+    if start == end:
+        while lines and start and before[start - 1] == lines[-1]:
+            lines = [lines[-1], *lines[:-1]]
+            start = end = start - 1
+    elif not lines:
+        while start and before[start - 1] == before[end - 1]:
+            start, end = start - 1, end - 1
+    return Hunk(start, end, tuple(lines))
+
+
+def applied(before: Sequence[str], changes: Iterable[Hunk]) -> list[str]:
+    """The lines after all changes, which do not overlap."""
+    after, at = [], 0
+    for each in sorted(changes):
+        after += before[at : each.start]
+        after += each.lines
+        at = each.end
+    return after + list(before[at:])
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines with their endings, broken at `\\n` alone."""
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

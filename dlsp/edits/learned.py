@@ -1,0 +1,151 @@
+"""What an edit teaches: which tokens gave way to which. Learned from the edit alone, without a model."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+from dlsp.edits.tokens import WORD, Token, split
+
+CONTEXT = 4
+"""Tokens around a rule that are remembered, blanks not counted."""
+_SIMILAR = 0.5
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Tokens `old` give way to the text `new`.
+
+    `kind`: rename (a word for a word), case (the same in another case), phrase. `left` and `right` are what stood
+    around it in the edit, nearest first; `kept` counts where the edit left `old` as it was; `pure` says that the edit
+    did nothing but rename.
+    """
+
+    kind: str
+    old: tuple[str, ...]
+    new: str
+    role: str
+    left: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+    kept: int = 0
+    pure: bool = False
+
+
+def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> list[Rule]:
+    """The rules of an edit from the lines it took away and those it put there, in tokens; the surest first."""
+    rules: dict[tuple[str, tuple[str, ...], str, str], Rule] = {}
+    for before, after in _pairs(old, new):
+        for rule in _of_line(before, after):
+            rules.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
+    survivors = [token.text for line in new for token in line]
+    pure = _only_renames(rules.values(), old, survivors)
+    found = [replace(rule, kept=_kept(rule, survivors), pure=pure) for rule in rules.values()]
+    return [*found, *_cases(found)]
+
+
+def _of_line(before: Sequence[Token], after: Sequence[Token]) -> Iterator[Rule]:
+    one, other = [each.text for each in before], [each.text for each in after]
+    for tag, i, k, j, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if tag == "equal" or not (_solid(one[i:k]) or _solid(other[j:m])):
+            continue
+        if k - i == m - j and all((a == b) or _both_words(a, b) for a, b in zip(one[i:k], other[j:m], strict=True)):
+            for at, word in enumerate(other[j:m], i):
+                if one[at] != word:
+                    yield _rule("rename", before, at, at + 1, word)
+            if k - i > 1:
+                yield _rule("phrase", before, i, k, "".join(other[j:m]))
+            continue
+        # What only puts something in says where by the word beside it.
+        start, end = i, k
+        while start > 0 and not any(WORD.fullmatch(each) for each in one[start:end]):
+            start -= 1
+        while end < len(one) and not any(WORD.fullmatch(each) for each in one[start:end]):
+            end += 1
+        if any(WORD.fullmatch(each) for each in one[start:end]):
+            text = "".join(one[start:i] + other[j:m] + one[k:end])
+            whole = end - start == 1 and WORD.fullmatch(one[start]) and WORD.fullmatch(text)
+            yield _rule("rename" if whole else "phrase", before, start, end, text)
+
+
+def _rule(kind: str, line: Sequence[Token], start: int, end: int, new: str) -> Rule:
+    first = next((each for each in line[start:end] if each.is_word), line[start])
+    left = [each.text for each in reversed(line[:start]) if each.text.strip()]
+    right = [each.text for each in line[end:] if each.text.strip()]
+    old = tuple(each.text for each in line[start:end])
+    return Rule(kind, old, new, first.role, tuple(left[:CONTEXT]), tuple(right[:CONTEXT]))
+
+
+def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: Sequence[str]) -> bool:
+    names = {rule.old[0]: rule.new for rule in rules if rule.kind == "rename"}
+    renamed = [names.get(token.text, token.text) for line in old for token in line]
+    return bool(names) and "".join("".join(renamed).split()) == "".join("".join(after).split())
+
+
+def _kept(rule: Rule, survivors: Sequence[str]) -> int:
+    """How often what the rule changes still stands in the edited lines, where the new text does not hold it."""
+    return max(0, _count(survivors, rule.old) - _count(split(rule.new), rule.old))
+
+
+def _count(texts: Sequence[str], wanted: tuple[str, ...]) -> int:
+    return sum(tuple(texts[at : at + len(wanted)]) == wanted for at in range(len(texts)))
+
+
+def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
+    """A name renamed is renamed in its other cases: `Testdir` tells of `testdir` and `TESTDIR`."""
+    known = {rule.old for rule in rules}
+    for rule in rules:
+        if rule.kind != "rename" or not WORD.fullmatch(rule.new):
+            continue
+        old, new = _PARTS.findall(rule.old[0]), _PARTS.findall(rule.new)
+        if not old or not new or len("".join(old)) < 3:
+            continue
+        for shape in (_snake, _upper, _camel, _pascal):
+            name = (shape(old),)
+            if name not in known and shape(new) != name[0]:
+                known.add(name)
+                yield Rule("case", name, shape(new), rule.role, pure=rule.pure)
+
+
+def _snake(parts: list[str]) -> str:
+    return "_".join(parts).lower()
+
+
+def _upper(parts: list[str]) -> str:
+    return "_".join(parts).upper()
+
+
+def _pascal(parts: list[str]) -> str:
+    return "".join(part[:1].upper() + part[1:].lower() for part in parts)
+
+
+def _camel(parts: list[str]) -> str:
+    pascal = _pascal(parts)
+    return pascal[:1].lower() + pascal[1:]
+
+
+def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> Iterator[tuple]:
+    """Lines that became each other: in order where there are as many, else the most similar ones."""
+    if len(old) == len(new):
+        yield from zip(old, new, strict=True)
+        return
+    left = list(range(len(new)))
+    for line in old:
+        rated = [(_alike(line, new[at]), -at) for at in left]
+        ratio, at = max(rated, default=(0.0, 0))
+        if ratio > _SIMILAR:
+            left.remove(-at)
+            yield line, new[-at]
+
+
+def _alike(one: Sequence[Token], other: Sequence[Token]) -> float:
+    texts = [each.text for each in one], [each.text for each in other]
+    return SequenceMatcher(None, *texts, autojunk=False).ratio()
+
+
+def _solid(texts: Sequence[str]) -> bool:
+    return any(each.strip() for each in texts)
+
+
+def _both_words(one: str, other: str) -> bool:
+    return bool(WORD.fullmatch(one) and WORD.fullmatch(other))

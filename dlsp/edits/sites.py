@@ -1,0 +1,114 @@
+"""The sites of an edit: where it may have to follow, each with the text that the edit itself suggests there."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dlsp.edits.edit import Edit
+from dlsp.edits.evidence import evidence, group, score
+from dlsp.edits.hunks import Hunk
+from dlsp.edits.learned import Rule, learn
+from dlsp.edits.matches import Match, matches
+from dlsp.edits.page import Page, token_lines
+from dlsp.edits.scope import reach
+from dlsp.edits.weights import WEIGHTS
+from dlsp.syntax.source import Source
+
+MOST = 64
+"""Sites that are looked at, those best founded first."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """On a page, `hunk` would take the place of the lines `old`; `odds` is the logarithm of how likely, by the edit and
+    the text alone."""
+
+    page: Page
+    hunk: Hunk
+    old: tuple[str, ...]
+    odds: float
+    source: str = "substitution"
+
+
+def rules_of(edit: Edit, page: Page) -> list[Rule]:
+    """What the edit teaches; `page` is its document now."""
+    before = token_lines(edit.before, Source(page.language) if page.language else None)
+    after = token_lines(page.lines, page.source)
+    found: dict[tuple, Rule] = {}
+    for hunk, (first, last) in zip(edit.hunks, page.edited, strict=True):
+        for rule in learn(before[hunk.start : hunk.end], after[first:last]):
+            found.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A line of a page with the rules that match in it, and the numbers that speak for each."""
+
+    page: Page
+    row: int
+    found: tuple[Match, ...]
+    numbers: tuple[list[float], ...]
+
+    def with_only(self, kept: Sequence[Match]) -> str:
+        """The line after some of the matches were replaced."""
+        line, base = self.page.lines[self.row], self.page.starts[self.row]
+        text, at = "", base
+        for match in kept:
+            text += line[at - base : match.start - base] + match.rule.new
+            at = match.end
+        return text + line[at - base :]
+
+
+def marked(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Marked]:
+    """The lines of all pages in which something can be substituted; `own` is the page of the edit."""
+    rules = rules_of(edit, own)
+    if not rules:
+        return
+    scopes = {rule: _scope(rule, own) for rule in rules}
+    counts = Counter(
+        token.text for page in pages for token in page.tokens if token.is_word and not _edited(page, token.start)
+    )
+    for page in pages:
+        rows: dict[int, list[Match]] = {}
+        for match in matches(rules, page.tokens):
+            row = page.row(match.start)
+            if row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
+                rows.setdefault(row, []).append(match)
+        for row, found in rows.items():
+            numbers = []
+            for match in found:
+                scope = scopes[match.rule]
+                inside = None if scope is None else page is own and scope[0] <= match.start < scope[1]
+                numbers.append(evidence(match, inside, counts))
+            yield Marked(page, row, tuple(found), tuple(numbers))
+
+
+def _edited(page: Page, offset: int) -> bool:
+    row = page.row(offset)
+    return page.is_edited(row, row + 1)
+
+
+def _scope(rule: Rule, own: Page) -> tuple[int, int] | None:
+    """Where the name reaches that a rule gives, if it gives one to something local."""
+    if rule.kind != "rename" or rule.role != "plain" or not rule.new.isidentifier() or own.source is None:
+        return None
+    for first, last in own.edited:
+        if found := reach(own.source, own.text, rule.new, own.starts[first], own.starts[last]):
+            return found
+    return None
+
+
+def substituted(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
+    """The lines that would change by what the edit teaches, as far as each change is more likely right than wrong; the
+    best founded first."""
+    found = []
+    for line in marked(edit, own, pages):
+        odds = [
+            score(WEIGHTS.match[group(match)], numbers) for match, numbers in zip(line.found, line.numbers, strict=True)
+        ]
+        kept = [match for match, each in zip(line.found, odds, strict=True) if each > 0]
+        if kept:
+            hunk = Hunk(line.row, line.row + 1, (line.with_only(kept),))
+            found.append(Site(line.page, hunk, (line.page.lines[line.row],), min(each for each in odds if each > 0)))
+    return sorted(found, key=lambda site: -site.odds)[:MOST]

@@ -1,0 +1,206 @@
+"""`dlsp/edits`: the places that the last edit should be carried on to. The interface is in EDITS.md."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.uris import from_fs_path
+
+from dlsp.edits import propose
+from dlsp.edits.carry import Carry
+from dlsp.edits.edit import Edit
+from dlsp.edits.elsewhere import others
+from dlsp.edits.offers import Offer
+from dlsp.edits.page import Page
+from dlsp.edits.proposal import Proposal
+from dlsp.engine.client import EngineGone
+from dlsp.errors import UserError
+from dlsp.server.documents import Document
+from dlsp.server.latest import Stale
+from dlsp.server.server import Server, document_path
+from dlsp.server.spots import Spots
+from dlsp.syntax import languages
+
+METHOD = "dlsp/edits"
+EDITS_S = 60
+MOST_CHARACTERS = 2_000_000
+"""Longer documents have no history."""
+NO_EDIT = "nothing was edited yet"
+NO_SITES = "the edit seems to end where it is"
+
+
+class Edits:
+    """The histories of a server's workspaces, and what was found for their last edits."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.counts: Counter[str] = Counter()
+        self._carries: dict[Path | None, Carry] = {}
+
+    def carry(self, uri: str) -> Carry:
+        """That of the document's folder."""
+        return self._carries.setdefault(self.server.folder(uri), Carry())
+
+    def carries(self) -> list[Carry]:
+        return list(self._carries.values())
+
+    def opened(self, uri: str) -> None:
+        """A document was opened; one that may not be read has no history."""
+        document = self.document(uri)
+        if document and self._may_read(uri) and len(document.source) <= MOST_CHARACTERS:
+            self.carry(uri).history.opened(unquote(uri), document.source)
+
+    def changed(self, uri: str) -> None:
+        self.server.latest.drop(key(uri))
+        document = self.document(uri)
+        if document:
+            self.carry(uri).changed(unquote(uri), document.source)
+
+    def closed(self, uri: str) -> None:
+        self.server.latest.drop(key(uri))
+        self.carry(uri).history.closed(unquote(uri))
+
+    def document(self, uri: str) -> Document | None:
+        document = self.server.workspace.text_documents.get(unquote(uri))
+        return document if isinstance(document, Document) else None
+
+    async def ask(self, uri: str) -> AsyncGenerator[Offer]:
+        """The offers for the last edit of the document's workspace as they become known. Raises UserError."""
+        carry, last = self.carry(uri), self.last(uri)
+        if last is None:
+            return
+        edit, own = last
+
+        async def pages(edit: Edit) -> Sequence[Page]:
+            return [own, *self._open_pages(uri, own), *await self._files(uri, edit, own)]
+
+        def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
+            link = self.server.link(uri)
+            link.make()
+            return propose.proposals(link.engine, edit, own, pages, self.server.settings(uri).mode)
+
+        try:
+            async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
+                async for offer in offers:
+                    yield offer
+        except EngineGone:
+            link = self.server.link(uri)
+            if link.engine:
+                link.lost(link.engine)
+            raise
+
+    def last(self, uri: str) -> tuple[Edit, Page] | None:
+        """The last edit of the document's workspace and the page it was made on."""
+        history = self.carry(uri).history
+        step = history.last
+        text = history.text(step.uri) if step else None
+        if step is None or text is None:
+            return None
+        path = document_path(step.uri)
+        edit = history.edit(step, self.server.surroundings(step.uri).name(path))
+        if edit is None:
+            return None
+        # What was carried on since has moved the rows of the edit.
+        edited = moved(edit.ranges(), Edit.between("", step.after, text))
+        return edit, Page(step.uri, edit.path, text, languages.of(path), tuple(edited))
+
+    def _open_pages(self, uri: str, own: Page) -> list[Page]:
+        folder = self.server.folder(uri)
+        found = []
+        for other in self.server.workspace.text_documents:
+            text = self.carry(uri).history.text(other)
+            if other != own.uri and text is not None and self.server.folder(other) == folder:
+                path = document_path(other)
+                found.append(Page(other, self.server.surroundings(uri).name(path), text, languages.of(path)))
+        return found
+
+    async def _files(self, uri: str, edit: Edit, own: Page) -> list[Page]:
+        workspace = self.server.surroundings(uri)
+        opened = {str(document_path(each)) for each in self.server.workspace.text_documents}
+        found = await asyncio.to_thread(others, workspace, edit, own)
+        return [
+            Page(from_fs_path(str(path)) or "", workspace.name(path), text, languages.of(path))
+            for path, text in found
+            if str(path) not in opened
+        ]
+
+    def _may_read(self, uri: str) -> bool:
+        return not self.server.surroundings(uri).excludes(document_path(uri))
+
+
+def moved(ranges: Sequence[tuple[int, int]], change: Edit) -> list[tuple[int, int]]:
+    """Where ranges of rows are after a change that does not touch them."""
+    found = []
+    for first, last in ranges:
+        shift = sum(len(each.lines) - (each.end - each.start) for each in change.hunks if each.end <= first)
+        found.append((first + shift, last + shift))
+    return found
+
+
+def add(server: Server) -> Edits:
+    """Give the server the request and the notification, and the history that both are about."""
+    edits = Edits(server)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        edits.opened(params.text_document.uri)
+
+    @server.feature(METHOD)
+    async def request(params: Any) -> dict[str, Any]:
+        return await answer(edits, params)
+
+    @server.feature("dlsp/didDismissEdits")
+    def dismissed(params: Any) -> None:
+        ids = getattr(params, "ids", None)
+        for carry in edits.carries():
+            carry.dismiss(None if ids is None else set(map(str, ids)))
+
+    return edits
+
+
+async def answer(edits: Edits, params: Any) -> dict[str, Any]:
+    """The result of `dlsp/edits`. Raises JsonRpcException with one sentence for the user."""
+    uri, token = params.textDocument.uri, getattr(params, "partialResultToken", None)
+    try:
+        async with asyncio.timeout(EDITS_S):
+            with edits.server.status:
+                return await edits.server.latest.run(key(uri), _answer(edits, uri, token))
+    except Stale:
+        raise JsonRpcException("The document has changed.", types.LSPErrorCodes.ServerCancelled) from None
+    except TimeoutError:
+        raise JsonRpcException("The engine took too long; try again.", types.LSPErrorCodes.RequestFailed) from None
+    except UserError as error:
+        raise JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed) from None
+
+
+async def _answer(edits: Edits, uri: str, token: Any) -> dict[str, Any]:
+    if edits.document(uri) is None:
+        raise UserError("The document is not open.")
+    spots, found = Spots(edits.server), []
+    async with aclosing(edits.ask(uri)) as offers:
+        async for offer in offers:
+            site = spots.site(offer)
+            if site is None:
+                continue
+            found.append(site)
+            if token is not None:
+                edits.server.progress(types.ProgressParams(token, {"sites": [site]}))
+    last = edits.last(uri)
+    found.sort(key=lambda site: (site["textDocument"]["uri"] != uri, site["textDocument"]["uri"], _place(site)))
+    quiet = None if found else NO_SITES if last else NO_EDIT
+    return {"edit": spots.edit(*last) if last else None, "sites": found, "quiet": quiet}
+
+
+def _place(site: dict[str, Any]) -> tuple[int, int]:
+    return site["range"]["start"]["line"], site["range"]["start"]["character"]
+
+
+def key(uri: str) -> str:
+    """Under which the newest request for the edits of a document runs."""
+    return f"edits {unquote(uri)}"
