@@ -1,0 +1,160 @@
+"""The command: `python -m bench.replay --corpus DIR`."""
+
+import argparse
+import asyncio
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from bench import results
+from bench.quality.journal import Journal
+from bench.quality.terminal import progress
+from bench.replay import edits, files
+from bench.replay.contender import Work
+from bench.replay.load import Load
+from bench.replay.scripts import Script, sample
+from bench.replay.summary import Played, summary
+from bench.replay.table import show
+from bench.replay.user import plain, play, read
+from bench.replay.world import PEER, World
+from dlsp.errors import UserError
+from dlsp.models import catalogue, store
+
+CONTENDERS = ["dlsp", "dlsp:mode=autoregressive", PEER]
+EDITS, QUICK = 60, 6
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when all was played, 1 when some is left, 2 for what the user has to mend, 130 when stopped."""
+    asked = _arguments(arguments)
+    try:
+        return asyncio.run(_run(asked))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped. What was played is kept: the same command goes on from there.", file=sys.stderr)
+        return 130
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m bench.replay", description=sys.modules["bench.replay"].__doc__)
+    parser.add_argument("--corpus", type=Path, help="a corpus with held-out packages, else DLSP_CORPUS_DIR")
+    parser.add_argument("--contenders", nargs="+", default=CONTENDERS, metavar="NAME")
+    parser.add_argument("--split", choices=files.SPLITS, default="test", help="fit: other files, to fit the gate on")
+    parser.add_argument("--edits", type=int, default=EDITS, help="scripts made of edits, drawn at random")
+    parser.add_argument("--limit", type=int, help="only so many scripts, drawn at random")
+    parser.add_argument("--quick", action="store_true", help=f"the same as --limit {QUICK}")
+    parser.add_argument(
+        "--patient", action="store_true", help="wait for every answer: for right or wrong, not for time"
+    )
+    parser.add_argument("--minutes", type=float, help="begin no script after that; the same command goes on")
+    parser.add_argument("--fresh", action="store_true", help="forget what was played before")
+    parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")
+    asked = parser.parse_args(arguments)
+    asked.limit = QUICK if asked.quick else asked.limit
+    return asked
+
+
+def _name(asked: argparse.Namespace, model: str) -> str:
+    parts = [asked.split if asked.split != "test" else "", "patient" if asked.patient else "", model]
+    return "-".join(part for part in ("replay", *parts) if part)
+
+
+async def _run(asked: argparse.Namespace) -> int:
+    model = catalogue.find(asked.model)
+    written, packages = files.scripts(files.corpus(asked.corpus), asked.split)
+    scripts = sample(written + sample(edits.scripts(asked.split), asked.edits), asked.limit)
+    folder = store.folder() / "bench" / "replay"
+    name = _name(asked, model.name)
+    journal = Journal(folder / f"{name}.jsonl")
+    if asked.fresh:
+        journal.forget({_key(who, script) for who in asked.contenders for script in scripts})
+    files.lay_out(folder / "workspaces", packages, written)
+    world = World(model, folder, folder / "workspaces")
+    done = await _play(asked, scripts, journal, world)
+    played = {who: _played(who, scripts, journal) for who in asked.contenders}
+    played = {who: of for who, of in played.items() if of}
+    if not played:
+        return 1
+    metrics = summary(played, PEER)
+    show(f"{name}: {len(scripts)} scripts", list(played), metrics)
+    if not done:
+        missing = {who: len(scripts) - len(played.get(who, ())) for who in asked.contenders}
+        print("Left to play:", ", ".join(f"{who} {count}" for who, count in missing.items() if count))
+        return 1
+    limited = f"-{asked.limit}" if asked.limit else ""
+    path = results.write(f"{name}{limited}", _command(asked), metrics, _samples(played), asked.out)
+    print(f"Written to {path}")
+    return 0
+
+
+async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journal, world: World) -> bool:
+    """Play what is missing, script by script and contender by contender in changing order; whether nothing is left."""
+    todo = [script for script in scripts if any(_key(who, script) not in journal.entries for who in asked.contenders)]
+    todo.sort(key=lambda script: (script.folder, script.id))
+    until = time.monotonic() + 60 * asked.minutes if asked.minutes else float("inf")
+    commit = results.commit()
+    with progress("playing", len(todo)) as advance:
+        async with world:
+            for turn, script in enumerate(todo):
+                at = turn % len(asked.contenders)
+                for who in asked.contenders[at:] + asked.contenders[:at]:
+                    if _key(who, script) in journal.entries:
+                        continue
+                    contender = await world.contender(who, script.folder)
+                    if time.monotonic() > until:
+                        return False
+                    load = Load()
+                    moments = await play(script, contender, asked.patient)
+                    entry = {"moments": plain(moments), "work": asdict(contender.work), "others": load.others()}
+                    journal.add(_key(who, script), entry | {"commit": commit})
+                advance()
+    return True
+
+
+def _key(who: str, script: Script) -> str:
+    return f"{who} {script.id}"
+
+
+def _played(who: str, scripts: list[Script], journal: Journal) -> list[Played]:
+    found = [(script, journal.entries.get(_key(who, script))) for script in scripts]
+    return [
+        Played(script, read(entry["moments"]), Work(**entry["work"]), entry["others"])
+        for script, entry in found
+        if entry
+    ]
+
+
+def _samples(played: dict[str, list[Played]]) -> list[dict[str, object]]:
+    """One line a script and contender: of each key what came of it, no text."""
+    return [
+        {
+            "contender": who,
+            "script": one.script.id,
+            "others": round(one.others, 3),
+            "keys": [
+                [
+                    moment.next[0],
+                    None if moment.took_s is None else round(1e3 * moment.took_s, 1),
+                    "" if moment.text is None else ("m" if moment.memory else "e") + ("r" if moment.right else "w"),
+                ]
+                for moment in one.moments
+            ],
+        }
+        for who, of in played.items()
+        for one in of
+    ]
+
+
+def _command(asked: argparse.Namespace) -> str:
+    words = ["python -m bench.replay --contenders", *asked.contenders, "--edits", str(asked.edits)]
+    words += ["--model", asked.model] + (["--limit", str(asked.limit)] if asked.limit else [])
+    words += ["--split", asked.split] + (["--patient"] if asked.patient else [])
+    return " ".join(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

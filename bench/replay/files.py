@@ -1,0 +1,124 @@
+"""Scripts that write a few lines anew in files of packages that no training has seen."""
+
+import os
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.replay.scripts import Move, Script, Write
+from dlsp.errors import UserError
+from dlsp_engine.train.corpus.shards import Row, rows
+
+FILES = {"python": 12, "typescript": 2, "javascript": 2, "java": 2, "rust": 2}
+"""How many files of each language."""
+PLACES = 2
+CHARACTERS = 50
+"""A place is whole lines with at least so many characters, indentation left out."""
+SMALLEST, LARGEST, LONGEST_LINE = 2_000, 40_000, 200
+MOST_OF_A_PACKAGE = 300
+SPLITS = ("test", "fit")
+
+
+def corpus(given: Path | None) -> Path:
+    """The folder of a corpus with held-out packages; UserError where there is none."""
+    named = given or os.environ.get("DLSP_CORPUS_DIR")
+    folder = Path(named) if named else None
+    if folder is None or not any(folder.glob("heldout-*.jsonl.xz")):
+        raise UserError(
+            "Held-out files are missing: build a corpus by `python -m dlsp_engine.train.corpus --out DIR` and give it "
+            "as --corpus DIR or DLSP_CORPUS_DIR."
+        )
+    return folder
+
+
+def scripts(folder: Path, split: str, seed: int = 0) -> tuple[list[Script], dict[str, list[Row]]]:
+    """The scripts of a split, and the packages whose files they need beside them.
+
+    The files of `fit` are others than those of `test`, for Python from other packages too.
+    """
+    packages: dict[str, list[Row]] = defaultdict(list)
+    for row in rows(folder, "heldout"):
+        packages[row["package"]].append(row)
+    made = []
+    for language, number in FILES.items():
+        rng = random.Random(f"{seed}/{language}")
+        names = sorted(name for name, of in packages.items() if any(_fits(row, language) for row in of))
+        rng.shuffle(names)
+        found = {name: sorted((row for row in packages[name] if _fits(row, language)), key=_path) for name in names}
+        for of in found.values():
+            rng.shuffle(of)
+        # One file of each package, then a second of each, until there are enough; the rest is for fitting.
+        turns = [
+            of[turn]
+            for turn in range(max(map(len, found.values()), default=0))
+            for of in found.values()
+            if turn < len(of)
+        ]
+        taken = {row["package"] for row in turns[:number]}
+        left = [row for row in turns[number:] if language != "python" or row["package"] not in taken]
+        for row in turns[:number] if split == "test" else left[: 3 * number]:
+            made += _of(row, seed)
+    return made, {name: packages[name][:MOST_OF_A_PACKAGE] for name in {script.folder for script in made}}
+
+
+def lay_out(root: Path, packages: dict[str, list[Row]], scripts: Sequence[Script]) -> None:
+    """Write the packages below `root`, without the lines that scripts write anew: no index may know those."""
+    gone: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    for script in scripts:
+        move, write = script.steps
+        assert isinstance(move, Move)
+        assert isinstance(write, Write)
+        gone[script.folder, script.path].append((move.to, write.text))
+    for name, of in packages.items():
+        for row in of:
+            text = row["text"]
+            for start, written in sorted(gone[name, row["path"]], reverse=True):
+                text = text[:start] + text[start + len(written) :]
+            path = root / name / row["path"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def _of(row: Row, seed: int) -> list[Script]:
+    rng = random.Random(f"{seed}/{row['package']}/{row['path']}")
+    lines = row["text"].splitlines(keepends=True)
+    found: list[Script] = []
+    taken: set[int] = set()
+    for start in rng.sample(range(len(lines)), len(lines)):
+        region = _region(lines, start)
+        if not region or taken & set(range(start - 10, start + len(region) + 10)):
+            continue
+        taken |= set(range(start, start + len(region)))
+        indentation = len(region[0]) - len(region[0].lstrip())
+        before, gone = (
+            "".join(lines[:start]) + region[0][:indentation],
+            "".join(region)[indentation:].removesuffix("\n"),
+        )
+        after = row["text"][len(before) + len(gone) :]
+        name = f"{row['package']}/{row['path']}"
+        steps = (Move(len(before)), Write(gone))
+        found.append(Script(f"{name}:{start + 1}", "writing", name, row["package"], row["path"], before + after, steps))
+        if len(found) == PLACES:
+            break
+    return found
+
+
+def _region(lines: list[str], start: int) -> list[str]:
+    """Whole lines from `start` with enough in them; none where they are blank at an end, or over before that."""
+    count = 0
+    for end in range(start, len(lines)):
+        count += len(lines[end].strip())
+        if count >= CHARACTERS and lines[end].strip():
+            return lines[start : end + 1] if lines[start].strip() else []
+    return []
+
+
+def _fits(row: Row, language: str) -> bool:
+    text = row["text"]
+    fits = row["language"] == language and SMALLEST <= len(text) <= LARGEST and "\r" not in text
+    return fits and max(map(len, text.splitlines())) <= LONGEST_LINE
+
+
+def _path(row: Row) -> str:
+    return row["path"]

@@ -1,0 +1,64 @@
+"""What a user does in one document, one action a key."""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Write:
+    """Type this text at the cursor."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete so many characters before the cursor, by one key."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """Go to this offset of the document as it is by then."""
+
+    to: int
+
+
+Step = Write | Delete | Move
+
+
+@dataclass(frozen=True)
+class Script:
+    """`text` is the document at first, `path` its place in the workspace `folder`, "" where it has none.
+
+    `group` is what results are not independent within.
+    """
+
+    id: str
+    kind: str  # writing, editing
+    group: str
+    folder: str
+    path: str
+    text: str
+    steps: tuple[Step, ...]
+
+    @property
+    def characters(self) -> int:
+        """How many the user wants written, the indentation that an editor sets by itself left out."""
+        return sum(len(re.sub(r"\n[ \t]*", "\n", step.text)) for step in self.steps if isinstance(step, Write))
+
+
+def keys(text: str) -> Iterator[str]:
+    """What each key puts in: a character, or a line break with the indentation that an editor sets after it."""
+    yield from re.findall(r"\n[ \t]*(?=[^\s])|.|\n", text)
+
+
+def sample(scripts: list[Script], limit: int | None, seed: int = 0) -> list[Script]:
+    """At most `limit` of them, drawn at random, in their order."""
+    if limit is None or limit >= len(scripts):
+        return scripts
+    chosen = sorted(random.Random(seed).sample(range(len(scripts)), limit))
+    return [scripts[index] for index in chosen]

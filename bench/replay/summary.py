@@ -1,0 +1,162 @@
+"""Moments to numbers: shares with 95% intervals, times from key to suggestion, ratios to the baseline."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.replay.contender import Work
+from bench.replay.scripts import Script
+from bench.replay.user import Moment
+
+RESAMPLES = 10_000
+KINDS = ("all", "writing", "editing")
+SHARES: dict[str, tuple[str, str, float]] = {
+    "completed": ("accepted", "characters", 1),
+    "right_first": ("right", "shown", 1),
+    "right_whole": ("whole", "shown", 1),
+    "right_visible": ("right_keys", "visible_keys", 1),
+    "wrong_per_100": ("wrong_keys", "keys", 100),
+    "wrong_suggestions_per_100": ("wrong", "keys", 100),
+    "shown_per_100": ("shown", "keys", 100),
+    "quiet": ("quiet", "quiet_places", 1),
+    "quiet_strict": ("quiet_strict", "quiet_places", 1),
+    "quiet_delete": ("quiet_delete", "delete_places", 1),
+    "quiet_move": ("quiet_move", "move_places", 1),
+    "quiet_newline": ("quiet_newline", "newline_places", 1),
+    "from_memory": ("memory_keys", "visible_keys", 1),
+    "late": ("late", "keys", 1),
+    "forwards_per_100": ("forwards", "keys", 100),
+    "prompt_tokens_per_100": ("prompt_tokens", "keys", 100),
+}
+"""Metric: which count by which other one, times what. A suggestion is counted where it appears (`shown`, `right`,
+`wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`)."""
+RATIOS = ("completed", "wrong_per_100")
+QUANTILES = (50, 95, 99)
+
+
+@dataclass(frozen=True)
+class Played:
+    """One script, played to the end. `others` is the share of the machine that other programs used meanwhile."""
+
+    script: Script
+    moments: Sequence[Moment]
+    work: Work
+    others: float
+
+
+def summary(played: Mapping[str, Sequence[Played]], baseline: str) -> dict[str, float]:
+    """`CONTENDER/KIND/METRIC`, with `_low` and `_high`; ratios to the baseline, where it took part, as `…_ratio`."""
+    metrics: dict[str, float] = {}
+    for name, of in played.items():
+        for kind in KINDS:
+            chosen = [one for one in of if kind in ("all", one.script.kind)]
+            if chosen:
+                own = shares(chosen) | {"scripts": len(chosen)}
+                metrics |= {f"{name}/{kind}/{what}": value for what, value in own.items()}
+        metrics |= {f"{name}/{what}": value for what, value in times(of).items()}
+        metrics[f"{name}/others"] = float(np.mean([one.others for one in of]))
+    for name in played.keys() - {baseline} if baseline in played else ():
+        metrics |= {f"{name}/{what}": value for what, value in ratios(played[name], played[baseline]).items()}
+        mine, theirs = (metrics.get(f"{each}/warm_p50_ms") for each in (name, baseline))
+        if mine and theirs:
+            metrics[f"{name}/warm_p50_ratio"] = mine / theirs
+    return {name: round(value, 4) for name, value in metrics.items()}
+
+
+def counts(one: Played) -> Counter[str]:
+    """What happened in one script."""
+    sums: Counter[str] = Counter(characters=one.script.characters, keys=len(one.moments))
+    sums["forwards"], sums["prompt_tokens"] = one.work.forwards, one.work.prompt_tokens
+    for moment in one.moments:
+        visible = moment.text is not None
+        wrong = visible and not moment.right
+        taken = (moment.text or "")[: moment.accepted]
+        sums["accepted"] += sum(len(line.lstrip(" \t")) if n else len(line) for n, line in enumerate(taken.split("\n")))
+        sums["accepted"] += taken.count("\n")
+        sums.update({"visible_keys": visible, "right_keys": moment.right, "wrong_keys": wrong})
+        sums.update({"memory_keys": visible and moment.memory, "late": moment.took_s is None})
+        if visible and not moment.again:
+            sums.update({"shown": 1, "right": moment.right, "whole": moment.whole, "wrong": wrong})
+        if moment.next != "type":
+            kept = not wrong if moment.next == "newline" else not visible
+            places = {"quiet_places": 1, f"{moment.next}_places": 1}
+            sums.update(places | {"quiet": kept, f"quiet_{moment.next}": kept, "quiet_strict": not visible})
+    return sums
+
+
+def shares(played: Sequence[Played]) -> dict[str, float]:
+    names, drawn = _drawn(played)
+    metrics = {}
+    for what, (above, below, scale) in SHARES.items():
+        values = _by(drawn[:, names.index(above)], drawn[:, names.index(below)]) * scale
+        if not np.isnan(values[0]):
+            low, high = np.nanpercentile(values[1:], (2.5, 97.5))
+            metrics |= {what: float(values[0]), f"{what}_low": float(low), f"{what}_high": float(high)}
+    return metrics
+
+
+def ratios(mine: Sequence[Played], theirs: Sequence[Played]) -> dict[str, float]:
+    """Of the scripts that both played; whole groups are drawn, the same for both."""
+    both = {one.script.id for one in mine} & {one.script.id for one in theirs}
+    sides = [_drawn([one for one in of if one.script.id in both]) for of in (mine, theirs)] if both else []
+    metrics = {}
+    for what in RATIOS if both else ():
+        above, below, _ = SHARES[what]
+        own, other = (_by(drawn[:, names.index(above)], drawn[:, names.index(below)]) for names, drawn in sides)
+        values = _by(own, other)
+        if not np.isnan(values[0]):
+            low, high = np.nanpercentile(values[1:], (2.5, 97.5))
+            metrics |= {f"{what}_ratio": float(values[0]), f"{what}_ratio_low": float(low)}
+            metrics[f"{what}_ratio_high"] = float(high)
+    return metrics
+
+
+def times(played: Sequence[Played]) -> dict[str, float]:
+    """Milliseconds from key to suggestion: `cold` at the first key of a place, `warm` at the others, and from `memory`.
+
+    Where the next key came first, how long it would have taken is not known but to be more: quantiles are Kaplan and
+    Meier's, and missing where they lie beyond what was seen.
+    """
+    seen: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for moment in (moment for one in played for moment in one.moments):
+        if moment.took_s is None:
+            seen["cold" if moment.after == "start" else "warm"].append((moment.wait_s, False))
+        elif moment.text is not None:
+            engine = "cold" if moment.after == "start" else "warm"
+            seen["memory" if moment.memory else engine].append((moment.took_s, True))
+    metrics = {}
+    for which, of in seen.items():
+        for percent in QUANTILES:
+            if (value := quantile(of, percent / 100)) is not None:
+                metrics[f"{which}_p{percent}_ms"] = 1e3 * value
+        metrics[f"{which}_number"] = len(of)
+    return metrics
+
+
+def quantile(times: Sequence[tuple[float, bool]], share: float) -> float | None:
+    """Kaplan and Meier's quantile of (time, whether it is one or only a lower bound); None where it is not reached."""
+    surviving, left = 1.0, len(times)
+    for time, happened in sorted(times, key=lambda one: (one[0], not one[1])):
+        if happened:
+            surviving *= 1 - 1 / left
+            if surviving <= 1 - share + 1e-12:
+                return time
+        left -= 1
+    return None
+
+
+def _drawn(played: Sequence[Played]) -> tuple[list[str], np.ndarray]:
+    """Sums of all counts, first as they are, then with groups drawn again: [1 + RESAMPLES, counts]."""
+    groups: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in played:
+        groups[one.script.group].update(counts(one))
+    names = sorted({name for above, below, _ in SHARES.values() for name in (above, below)})
+    table = np.array([[groups[group][name] for name in names] for group in sorted(groups)], dtype=float)
+    weights = np.random.default_rng(0).multinomial(len(table), [1 / len(table)] * len(table), RESAMPLES)
+    return names, np.vstack([table.sum(0), weights @ table])
+
+
+def _by(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below != 0)

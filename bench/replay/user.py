@@ -1,0 +1,155 @@
+"""Plays a script to a contender and notes what was shown at each key."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bench.replay.contender import Contender, Place, Shown
+from bench.replay.pace import Pace
+from bench.replay.scripts import Delete, Move, Script, Step, Write, keys
+
+
+@dataclass(frozen=True)
+class Moment:
+    """After one key, until the next one.
+
+    `next` is what the script wants done next; `after` the key before, with `start` for the first at a place. `wait_s`
+    is how long it was to the next key, `took_s` how long until something was shown or until it was known that nothing
+    would be; None where the next key came first. `right` says that the first line was what comes next, `whole` that all
+    of it was, `accepted` how many characters were taken over.
+    """
+
+    next: str  # type, newline, delete, move
+    after: str  # start, type, newline, delete, accept
+    wait_s: float
+    took_s: float | None
+    quiet: str
+    text: str | None = None
+    memory: bool = False
+    right: bool = False
+    whole: bool = False
+    again: bool = False  # the rest of what was shown at the key before
+    accepted: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def first_line(text: str) -> str:
+    """The text up to the end of its first line that is not blank; "" if all is."""
+    found = re.match(r"\s*\S[^\n]*", text)
+    return found[0].rstrip() if found else ""
+
+
+def judged(text: str, rest: str) -> tuple[bool, bool]:
+    """Whether the first line of a suggestion, and all of it, is what comes next; `rest` is still to be written."""
+    first = first_line(text)
+    stands = bool(first) and rest.startswith(first)
+    if text[len(first) :].strip():  # it ends its first line
+        stands = stands and rest[len(first) :].lstrip(" \t")[:1] in ("\n", "")
+    return stands, stands and rest.startswith(text.rstrip())
+
+
+async def play(script: Script, contender: Contender, patient: bool = False) -> list[Moment]:
+    """Every moment of a script. A patient user waits at each key until there is a suggestion or quiet."""
+    user = _User(script, contender, patient)
+    await contender.open(script)
+    for index, step in enumerate(script.steps):
+        await user.do(step, script.steps[index + 1 :])
+    return user.moments
+
+
+class _User:
+    def __init__(self, script: Script, contender: Contender, patient: bool) -> None:
+        self.moments: list[Moment] = []
+        self._contender, self._patient = contender, patient
+        self._pace = Pace(script.id)
+        self._before, self._after = "", script.text
+        self._shown = ""  # what is left of the suggestion that was visible when the last key came
+
+    async def do(self, step: Step, later: tuple[Step, ...]) -> None:
+        if isinstance(step, Move):
+            text = self._before + self._after
+            self._before, self._after = text[: step.to], text[step.to :]
+            await self._moment("move", "start", "", later, self._pace.rest())
+        elif isinstance(step, Delete):
+            self._before = self._before[: -step.count]
+            await self._moment("delete", "delete", "", later, self._pace.key(), deleted=step.count)
+        else:
+            await self._write(step.text, later)
+
+    async def _write(self, text: str, later: tuple[Step, ...]) -> None:
+        typed = list(keys(text))
+        times = self._pace.times(typed)
+        starts = _starts(typed)
+        done = 0
+        while done < len(text):
+            moment = self.moments[-1]
+            if moment.accepted:
+                taken, key = text[done : done + moment.accepted], "accept"
+            else:
+                taken = typed[starts[done]] if done in starts else text[done]
+                key = "newline" if taken.startswith("\n") else "type"
+            done += len(taken)
+            self._before += taken
+            # A key that an accepted text ends within is typed in one stroke of its own.
+            wait = times[starts[done]] if done in starts else self._pace.key()
+            await self._moment(key, key, text[done:], later, wait, typed=taken)
+
+    async def _moment(
+        self, key: str, after: str, rest: str, later: tuple[Step, ...], wait_s: float, typed: str = "", deleted: int = 0
+    ) -> None:
+        if not rest and later and isinstance(later[0], Write):
+            rest = later[0].text
+        following = "newline" if rest.startswith("\n") else "type" if rest else _kind(later)
+        shown_before = self._shown
+        await self._contender.act(Place(self._before, self._after, typed, deleted, key))
+        began = time.perf_counter()
+        shown = await self._contender.wait(None if self._patient else wait_s)
+        took = time.perf_counter() - began
+        left = wait_s - took
+        if left > 0 or self._patient:
+            await self._contender.rest(max(left, 0) if not self._patient else 60)
+        known = shown is not None or bool(self._contender.quiet)
+        self._note(following, after, wait_s, took if known else None, shown, rest, shown_before)
+
+    def _note(
+        self, following: str, after: str, wait_s: float, took: float | None, shown: Shown | None, rest: str, left: str
+    ) -> None:
+        common = {"next": following, "after": after, "wait_s": round(wait_s, 3)}
+        common |= {"took_s": took if took is None else round(took, 4)}
+        if shown is None or not shown.text.strip():
+            facts = shown.facts if shown else {}
+            self.moments.append(Moment(**common, quiet=self._contender.quiet, facts=facts))
+            self._shown = ""
+            return
+        right, whole = judged(shown.text, rest)
+        accepted = len(shown.text.rstrip() if whole else first_line(shown.text)) if right else 0
+        again = bool(left) and left.endswith(shown.text) and left != shown.text
+        self._shown = shown.text
+        verdict = {"right": right, "whole": whole, "again": again, "accepted": accepted}
+        self.moments.append(
+            Moment(**common, quiet="", text=shown.text, memory=shown.memory, facts=shown.facts, **verdict)
+        )
+
+
+def _starts(typed: list[str]) -> dict[int, int]:
+    """Offset in the text -> number of the key that begins there."""
+    starts, at = {}, 0
+    for number, key in enumerate(typed):
+        starts[at] = number
+        at += len(key)
+    return starts
+
+
+def _kind(later: tuple[Step, ...]) -> str:
+    return "delete" if later and isinstance(later[0], Delete) else "move"
+
+
+def plain(moments: list[Moment]) -> list[dict[str, Any]]:
+    """For a journal."""
+    return [asdict(moment) for moment in moments]
+
+
+def read(entries: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> list[Moment]:
+    return [Moment(**entry) for entry in entries]

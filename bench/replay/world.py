@@ -1,0 +1,123 @@
+"""Engines and servers of a run, in folders of their own beside the user's."""
+
+import json
+import os
+import shutil
+from contextlib import AsyncExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import psutil
+
+from bench.replay.contender import Contender
+from bench.replay.llama import Llama
+from bench.replay.server import Dlsp
+from bench.replay.tap import Tap
+from bench.replay.vim import Vim
+from dlsp.engine import launch, state
+from dlsp.errors import UserError
+from dlsp.ignore import Rules
+from dlsp.index import store as index
+from dlsp.index.update import update
+from dlsp.models import store
+from dlsp.models.catalogue import Model
+
+PEER = "llama.vim"
+OURS = "dlsp"
+
+
+class World:
+    """`contender(name, folder)` gives one that is ready to work on scripts of a folder of `workspaces`.
+
+    Names are `llama.vim`, `dlsp`, and `dlsp:SETTING=VALUE` with any of dlsp's settings. Raises UserError
+    where one cannot take part.
+    """
+
+    def __init__(self, model: Model, folder: Path, workspaces: Path) -> None:
+        self._model, self._folder, self._workspaces = model, folder, workspaces
+        self._gguf = store.path(model)
+        self._stack = AsyncExitStack()
+        self._tap: Tap | None = None
+        self._vim: Vim | None = None
+        self._servers: dict[str, tuple[str, Dlsp]] = {}
+        self._outside = {each: os.environ.get(each) for each in ("DLSP_STATE_DIR", "DLSP_CACHE_DIR")}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for _folder, server in self._servers.values():
+            await server.close()
+        if self._vim:
+            await self._vim.close()
+        await self._stack.aclose()
+        for name, value in self._outside.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+    async def contender(self, name: str, folder: str) -> Contender:
+        if name == PEER:
+            self._vim = self._vim or Vim(await self._llama())
+            return self._vim
+        if name in self._servers:
+            known, server = self._servers[name]
+            if known == folder:
+                return server
+            await server.close()
+            del self._servers[name]
+        tap = self._tap = self._tap or await self._engine()
+        server = Dlsp(tap, self._workspaces, folder, settings(name, self._model))
+        if folder:
+            _index(self._workspaces / folder)
+        await server.ready()
+        self._servers[name] = folder, server
+        return server
+
+    async def _llama(self) -> str:
+        llama = await Llama.start(self._gguf, psutil.cpu_count(logical=False) or 1)
+        self._stack.push_async_callback(llama.close)
+        return llama.address
+
+    async def _engine(self) -> Tap:
+        """The engine, and the tap that servers find in its place."""
+        os.environ["DLSP_STATE_DIR"] = str(self._folder / "engine")
+        engine = await launch.ensure(self._model)
+        await engine.close()
+
+        async def stop() -> None:
+            os.environ["DLSP_STATE_DIR"] = str(self._folder / "engine")
+            await launch.stop(self._model)
+
+        self._stack.push_async_callback(stop)
+        address = urlsplit(engine.state.address)
+        assert address.hostname
+        assert address.port
+        tap = Tap(address.hostname, address.port)
+        there = replace(engine.state, address=await tap.open())
+        self._stack.push_async_callback(tap.close)
+        shutil.rmtree(self._folder / "server", ignore_errors=True)  # what servers learned of their user
+        os.environ["DLSP_STATE_DIR"] = str(self._folder / "server")
+        os.environ["DLSP_CACHE_DIR"] = str(self._folder / "cache")
+        path = state.folder() / f"engine-{self._model.name}.json"
+        path.write_text(json.dumps(asdict(there)), encoding="utf-8")
+        path.chmod(0o600)
+        return tap
+
+
+def settings(name: str, model: Model) -> dict[str, Any]:
+    """What a contender's name sets; UserError where it is none of ours."""
+    first, *given = name.split(":")
+    pairs = [one.partition("=") for one in given]
+    if first != OURS or not all(value for _, _, value in pairs):
+        raise UserError(f"'{name}' is no contender: use {PEER}, {OURS}, or {OURS}:mode=autoregressive for a setting.")
+    return {"model": model.name, **{key: value for key, _, value in pairs}}
+
+
+def _index(root: Path) -> None:
+    """Make the index before anything is timed: an editor has been open for a while."""
+    held = index.Store.open(index.place(root))
+    update(held, Rules(root))
+    held.close()

@@ -1,0 +1,106 @@
+"""dlsp as a contender: the real server, an engine without a model, the tap between them."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from bench.replay.contender import Place
+from bench.replay.scripts import Script
+from bench.replay.server import Dlsp
+from bench.replay.tap import Tap, _Connection
+from tests.dlsp.stub_engine import StubEngine
+
+TEXT = "def f(a, b):\n    \n"
+AT = len("def f(a, b):\n    ")
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubEngine]:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    monkeypatch.setenv("DLSP_STATE_DIR", str(folder))
+    with StubEngine(folder) as engine:
+        yield engine
+
+
+@pytest.fixture
+async def tap(stub: StubEngine) -> AsyncIterator[Tap]:
+    """Servers find the tap in the stub engine's place."""
+    written = json.loads(stub.file.read_text())
+    there = urlsplit(written["address"])
+    assert there.hostname
+    assert there.port
+    tap = Tap(there.hostname, there.port)
+    stub.file.write_text(json.dumps(written | {"address": await tap.open()}))
+    yield tap
+    await tap.close()
+
+
+@pytest.fixture
+async def contender(tap: Tap, tmp_path: Path) -> AsyncIterator[Dlsp]:
+    contender = Dlsp(tap, tmp_path, "", {"model": "0.5b"})
+    await contender.ready()
+    await contender.open(Script("x", "writing", "x", "", "x.py", TEXT, ()))
+    yield contender
+    await contender.close()
+
+
+async def test_the_server_is_told_what_is_typed_and_deleted(contender: Dlsp, stub: StubEngine):
+    await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    await contender.wait(10)
+    await contender.act(Place(TEXT[:AT] + "x = 🎈", TEXT[AT:], "x = 🎈"))
+    await contender.wait(10)
+    await contender.act(Place(TEXT[:AT] + "x = ", TEXT[AT:], deleted=1, key="delete"))
+    await contender.act(Place(TEXT[:AT] + "x = y", TEXT[AT:], "y"))
+    await contender.wait(10)
+    gap = stub.requests[-1]["gaps"][0]
+    assert (gap["prefix"] + gap.get("middle", "")).endswith("def f(a, b):\n    x = y")
+
+
+async def test_what_is_shown_comes_with_what_the_engine_said(contender: Dlsp, tap: Tap, stub: StubEngine):
+    stub.answer = lambda request: "return a + b"
+    await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    shown = await contender.wait(10)
+    assert shown
+    assert shown.text == "return a + b"
+    assert not shown.memory
+    assert shown.facts["cost"]["forwards"] == 4
+    assert contender.work.forwards >= 4
+    assert tap.exchanges[0].priority == "typing"
+
+
+async def test_quiet_has_its_reason(contender: Dlsp, stub: StubEngine):
+    stub.answer = lambda request: ""
+    await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    shown = await contender.wait(10)
+    assert shown is None or not shown.text
+    assert contender.quiet == "the model has nothing to add here"
+
+
+async def test_a_key_that_comes_first_leaves_no_answer(contender: Dlsp, tap: Tap, stub: StubEngine):
+    stub.hold.set()
+    await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    assert await contender.wait(0.2) is None
+    assert contender.quiet == ""
+    assert tap.busy
+    stub.hold.clear()
+
+
+def test_the_tap_reads_what_comes_in_pieces():
+    exchanges = []
+    connection = _Connection(exchanges)
+    body = json.dumps({"gaps": [], "priority": "prefetch"}).encode()
+    head = b"POST /v1/infill HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+    for piece in (head[:20], head[20:] + body[:5], body[5:]):
+        connection.asked(piece)
+    fill = json.dumps({"event": "fill", "text": "x", "cost": {"forwards": 3}}).encode() + b"\n"
+    canvas = b'{"event": "canvas"}\n'
+    connection.answered(b"14\r\n" + canvas + b"\r\n14\r\n" + canvas)
+    assert exchanges[0].forwards == 2, "so far"
+    connection.answered(b"\r\n40\r\n" + fill[:10])
+    assert not exchanges[0].ended
+    connection.answered(fill[10:])
+    assert (exchanges[0].priority, exchanges[0].forwards, exchanges[0].ended) == ("prefetch", 3, True)

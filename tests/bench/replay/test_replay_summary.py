@@ -1,0 +1,87 @@
+"""From moments to numbers."""
+
+import pytest
+
+from bench.replay.contender import Work
+from bench.replay.scripts import Move, Script, Write
+from bench.replay.summary import Played, counts, quantile, summary
+from bench.replay.user import Moment
+
+SCRIPT = Script("x", "writing", "x", "", "x.py", "", (Move(0), Write("ab\n    cd")))
+
+
+def moment(text: str | None = None, took: float | None = 0.1, **more) -> Moment:
+    defaults = {"next": "type", "after": "type", "wait_s": 0.2, "quiet": ""}
+    return Moment(**(defaults | {"took_s": took, "text": text} | more))
+
+
+def played(*moments: Moment, script: Script = SCRIPT, forwards: int = 10) -> Played:
+    return Played(script, moments, Work(forwards, 100, 5), 0.1)
+
+
+def test_counts_by_key_and_by_suggestion():
+    sums = counts(
+        played(
+            moment("xyz"),
+            moment("yz", again=True, memory=True),
+            moment("b\n    c", right=True, whole=True, accepted=7),
+            moment(None, took=None),
+        )
+    )
+    assert (sums["shown"], sums["wrong"], sums["wrong_keys"], sums["right"], sums["visible_keys"]) == (2, 1, 2, 1, 3)
+    assert sums["accepted"] == len("b\nc"), "an editor sets the indentation"
+    assert sums["characters"] == len("ab\ncd")
+    assert (sums["memory_keys"], sums["late"], sums["keys"]) == (1, 1, 4)
+
+
+def test_quiet_is_right_before_a_deletion_a_move_and_a_newline_unless_that_is_foretold():
+    sums = counts(
+        played(
+            moment("x", next="delete"),
+            moment(None, next="delete"),
+            moment("x", next="move"),
+            moment("\n    y", next="newline", right=True),
+            moment("z", next="newline"),
+        )
+    )
+    assert (sums["quiet"], sums["quiet_places"]) == (2, 5)
+    assert (sums["quiet_delete"], sums["quiet_move"], sums["quiet_newline"]) == (1, 0, 1)
+    assert sums["quiet_strict"] == 1
+
+
+def test_quantiles_heed_what_was_cut_short():
+    assert quantile([(1, True), (2, True), (3, True)], 0.5) == 2
+    assert quantile([(1, False), (2, True), (3, True)], 0.5) == 2
+    assert quantile([(1, True), (2, False), (2, False), (3, True)], 0.5) == 3, "those cut short lasted longer"
+    assert quantile([(1, True), (2, False)], 0.95) is None
+
+
+def test_times_by_what_was_asked():
+    metrics = summary(
+        {"dlsp": [played(moment("a", 0.3, after="start"), moment("b", 0.1), moment("c", 0.002, memory=True))]}, "other"
+    )
+    assert metrics["dlsp/cold_p50_ms"] == 300
+    assert metrics["dlsp/warm_p50_ms"] == 100
+    assert metrics["dlsp/memory_p50_ms"] == 2
+
+
+def test_ratios_to_the_baseline_are_of_the_scripts_both_played():
+    other = Script("y", "writing", "y", "", "y.py", "", SCRIPT.steps)
+    right = moment("ab", right=True, whole=True, accepted=2)
+    mine = [played(right, moment("x")), played(moment("x"), script=other)]
+    theirs = [played(moment("a", 0.4, right=True, whole=True, accepted=1), moment("x", 0.4))]
+    metrics = summary({"dlsp": mine, "peer": theirs}, "peer")
+    assert metrics["dlsp/completed_ratio"] == 2
+    assert metrics["dlsp/wrong_per_100_ratio"] == 1
+    assert metrics["dlsp/warm_p50_ratio"] == pytest.approx(0.25)
+    assert metrics["dlsp/all/scripts"] == 2
+    assert "peer/completed_ratio" not in metrics
+
+
+def test_shares_have_intervals_over_files():
+    scripts = [Script(f"{n}", "writing", f"{n}", "", "x.py", "", SCRIPT.steps) for n in range(20)]
+    of = [played(moment("a", right=n % 2 == 0, accepted=n % 2 == 0), script=one) for n, one in enumerate(scripts)]
+    metrics = summary({"dlsp": of}, "")
+    assert metrics["dlsp/all/right_first"] == 0.5
+    assert 0.2 < metrics["dlsp/all/right_first_low"] < 0.5 < metrics["dlsp/all/right_first_high"] < 0.8
+    assert metrics["dlsp/all/forwards_per_100"] == 1000

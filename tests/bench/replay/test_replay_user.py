@@ -1,0 +1,150 @@
+"""The user: who types on, who accepts, what is right, and when the next key comes first."""
+
+import asyncio
+import time
+
+import pytest
+
+from bench.replay.contender import Place, Shown, Work
+from bench.replay.scripts import Delete, Move, Script, Write
+from bench.replay.user import Moment, first_line, judged, play
+
+TEXT = "def f(a):\n"
+WRITTEN = "return a + 1\n    # done"
+
+
+class Contender:
+    """Shows what `says` gives for a place, after `seconds`."""
+
+    def __init__(self, says=lambda place: "", seconds: float = 0) -> None:
+        self.says, self.seconds = says, seconds
+        self.quiet, self.work = "", Work()
+        self.places: list[Place] = []
+        self.rested = 0.0
+
+    async def open(self, script: Script) -> None:
+        self.places.clear()
+
+    async def act(self, place: Place) -> None:
+        self.places.append(place)
+        self.quiet, self.asked = "", time.monotonic()
+
+    async def wait(self, seconds: float | None) -> Shown | None:
+        left = self.asked + self.seconds - time.monotonic()
+        if seconds is not None and left > seconds:
+            await asyncio.sleep(seconds)
+            return None
+        await asyncio.sleep(max(0, left))
+        text = self.says(self.places[-1])
+        self.quiet = "" if text else "nothing"
+        return Shown(text, memory=False) if text else None
+
+    async def rest(self, seconds: float) -> None:
+        self.rested += seconds
+
+
+def script(*steps: Move | Delete | Write, text: str = TEXT) -> Script:
+    return Script("x", "writing", "x", "", "x.py", text, steps)
+
+
+WRITING = script(Move(len(TEXT)), Write(WRITTEN))
+
+
+def knows(place: Place) -> str:
+    """The rest of what is written, at any place."""
+    return (TEXT + WRITTEN)[len(place.before) :]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "verdict"),
+    [
+        ("return a", "return a\n    b", (True, True)),
+        ("return a", "return a + 1", (True, True)),
+        ("return b", "return a", (False, False)),
+        ("return a\n    c", "return a\n    b", (True, False)),
+        ("return a\n    b", "return a\n    b\nc", (True, True)),
+        ("return\n    b", "return a\n    b", (False, False)),
+        ("\n    b", "\n    b", (True, True)),
+        ("return a", "", (False, False)),
+        ("  ", "  x", (False, False)),
+    ],
+)
+def test_right_is_what_comes_next(text: str, rest: str, verdict: tuple[bool, bool]):
+    assert judged(text, rest) == verdict
+
+
+def test_the_first_line_is_the_first_with_text():
+    assert first_line("\n    a = 1  \nb") == "\n    a = 1"
+    assert first_line("\n \n") == ""
+
+
+async def test_without_suggestions_every_key_is_typed():
+    contender = Contender()
+    moments = await play(WRITING, contender)
+    assert contender.places[-1].before == TEXT + WRITTEN
+    assert [moment.after for moment in moments] == ["start", *["type"] * 12, "newline", *["type"] * 6]
+    assert [moment.next for moment in moments] == [*["type"] * 12, "newline", *["type"] * 6, "move"]
+    assert not any(moment.accepted or moment.text for moment in moments)
+
+
+async def test_what_is_right_is_accepted_at_once():
+    contender = Contender(knows)
+    moments = await play(WRITING, contender)
+    assert contender.places[-1].before == TEXT + WRITTEN
+    assert [moment.after for moment in moments] == ["start", "accept"]
+    assert moments[0].accepted == len(WRITTEN)
+    assert moments[1].next == "move"
+
+
+async def test_only_the_first_line_is_accepted_where_the_rest_is_wrong():
+    contender = Contender(lambda place: "return a + 1\n    wrong" if place.before == TEXT else "")
+    moments = await play(WRITING, contender)
+    assert moments[0].right
+    assert not moments[0].whole
+    assert moments[0].accepted == len("return a + 1")
+    assert contender.places[1] == Place(TEXT + "return a + 1", "", "return a + 1", 0, "accept")
+    assert contender.places[-1].before == TEXT + WRITTEN
+
+
+async def test_a_key_that_comes_first_cancels():
+    contender = Contender(knows, seconds=60)
+    moments = await play(script(Move(len(TEXT)), Write("ab")), contender)
+    assert [moment.took_s for moment in moments] == [None, None, None]
+    assert contender.places[-1].before == TEXT + "ab"
+
+
+async def test_a_patient_user_waits():
+    contender = Contender(knows, seconds=0.6)
+    moments = await play(script(Move(len(TEXT)), Write("ret")), contender, patient=True)
+    assert moments[0].took_s == pytest.approx(0.6, abs=0.2)
+
+
+async def test_idle_time_is_the_contenders_to_skip():
+    contender = Contender()
+    began = time.monotonic()
+    moments = await play(WRITING, contender)
+    waits = sum(moment.wait_s for moment in moments)
+    assert contender.rested == pytest.approx(waits, abs=0.2)
+    assert time.monotonic() - began < waits / 4
+
+
+async def test_what_is_left_of_a_suggestion_is_no_new_one():
+    wrong = "return a * 2"
+    contender = Contender(lambda place: wrong[len(place.before) - len(TEXT) :] if place.before[10:] in wrong else "")
+    moments = await play(WRITING, contender)
+    visible = [moment for moment in moments if moment.text]
+    assert len(visible) == len("return a ") + 1
+    assert [moment.again for moment in visible] == [False, *[True] * (len(visible) - 1)]
+
+
+async def test_after_deletions_it_says_what_is_next():
+    contender = Contender()
+    moments = await play(script(Move(5), Delete(1), Delete(1), Write("g"), text="def f(a):"), contender)
+    assert [(moment.after, moment.next) for moment in moments] == [
+        ("start", "delete"),
+        ("delete", "delete"),
+        ("delete", "type"),
+        ("type", "move"),
+    ]
+    assert [place.before for place in contender.places] == ["def f", "def ", "def", "defg"]
+    assert isinstance(moments[0], Moment)
