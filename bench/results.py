@@ -11,7 +11,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "results"
+import psutil
+
+FOLDER = Path(os.environ.get("DLSP_RESULTS_DIR") or Path(__file__).parent / "results")
 SAMPLES_BYTES = 900_000
 
 _MAKERS = r"\b(intel|amd|apple|cpu|core|processor|virtual)\b"
@@ -34,6 +36,7 @@ def write(
     head = {
         "bench": bench,
         "machine": machine(),
+        "hardware": hardware(),
         "versions": versions(),
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -57,6 +60,12 @@ def machine() -> str:
     if named := os.environ.get("DLSP_MACHINE"):
         return named
     return f"{family(_processor())}-{os.cpu_count() or 1}c"
+
+
+def hardware() -> str:
+    """For readers: `AMD EPYC 7763 64-Core Processor, 2 cores, 24 GB`."""
+    name = " ".join(_processor().split()) or platform.machine()
+    return f"{name}, {os.cpu_count() or 1} cores, {psutil.virtual_memory().total / 2**30:.0f} GB"
 
 
 def family(processor: str) -> str:

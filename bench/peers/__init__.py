@@ -1,1 +1,1 @@
-"""Our engine against llama.cpp on the same GGUF file: same prompts, same threads, gap by gap in one run."""
+"""Our engine in each of its modes against llama.cpp and transformers: same prompts, same threads, in one run."""

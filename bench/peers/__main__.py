@@ -1,40 +1,24 @@
 """The command: `python -m bench.peers --gaps 20`."""
 
 import argparse
-import platform
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 
 from bench import results
-from bench.peers.child import Child, Environment
-from bench.peers.llama import Llama
-from bench.peers.measure import Contender, measure
-from bench.peers.ours import Ours
+from bench.peers.contenders import RESTRICTED, Field, isa_fault
+from bench.peers.measure import MEASURES, measure
 from bench.peers.prompts import chosen, rounds
-from bench.peers.side import Missing, Side
-from bench.peers.summary import PEER, notes, sample, show, summary
+from bench.peers.summary import notes, sample, show, summary
 from bench.quality.terminal import progress
 from dlsp.errors import UserError
 from dlsp.models import catalogue, store
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.tokenizer import QwenTokenizer
-
-RESTRICTED: dict[str, Environment] = {
-    "native": {},
-    "avx2": {
-        "ONEDNN_MAX_CPU_ISA": "AVX2",
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-    },
-}
-# llama.cpp waits as it does where users run it; importing our engine has set this for its own threads.
-PEER_ENVIRONMENT: Environment = {"OMP_WAIT_POLICY": None, "GOMP_SPINCOUNT": None, "THP_MEM_ALLOC_ENABLE": None}
 
 
 def main() -> int:
@@ -56,14 +40,17 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m bench.peers", description=sys.modules["bench.peers"].__doc__)
     parser.add_argument("--gaps", type=int, default=20)
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--dtypes", default="bfloat16,int8", help="of our engine, separated by commas")
+    parser.add_argument("--dtypes", default="int8", help="of our engine, separated by commas")
     parser.add_argument("--isa", default="native", choices=RESTRICTED, help="what both sides may use, where they can")
+    parser.add_argument("--measures", default=",".join(MEASURES), help="separated by commas")
     parser.add_argument("--out", type=Path, help="the results file, else bench/results/peers-….json")
     asked = parser.parse_args()
     if asked.gaps < 1:
         parser.error("--gaps must be at least 1.")
-    if asked.isa == "avx2" and platform.machine().lower() not in ("x86_64", "amd64"):
-        parser.error(f"--isa avx2 is for x86-64; this processor is {platform.machine()}.")
+    if fault := isa_fault(asked.isa):
+        parser.error(fault)
+    if unknown := set(asked.measures.split(",")) - MEASURES.keys():
+        parser.error(f"--measures takes {', '.join(MEASURES)}; not {', '.join(unknown)}.")
     return asked
 
 
@@ -72,14 +59,14 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> None:
     gguf, tasks = store.path(model), chosen(asked.gaps)
     todo = rounds(tasks, QwenTokenizer(converted(gguf, store.folder())))
     threads = psutil.cpu_count(logical=False) or 1
-    contenders, missing = _contenders(gguf, asked, threads, stack)
+    contenders, missing = Field(gguf, asked.dtypes.split(","), threads, asked.isa).enter(stack)
     if not contenders:
         raise UserError("Nothing to compare: " + " ".join(missing.values()))
     measured = []
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with progress(f"{model.name}, {threads} threads", len(todo)) as advance:
-            for replies in measure(contenders, todo):
+            for replies in measure(contenders, todo, asked.measures.split(",")):
                 measured.append(replies)
                 advance()
     except KeyboardInterrupt:
@@ -94,10 +81,9 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> None:
     said = [*notes(facts, asked.isa), *missing.values()]
     show(f"{model.name}, {threads} threads, {asked.isa}", metrics, len(measured))
     print(*said, sep="\n")
-    command = f"python -m bench.peers --gaps {asked.gaps} --model {asked.model} --dtypes {asked.dtypes}"
     path = results.write(
         f"peers-{model.name}" + ("" if asked.isa == "native" else f"-{asked.isa}"),
-        f"{command} --isa {asked.isa}",
+        _command(asked),
         metrics,
         [sample(one.task, replies) for one, replies in zip(todo, measured, strict=False)],
         asked.out,
@@ -109,30 +95,10 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> None:
     print(f"Written to {path}")
 
 
-def _contenders(
-    gguf: Path, asked: argparse.Namespace, threads: int, stack: ExitStack
-) -> tuple[list[Contender], dict[str, str]]:
-    """Those that take part, llama.cpp first, and of the others a sentence each."""
-    ours = RESTRICTED[asked.isa]
-    wanted: list[tuple[str, Environment, Callable[..., Side], object]] = [
-        (PEER, PEER_ENVIRONMENT, Llama, False),
-        (f"{PEER} n-gram", PEER_ENVIRONMENT, Llama, True),
-        *((dtype, ours, Ours, dtype) for dtype in asked.dtypes.split(",")),
-    ]
-    contenders, missing = [], {}
-    for name, environment, make, kind in wanted:
-        try:
-            child = Child(name, environment, make, gguf, kind, threads)
-        except Missing as error:
-            missing[name] = f"{name} does not take part: {error}"
-            continue
-        stack.callback(child.close)
-        if make is Llama:
-            contenders.append(Contender(name, child, "", plain=kind is False))
-        else:
-            for mode in ("autoregressive", "verified"):
-                contenders.append(Contender(f"{name} {mode}", child, mode, plain=mode == "autoregressive"))
-    return contenders, missing
+def _command(asked: argparse.Namespace) -> str:
+    words = ["python -m bench.peers --gaps", str(asked.gaps), "--model", asked.model, "--dtypes", asked.dtypes]
+    words += ["--isa", asked.isa]
+    return " ".join(words if asked.measures == ",".join(MEASURES) else [*words, "--measures", asked.measures])
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 import psutil
 
-from bench.peers.side import Ask, Missing, Reply, Side
+from bench.peers.side import Ask, Missing, Reply, Several, Side
 from dlsp.errors import UserError
 
 LOAD_S, ANSWER_S, END_S = 300, 180, 10
@@ -36,8 +36,12 @@ class Child:
             raise Missing(str(error)) from None
 
     def ask(self, ask: Ask, mode: str) -> Reply:
-        self._pipe.send((ask, mode))
+        self._pipe.send(("answer", ask, mode))
         return self._receive(ANSWER_S)
+
+    def together(self, asks: Sequence[Ask], mode: str) -> Several:
+        self._pipe.send(("together", asks, mode))
+        return self._receive(ANSWER_S * len(asks))
 
     def resident(self) -> int:
         """Bytes of memory that the process holds now, files it has mapped included."""
@@ -76,6 +80,7 @@ def _live(pipe: Connection, environment: Environment, make: Callable[..., Side],
             side = make(*arguments)
             pipe.send((True, dict(side.facts)))
             while True:
-                pipe.send((True, side.answer(*pipe.recv())))
+                what, *asked = pipe.recv()
+                pipe.send((True, getattr(side, what)(*asked)))
         except (Missing, RuntimeError) as error:
             pipe.send((False, str(error)))

@@ -1,12 +1,14 @@
 """llama.cpp: its server within the process, by the wheel `xllamacpp`."""
 
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.peers.side import Ask, Missing, Reply
+from bench.peers.side import Ask, Missing, Reply, Several
 from dlsp_engine.decode.ends import line_end
 
 CONTEXT = 4096
@@ -17,7 +19,9 @@ GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
 
 
 class Llama:
-    def __init__(self, gguf: Path, ngram: bool, threads: int) -> None:
+    """`context` is what each of the `slots` holds, in tokens."""
+
+    def __init__(self, gguf: Path, ngram: bool, threads: int, context: int = CONTEXT, slots: int = 1) -> None:
         try:
             xllamacpp: Any = import_module("xllamacpp")  # a compiled module without types
         except ImportError:
@@ -25,7 +29,7 @@ class Llama:
 
         params = xllamacpp.CommonParams()
         params.model.path = str(gguf)
-        params.n_ctx, params.n_parallel = CONTEXT, 1
+        params.n_ctx, params.n_parallel = context * slots, slots
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
         params.fit_params = False  # it would choose another context by the memory that is free
         params.cache_ram_mib = 0  # one slot keeps one prompt, as our one session does
@@ -44,11 +48,26 @@ class Llama:
 
     def answer(self, ask: Ask, mode: str) -> Reply:
         if ask.end == "token":
-            return self._whole(ask, [])
+            return self._watched(ask) if ask.watched else self._whole(ask, [])
         reply = self._whole(ask, ["\n"])
         # A stop text cannot say "after text that is not blank". Where the answer began with a line break, it is
         # asked again and watched; watching costs some 1% of a token's time, so the others are spared it.
-        return reply if reply.text.strip() else self._watched(ask, reply)
+        if reply.text.strip():
+            return reply
+        watched = self._watched(ask, stop=True)
+        return replace(watched, prompt=reply.prompt, cached=reply.cached)
+
+    def together(self, asks: Sequence[Ask], mode: str) -> Several:
+        began = time.perf_counter()
+
+        def one(ask: Ask) -> tuple[float, int]:
+            reply = self.answer(ask, mode)
+            return 1e3 * (time.perf_counter() - began), reply.tokens
+
+        with ThreadPoolExecutor(len(asks)) as pool:
+            ended = list(pool.map(one, asks))
+        times = [at for at, _ in ended]
+        return Several(min(times), max(times), sum(tokens for _, tokens in ended))
 
     def _whole(self, ask: Ask, stop: list[str]) -> Reply:
         began = time.perf_counter()
@@ -63,19 +82,33 @@ class Llama:
             milliseconds=milliseconds,
         )
 
-    def _watched(self, ask: Ask, like: Reply) -> Reply:
+    def _watched(self, ask: Ask, stop: bool = False) -> Reply:
+        """The answer as it streams, up to the end of the first line where `stop` says so."""
         pieces: list[str] = []
         ended = began = time.perf_counter()
+        first: float | None = None
+        timings: dict[str, Any] = {}
 
         def watch(chunk: dict[str, Any]) -> bool:
-            nonlocal ended
+            nonlocal ended, first, timings
             pieces.append(_checked(chunk)["choices"][0]["text"])
+            timings = chunk.get("timings", timings)  # the last one has them
             ended = time.perf_counter()
-            return line_end("".join(pieces)) is not None
+            line = line_end("".join(pieces)) is not None
+            if line and first is None:
+                first = 1e3 * (ended - began)
+            return stop and line
 
         self._server.handle_completions(_request(ask, stream=True), watch)
-        text = "".join(pieces)
-        return replace(like, text=text[: line_end(text)], tokens=len(pieces), milliseconds=1e3 * (ended - began))
+        text, milliseconds = "".join(pieces), 1e3 * (ended - began)
+        return Reply(
+            text=text[: line_end(text)] if stop else text,
+            tokens=timings.get("predicted_n", len(pieces)),
+            prompt=len(ask.tokens),
+            cached=timings.get("cache_n", 0),
+            milliseconds=milliseconds,
+            first_line=first or milliseconds,
+        )
 
 
 def _request(ask: Ask, **more: Any) -> dict[str, Any]:

@@ -5,22 +5,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.peers.child import Child
+from bench.peers.contenders import Contender
 from bench.peers.prompts import Round, Turn
 from bench.peers.side import Reply
 
 SETTLE_S = 0.05
 """Threads of a side that just answered may spin for some milliseconds before they sleep."""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A child in one of its modes. `plain` ones decode a token a step and measure prefill for their child."""
-
-    name: str
-    child: Child
-    mode: str
-    plain: bool
 
 
 @dataclass(frozen=True)
@@ -50,19 +40,24 @@ MEASURES = {
     "decode": Measure("ms a token", lambda reply: reply.milliseconds / reply.tokens, "at least 0.9", turned=True),
     "line": Measure("ms", lambda reply: reply.milliseconds, "at most 0.9", all=True),
     "typed": Measure("ms", lambda reply: reply.milliseconds, "at most 0.5", all=True),
+    "cold-line": Measure("ms", lambda reply: reply.milliseconds, "", all=True),
 }
-"""Time is from request to answer. Prefill ends at the first token, with nothing cached; the rest finds its prompt."""
+"""Time is from request to answer. Prefill ends at the first token, with nothing cached, as a cold line's is; the rest
+finds its prompt."""
 
 Replies = dict[str, dict[str, Reply]]
 """Measure -> contender -> reply."""
 
 
-def measure(contenders: Sequence[Contender], rounds: Sequence[Round], seed: int = 0) -> Iterator[Replies]:
+def measure(
+    contenders: Sequence[Contender], rounds: Sequence[Round], measures: Sequence[str] = tuple(MEASURES), seed: int = 0
+) -> Iterator[Replies]:
     """The replies of each round; the first round runs once more beforehand to warm up."""
     rng = random.Random(seed)
     for number, one in enumerate([rounds[0], *rounds]):
         replies: Replies = {}
-        for name, what in MEASURES.items():
+        for name in measures:
+            what = MEASURES[name]
             taking = [contender for contender in contenders if what.all or contender.plain]
             order = rng.sample(taking, len(taking))
             taken = {contender.name: _once(contender, one.turns[name]) for contender in order}

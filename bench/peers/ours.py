@@ -1,10 +1,28 @@
 """Our engine, in process as llama.cpp is: no HTTP on either side."""
 
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from bench.peers.side import Ask, Missing, Reply
+from bench.peers.side import Ask, Missing, Reply, Several
 from dlsp.models import store
+
+if TYPE_CHECKING:
+    from dlsp_engine import Options
+    from dlsp_engine.job import GapJob
+
+MODES: dict[str, dict[str, Any]] = {
+    "autoregressive": {"mode": "autoregressive"},
+    "autoregressive n-gram": {"mode": "verified", "draft": 0},
+    "verified": {"mode": "verified"},
+    "diffusion": {"mode": "diffusion"},
+}
+"""The second checks copied n-grams and lays no canvas: what an autoregressive engine can do without ours."""
+
+CANVAS = ("verified", "diffusion")
+"""Modes that mean nothing without a canvas adapter."""
 
 
 class Ours:
@@ -24,17 +42,60 @@ class Ours:
         self.facts: dict[str, str] = {"isa": torch.backends.cpu.get_cpu_capability()}
 
     def answer(self, ask: Ask, mode: str) -> Reply:
-        from dlsp_engine import Gap, Options
+        from dlsp_engine import Gap
+        from dlsp_engine.decode.ends import line_end
 
         gap = Gap(ask.prefix, ask.suffix, ask.middle)
-        options = Options(mode=mode, end=ask.end, max_tokens=ask.max_tokens)
         if ask.fresh:
             self._session = self._engine.new_session()
         elif ask.max_tokens == 1:
             # What comes next must find the prompt and no answer: one that was given is drafted again.
             self._session = self._engine.prefilled(gap, self._session)
+        first: float | None = None
         began = time.perf_counter()
-        fill = self._engine.fill(gap, options, self._session)
+
+        def watch(job: "GapJob") -> None:
+            nonlocal first
+            if first is None and line_end(job.answer.text) is not None:
+                first = 1e3 * (time.perf_counter() - began)
+
+        fill = self._engine.fill(gap, _options(ask, mode), self._session, watch=watch if ask.watched else None)
         milliseconds = 1e3 * (time.perf_counter() - began)
         cost = fill.cost
-        return Reply(fill.text, cost.tokens, cost.prompt_tokens, cost.cached_tokens, milliseconds)
+        line = (first or milliseconds) if ask.watched else None
+        return Reply(fill.text, cost.tokens, cost.prompt_tokens, cost.cached_tokens, milliseconds, line)
+
+    def together(self, asks: Sequence[Ask], mode: str) -> Several:
+        """By the scheduler that the engine's process has."""
+        from dlsp_engine import EngineError, Gap
+        from dlsp_engine.serve.scheduler import Scheduler, Ticket
+
+        ended: list[tuple[float, Any]] = []
+        all_ended = threading.Event()
+
+        def on_end(outcome: Any) -> None:
+            ended.append((time.perf_counter(), outcome))
+            if len(ended) == len(asks):
+                all_ended.set()
+
+        scheduler = Scheduler(self._engine)
+        began = time.perf_counter()
+        for ask in asks:
+            gap = Gap(ask.prefix, ask.suffix, ask.middle)
+            scheduler.submit(Ticket(gap, _options(ask, mode), 0, lambda job: None, on_end))
+        all_ended.wait()
+        scheduler.close()
+        scheduler.join()
+        times = [1e3 * (at - began) for at, _ in ended]
+        tokens = 0
+        for _, outcome in ended:
+            if isinstance(outcome, str):
+                raise EngineError(outcome)
+            tokens += outcome.cost.tokens
+        return Several(min(times), max(times), tokens)
+
+
+def _options(ask: Ask, mode: str) -> "Options":
+    from dlsp_engine import Options
+
+    return Options(**MODES[mode], end=ask.end, max_tokens=ask.max_tokens)

@@ -49,14 +49,12 @@ def rounds(tasks: Sequence[Task], tokenizer: Tokenizer, seed: int = 0) -> list[R
 def _round(task: Task, tokenizer: Tokenizer, rng: random.Random) -> Round:
     line = task.canonical.rstrip("\n")
     cut = _cut(line, tokenizer)
-    short = _passage(SHORT, tokenizer, rng)
+    short = passage(SHORT, tokenizer, rng)
 
     def ask(prefix: str, suffix: str, middle: str, end: str, most: int, fresh: bool = False) -> Ask:
-        tokens = [tokenizer.prefix, *tokenizer.encode(prefix), tokenizer.suffix, *tokenizer.encode(suffix)]
-        tokens += [tokenizer.middle, *tokenizer.encode(middle)]
-        return Ask(prefix, suffix, middle, tuple(tokens), end, most, fresh)
+        return Ask(prefix, suffix, middle, prompt(prefix, suffix, middle, tokenizer), end, most, fresh)
 
-    long = ask(_passage(LONG, tokenizer, rng), "", "", "token", 1, fresh=True)
+    long = ask(passage(LONG, tokenizer, rng), "", "", "token", 1, fresh=True)
     decode = ask(short, "", "", "token", DECODED)
     whole, before, typed = (
         ask(task.prefix, task.suffix, middle, "line", LINE_TOKENS) for middle in ("", line[: cut - 1], line[:cut])
@@ -67,8 +65,15 @@ def _round(task: Task, tokenizer: Tokenizer, rng: random.Random) -> Round:
         "decode": Turn(decode, before=replace(decode, max_tokens=1)),
         "line": Turn(whole, before=replace(whole, max_tokens=1)),
         "typed": Turn(typed, before=before),
+        "cold-line": Turn(replace(whole, fresh=True)),
     }
     return Round(task.id, turns)
+
+
+def prompt(prefix: str, suffix: str, middle: str, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The fill-in-the-middle prompt that every side is given."""
+    tokens = [tokenizer.prefix, *tokenizer.encode(prefix), tokenizer.suffix, *tokenizer.encode(suffix)]
+    return (*tokens, tokenizer.middle, *tokenizer.encode(middle))
 
 
 def _cut(line: str, tokenizer: Tokenizer) -> int:
@@ -84,7 +89,7 @@ def _cut(line: str, tokenizer: Tokenizer) -> int:
     return min(ends, key=lambda end: abs(end - half), default=half)
 
 
-def _passage(tokens: int, tokenizer: Tokenizer, rng: random.Random) -> str:
+def passage(tokens: int, tokenizer: Tokenizer, rng: random.Random) -> str:
     """Whole lines from a random place of the library, about so many tokens long."""
     text = _library()
     start = text.index("\n", rng.randrange(len(text) - 20 * tokens)) + 1

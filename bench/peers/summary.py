@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from bench.peers.contenders import PEER
 from bench.peers.measure import MEASURES, Measure, Replies
-
-PEER = "llama.cpp"
 
 
 def summary(measured: Sequence[Replies]) -> dict[str, float]:
@@ -17,7 +16,8 @@ def summary(measured: Sequence[Replies]) -> dict[str, float]:
     Where lines were asked: `same`, the share of equal texts, and the ratio over the gaps with equal texts alone.
     """
     metrics: dict[str, float] = {}
-    for name, what in MEASURES.items():
+    for name in measured[0]:
+        what = MEASURES[name]
         for contender in measured[0][name]:
             own = [replies[name][contender] for replies in measured]
             metrics |= _quartiles(f"{contender}/{name}/", [what.value(reply) for reply in own])

@@ -33,6 +33,7 @@ def _run(asked: argparse.Namespace) -> Path:
     model = catalogue.find(asked.model)
 
     # Not at the top: it brings PyTorch, and what is wrong in the command can be said at once.
+    from bench.quality.known import Known
     from dlsp_engine import Engine, Options
     from dlsp_engine.errors import EngineError
 
@@ -44,7 +45,10 @@ def _run(asked: argparse.Namespace) -> Path:
             journal=journal,
             set=asked.set,
             tasks=tasks,
-            variants={name: Options(**options, **ends) for name, options in described.items()},
+            variants={
+                name: (Known if "known" in options else Options)(**options, **ends)
+                for name, options in described.items()
+            },
             folder=store.folder() / "bench",
             command=_command(asked),
             out=asked.out,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from bench.quality.journal import Journal
 from bench.quality.sets import Task
 
 if TYPE_CHECKING:
-    from dlsp_engine import Engine, Options
+    from dlsp_engine import Engine, Fill, Options
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,29 @@ def fill(
     advance: Callable[[], None],
 ) -> None:
     """Fill what is `missing`; the journal has each fill as soon as it is finished."""
-    from dlsp_engine import Gap
-
     for names, tasks in groups.items():
-        gaps = [Gap(prefix=task.prefix, suffix=task.suffix) for task in tasks]
-        options = [variants[name] for name in names]
-        for gap, variant, done in engine.fill_many(gaps, options):
+        for task, name, done in _fills(engine, tasks, {name: variants[name] for name in names}):
             cost = done.cost
             filled = Filled(done.text, done.reason, cost.forwards, cost.rows, cost.tokens, commit)
-            journal.add(key(tasks[gap], options[variant]), asdict(filled))
+            journal.add(key(task, variants[name]), asdict(filled))
             advance()
+
+
+def _fills(
+    engine: "Engine", tasks: Sequence[Task], variants: Mapping[str, "Options"]
+) -> Iterator[tuple[Task, str, "Fill"]]:
+    from dlsp_engine import Gap
+
+    known: dict[str, Any] = {name: options for name, options in variants.items() if getattr(options, "known", False)}
+    others = {name: options for name, options in variants.items() if name not in known}
+    if others:
+        gaps = [Gap(prefix=task.prefix, suffix=task.suffix) for task in tasks]
+        for gap, variant, done in engine.fill_many(gaps, list(others.values())):
+            yield tasks[gap], list(others)[variant], done
+    if known:
+        from bench.quality.known import fill_known
+
+        yield from fill_known(engine, tasks, known)
 
 
 def found(tasks: Sequence[Task], options: "Options", journal: Journal) -> list[Filled]:

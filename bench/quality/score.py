@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from bench.quality import sandbox
 from bench.quality.fills import digest
 from bench.quality.journal import Journal
-from bench.quality.sets import Task
+from bench.quality.sets import GAP, Task
 
 AT_ONCE = 2
 
@@ -30,7 +30,12 @@ def score(task: Task, text: str, why: str) -> Score:
 
 
 def program(task: Task, text: str) -> str:
-    """The whole program with the text in the gap, its test and the call of the test."""
+    """The whole program with the text in the gap, its test and the call of the test.
+
+    A program that reads and writes is a text to its test, which runs it.
+    """
+    if task.whole:
+        return f"SOURCE = {task.whole.replace(GAP, text)!r}\n{task.test}"
     return f"{task.prefix}{text}{task.suffix}\n{task.test}\ncheck({task.entry_point})\n"
 
 

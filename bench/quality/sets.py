@@ -1,4 +1,4 @@
-"""The sets of HumanEval-Infilling and where their files are."""
+"""The sets of HumanEval-Infilling and SAFIM's Python blocks, and where their files are."""
 
 import gzip
 import json
@@ -6,11 +6,16 @@ import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dlsp.completion import trim
 from dlsp.errors import UserError
 
-SOURCE = "https://github.com/openai/human-eval-infilling/tree/master/data"
+INFILLING = "https://github.com/openai/human-eval-infilling/tree/master/data"
+SAFIM = "https://huggingface.co/datasets/gonglinyuan/safim (the rows with lang python, as block.jsonl.gz)"
+
+GAP, TODO = "{{completion}}", "# TODO: Your code here"
+"""Where the gap is in SAFIM's programs, and in its prompts."""
 
 
 class Missing(UserError):
@@ -19,7 +24,10 @@ class Missing(UserError):
 
 @dataclass(frozen=True)
 class Task:
-    """One gap of a program and the test of the whole."""
+    """One gap of a program and the test of the whole.
+
+    `whole` is the program, with GAP in it, where the model is shown more than the program.
+    """
 
     id: str
     entry_point: str
@@ -27,20 +35,23 @@ class Task:
     suffix: str
     canonical: str
     test: str
+    whole: str = ""
 
     @property
     def problem(self) -> str:
         """The program that the gap was cut from; many tasks share one."""
-        return self.id.split("/")[1]
+        return self.id if self.whole else self.id.split("/")[1]
 
 
 @dataclass(frozen=True)
 class EvalSet:
-    """A file of tasks and how their gaps end."""
+    """A file of tasks, where it is to be had, and how their gaps end."""
 
     file: str
     end: str
     max_tokens: int
+    folder: str = "humaneval_infilling"
+    source: str = INFILLING
 
     def text(self, task: Task, fill: str) -> str:
         """What stands in the gap for a fill: a whole line with its line break, else what the server would offer."""
@@ -54,6 +65,7 @@ SETS = {
     "multi-line": EvalSet("HumanEval-MultiLineInfilling.jsonl.gz", "block", 256),
     "random-span": EvalSet("HumanEval-RandomSpanInfilling.jsonl.gz", "block", 160),
     "random-span-light": EvalSet("HumanEval-RandomSpanInfillingLight.jsonl.gz", "block", 96),
+    "safim": EvalSet("block.jsonl.gz", "block", 128, "safim_python", SAFIM),
 }
 
 
@@ -62,25 +74,27 @@ def load(name: str, limit: int | None = None, seed: int = 0) -> list[Task]:
 
     Raises Missing where DLSP_EVAL_DIR is unset or the file is not below it or not readable as such.
     """
-    file = SETS[name].file
+    found = SETS[name]
+    file = f"{found.folder}/{found.file}"
     root = os.environ.get("DLSP_EVAL_DIR")
     if not root:
-        raise Missing(f"Set DLSP_EVAL_DIR to a folder that has humaneval_infilling/{file}, from {SOURCE}.")
-    path = Path(root) / "humaneval_infilling" / file
+        raise Missing(f"Set DLSP_EVAL_DIR to a folder that has {file}, from {found.source}.")
+    path = Path(root) / file
     if not path.is_file():
-        raise Missing(f"{path} is missing: download it from {SOURCE}, or set DLSP_EVAL_DIR to where it is.")
+        raise Missing(f"{path} is missing: download it from {found.source}, or set DLSP_EVAL_DIR to where it is.")
+    read = _safim if found.source == SAFIM else _infilling
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
-            tasks = [_task(json.loads(line)) for line in lines]
+            tasks = [read(json.loads(line)) for line in lines]
     except (OSError, EOFError, ValueError, KeyError) as error:
-        raise Missing(f"{path} is damaged ({error}): download it again from {SOURCE}.") from error
+        raise Missing(f"{path} is damaged ({error}): download it again from {found.source}.") from error
     if limit is None or limit >= len(tasks):
         return tasks
     chosen = sorted(random.Random(seed).sample(range(len(tasks)), limit))
     return [tasks[index] for index in chosen]
 
 
-def _task(row: dict[str, str]) -> Task:
+def _infilling(row: dict[str, Any]) -> Task:
     return Task(
         id=row["task_id"].split("/", 1)[1],
         entry_point=row["entry_point"],
@@ -88,4 +102,35 @@ def _task(row: dict[str, str]) -> Task:
         suffix=row["suffix"],
         canonical=row["canonical_solution"],
         test=row["test"],
+    )
+
+
+STDIN_TO_STDOUT = """
+import io, sys
+for given, wanted in TESTS:
+    sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
+    written = io.BytesIO()
+    sys.stdout = io.TextIOWrapper(written, write_through=True)
+    try:
+        exec(compile(SOURCE, "program", "exec"), {"__name__": "__main__"})
+    except SystemExit:
+        pass
+    sys.stdout.flush()
+    said = written.getvalue().decode().lower().split()
+    assert any(said == one.lower().split() for one in wanted)
+"""
+
+
+def _safim(row: dict[str, Any]) -> Task:
+    """The model sees the problem's description before the program; the program reads and writes text."""
+    prefix, _, suffix = row["prompt"].replace("\r\n", "\n").partition(TODO)
+    tests = [(one["input"], one["output"]) for one in row["unit_tests"]]
+    return Task(
+        id=row["task_id"],
+        entry_point="",
+        prefix=prefix,
+        suffix=suffix,
+        canonical=row["ground_truth"].replace("\r\n", "\n"),
+        test=f"TESTS = {tests!r}\n{STDIN_TO_STDOUT}",
+        whole=row["eval_prompt"].replace("\r\n", "\n"),
     )

@@ -8,8 +8,8 @@ from dlsp.errors import UserError
 def parse(variant: str) -> dict[str, Any]:
     """The options of the engine that a variant's name stands for.
 
-    `autoregressive`, `verified`, `verified:SCHEDULE`, `diffusion:THRESHOLD`, `diffusion:RULE:NUMBER` with the
-    rules threshold, factor and entropy. UserError for any other.
+    `autoregressive`, `verified`, `verified:SCHEDULE`, `diffusion:THRESHOLD`, `diffusion:THRESHOLD:known` (told the
+    gap's length), `diffusion:RULE:NUMBER` with the rules threshold, factor and entropy. UserError for any other.
     """
     match variant.split(":"):
         case ["autoregressive"]:
@@ -20,11 +20,13 @@ def parse(variant: str) -> dict[str, Any]:
             return {"mode": "verified", "schedule": schedule}
         case ["diffusion", number] if _is_number(number):
             return {"mode": "diffusion", "rule": "threshold", "threshold": float(number)}
+        case ["diffusion", number, "known"] if _is_number(number):
+            return {"mode": "diffusion", "rule": "threshold", "threshold": float(number), "known": True}
         case ["diffusion", ("threshold" | "factor" | "entropy") as rule, number] if _is_number(number):
             return {"mode": "diffusion", "rule": rule, "threshold": float(number)}
     raise UserError(
         f"'{variant}' is no variant: use autoregressive, verified, verified:merged, diffusion:0.9, "
-        "diffusion:factor:0.5 or diffusion:entropy:0.3."
+        "diffusion:0.9:known, diffusion:factor:0.5 or diffusion:entropy:0.3."
     )
 
 

@@ -37,7 +37,7 @@ def test_a_file_has_the_form_of_all_results(tmp_path, monkeypatch):
     path = results.write("speed", "python -m bench.speed", {"ms": 1.5}, [{"task": "é"}], sandbox=["limits"])
     assert path == tmp_path / "speed-desk.json"
     written = json.loads(path.read_text(encoding="utf-8"))
-    fields = "bench machine versions commit date command sandbox metrics samples_of samples"
+    fields = "bench machine hardware versions commit date command sandbox metrics samples_of samples"
     assert list(written) == fields.split()
     assert written["versions"].keys() == {"dlsp", "torch", "python"}
     assert written["metrics"] == {"ms": 1.5}

@@ -22,7 +22,7 @@ def test_ratios_are_of_speeds_for_prefill_and_decoding_and_of_times_for_lines():
     metrics = summary([replies(), replies(), replies("y", slower=3)])
     assert metrics["llama.cpp/line/q3"] > metrics["llama.cpp/line/median"] > 0
     ratios = {name: metrics[f"bfloat16 verified/{name}/ratio_median"] for name in MEASURES}
-    assert ratios == {"prefill-1000": 0.5, "prefill-300": 0.5, "decode": 0.5, "line": 2, "typed": 2}
+    assert ratios == {"prefill-1000": 0.5, "prefill-300": 0.5, "decode": 0.5, "line": 2, "typed": 2, "cold-line": 2}
     assert metrics["bfloat16 verified/line/same"] == 0.6667
     assert metrics["bfloat16 verified/decode/median"] == 10, "milliseconds a token"
     assert summary([replies()])["bfloat16 verified/prefill-1000/median"] == 1000, "tokens a second"

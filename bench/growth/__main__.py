@@ -1,0 +1,116 @@
+"""The command: `python -m bench.growth`."""
+
+import argparse
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from bench import results
+from bench.growth.measure import Sample, measure, steps
+from bench.growth.work import DEFAULT, QUICK
+from bench.peers.contenders import Field
+from bench.peers.summary import notes
+from bench.quality.terminal import progress
+from dlsp.errors import UserError
+from dlsp.models import catalogue, store
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.convert import converted
+from dlsp_engine.text.tokenizer import QwenTokenizer
+
+
+def summary(samples: Sequence[Sample]) -> dict[str, float]:
+    """`CONTENDER/WHAT/SIZE/…`: medians, the least and the most, of `ms`, `first_ms` and `cold_ms`; tokens a sample."""
+    groups: dict[str, list[Sample]] = defaultdict(list)
+    for one in samples:
+        groups[f"{one.contender}/{one.what}/{one.size}"].append(one)
+    metrics: dict[str, float] = {}
+    for name, of in groups.items():
+        for field in ("ms", "first_ms", "cold_ms"):
+            values = [value for one in of if (value := getattr(one, field)) is not None]
+            if values:
+                metrics[f"{name}/{field}"] = statistics.median(values)
+                metrics[f"{name}/{field}_min"], metrics[f"{name}/{field}_max"] = min(values), max(values)
+        metrics[f"{name}/tokens"] = statistics.mean(one.tokens for one in of)
+    return {name: round(value, 1) for name, value in metrics.items()}
+
+
+def show(metrics: dict[str, float]) -> None:
+    table = Table("contender", "work", title="milliseconds, medians", title_justify="left")
+    for heading in ("size", "all", "first", "cold"):
+        table.add_column(heading, justify="right")
+    for name, value in metrics.items():
+        if name.endswith("/ms"):
+            contender, what, size, _ = name.split("/")
+            more = [metrics.get(f"{name.removesuffix('ms')}{field}") for field in ("first_ms", "cold_ms")]
+            table.add_row(contender, what, size, f"{value:.0f}", *("" if v is None else f"{v:.0f}" for v in more))
+    Console().print(table)
+
+
+def main() -> int:
+    """0 when it was written, 2 for what the user has to mend, 130 when interrupted before the first size was done."""
+    parser = argparse.ArgumentParser("python -m bench.growth", description=sys.modules["bench.growth"].__doc__)
+    parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--dtype", default="int8", choices=("int8", "bfloat16", "float32"))
+    parser.add_argument("--quick", action="store_true", help="two sizes of each, once")
+    asked = parser.parse_args()
+    try:
+        with ExitStack() as stack:
+            return _run(asked, stack)
+    except (UserError, EngineError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
+    sizes = QUICK if asked.quick else DEFAULT
+    model = catalogue.find(asked.model)
+    gguf = store.path(model)
+    threads = psutil.cpu_count(logical=False) or 1
+    room = max(sizes.contexts) + max(sizes.gaps) + 64
+    contenders, missing = Field(gguf, [asked.dtype], threads, context=room, slots=True).enter(stack)
+    if not contenders:
+        raise UserError("Nothing to compare: " + " ".join(missing.values()))
+    tokenizer = QwenTokenizer(converted(gguf, store.folder()))
+    samples: list[Sample] = []
+    try:
+        with progress(f"{model.name}, {threads} threads", steps(sizes)) as advance:
+            for taken in measure(contenders, sizes, tokenizer):
+                samples += taken
+                advance()
+    except KeyboardInterrupt:
+        if not samples:
+            print("Stopped: nothing was written.", file=sys.stderr)
+            return 130
+        print(f"Stopped after {len(samples)} samples: these count.", file=sys.stderr)
+    children = {one.child.name: one.child for one in contenders}
+    metrics = summary(samples)
+    metrics |= {f"{name}/resident_mb": round(child.resident() / 1e6, 1) for name, child in children.items()}
+    show(metrics)
+    facts = {name: child.facts for name, child in children.items()}
+    said = [*notes(facts, "native"), *missing.values()]
+    print(*said, sep="\n")
+    command = f"python -m bench.growth --model {asked.model} --dtype {asked.dtype}" + (
+        " --quick" if asked.quick else ""
+    )
+    path = results.write(
+        f"growth-{model.name}",
+        command,
+        metrics,
+        [one.as_json() for one in samples],
+        threads=threads,
+        sides=facts,
+        missing=missing,
+        notes=said,
+    )
+    print(f"Written to {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

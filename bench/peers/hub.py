@@ -1,0 +1,147 @@
+"""Hugging Face transformers: `generate` on the same weights, in bfloat16."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.peers.side import Ask, Missing, Reply, Several
+from dlsp.models import store
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dlsp_engine.model.weights import Weights
+
+
+class Transformers:
+    """Keeps the key/value cache of one prompt, cut where the next one differs, as our session does."""
+
+    def __init__(self, gguf: Path, threads: int) -> None:
+        try:
+            import torch
+            from transformers import DynamicCache, Qwen2ForCausalLM
+            from transformers import __version__ as version
+        except ImportError as error:
+            raise Missing(f"transformers cannot be imported ({error}).") from None
+        from dlsp_engine.model.convert import converted
+        from dlsp_engine.model.weights import Weights
+        from dlsp_engine.text.tokenizer import QwenTokenizer
+
+        torch.set_num_threads(threads)
+        folder = converted(gguf, store.folder())
+        self._tokenizer = QwenTokenizer(folder)
+        weights = Weights.load(folder, torch.bfloat16)
+        with torch.device("meta"):
+            self._model: Any = Qwen2ForCausalLM(_configuration(weights, sorted(self._tokenizer.stops)))
+        self._model.load_state_dict(_named(weights), assign=True)
+        self._model.model.rotary_emb = type(self._model.model.rotary_emb)(self._model.config)  # off the meta device
+        self._model.eval()
+        self._new_cache = DynamicCache
+        self._cache: Any = DynamicCache()
+        self._known: list[int] = []
+        self.facts: dict[str, str] = {"version": version, "isa": torch.backends.cpu.get_cpu_capability()}
+
+    def answer(self, ask: Ask, mode: str) -> Reply:
+        import torch
+
+        from dlsp_engine.decode.ends import line_end
+
+        prompt = list(ask.tokens)
+        cached = 0 if ask.fresh else self._keep(prompt)
+        if not cached:
+            self._cache = self._new_cache()
+        first: float | None = None
+        began = time.perf_counter()
+
+        def line(tokens: "Tensor", scores: Any, **more: Any) -> "Tensor":
+            """Whether the first line stands: ends the answer where it is all that was asked for."""
+            nonlocal first
+            text = self._tokenizer.decode(tokens[0, len(prompt) :].tolist())
+            stands = line_end(text) is not None
+            if stands and first is None:
+                first = 1e3 * (time.perf_counter() - began)
+            return torch.tensor([stands and ask.end == "line"])
+
+        out = self._model.generate(
+            torch.tensor([prompt]),
+            attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+            past_key_values=self._cache,
+            max_new_tokens=ask.max_tokens,
+            do_sample=False,
+            stopping_criteria=[line] if ask.watched or ask.end == "line" else None,
+        )
+        milliseconds = 1e3 * (time.perf_counter() - began)
+        written = out[0, len(prompt) :].tolist()
+        self._known = [*prompt, *written][: self._cache.get_seq_length()]
+        text = self._tokenizer.decode([token for token in written if token not in self._tokenizer.stops])
+        if ask.end == "line":
+            text = text[: line_end(text)]
+        stands = (first or milliseconds) if ask.watched else None
+        return Reply(text, len(written), len(prompt), cached, milliseconds, stands)
+
+    def together(self, asks: Sequence[Ask], mode: str) -> Several:
+        """One after the other: prompts of several lengths would have to be padded to share a forward."""
+        began, times, tokens = time.perf_counter(), [], 0
+        for ask in asks:
+            tokens += self.answer(ask, mode).tokens
+            times.append(1e3 * (time.perf_counter() - began))
+        return Several(min(times), max(times), tokens)
+
+    def _keep(self, prompt: Sequence[int]) -> int:
+        """Cut the cache to what it shares with the prompt, the last token apart; how many tokens stay."""
+        same = 0
+        for old, new in zip(self._known, prompt[:-1], strict=False):
+            if old != new:
+                break
+            same += 1
+        if same and (more := self._cache.get_seq_length() - same):
+            self._cache.crop(-more)
+        return same
+
+
+def _configuration(weights: "Weights", stops: list[int]) -> Any:
+    from transformers import Qwen2Config
+
+    shape = weights.architecture
+    return Qwen2Config(
+        vocab_size=shape.vocab,
+        hidden_size=shape.dim,
+        intermediate_size=shape.ff,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        rms_norm_eps=shape.eps,
+        rope_parameters={"rope_type": "default", "rope_theta": shape.theta},
+        tie_word_embeddings=True,
+        eos_token_id=stops,
+        pad_token_id=stops[0],
+        dtype="bfloat16",
+    )
+
+
+def _named(weights: "Weights") -> dict[str, "Tensor"]:
+    """Our fused matrices as views under the names that transformers gives them."""
+    shape = weights.architecture
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    named = {
+        "model.embed_tokens.weight": weights.embedding,
+        "lm_head.weight": weights.embedding,
+        "model.norm.weight": weights.norm,
+    }
+    for number, layer in enumerate(weights.layers):
+        at = f"model.layers.{number}."
+        for name, matrix, bias in zip(
+            "qkv", layer.qkv.split([queries, keys, keys]), layer.qkv_bias.split([queries, keys, keys]), strict=True
+        ):
+            named |= {f"{at}self_attn.{name}_proj.weight": matrix, f"{at}self_attn.{name}_proj.bias": bias}
+        gate, up = layer.gate_up.split(shape.ff)
+        named |= {
+            f"{at}self_attn.o_proj.weight": layer.out,
+            f"{at}mlp.gate_proj.weight": gate,
+            f"{at}mlp.up_proj.weight": up,
+            f"{at}mlp.down_proj.weight": layer.down,
+            f"{at}input_layernorm.weight": layer.attention_norm,
+            f"{at}post_attention_layernorm.weight": layer.mlp_norm,
+        }
+    return named

@@ -1,0 +1,1 @@
+"""One file a section; each gives None where there are no results for it."""
