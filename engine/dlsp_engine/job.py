@@ -23,8 +23,9 @@ from dlsp_engine.text.tokenizer import Tokenizer
 class Job(ABC):
     """`plan` and `take` alternate until `done`; any number of jobs may share a step (`batch.pack`)."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, options: Options) -> None:
         self.session = session
+        self.options = options
         self.cost = Cost()
         self._asked = 0  # the rows from here on are asked for their logits; those before are prefilled
         self._prefills = False  # what was planned last
@@ -95,7 +96,7 @@ class GapJob(Job):
         acceptance: Acceptance,
         drafter: Drafter | None = None,
     ) -> None:
-        super().__init__(session)
+        super().__init__(session, options)
         known = prompt(gap, tokenizer)
         self.cost.prompt_tokens, self.cost.cached_tokens = len(known.tokens), session.advance(known.tokens)
         self._asked = len(known.tokens) - 1

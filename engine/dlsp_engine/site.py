@@ -51,6 +51,7 @@ class Judgement:
     candidates: tuple[Likelihood, ...]
     proposal: tuple[Fill, Likelihood] | None
     cost: Cost
+    reason: str = "judged"
 
 
 class SiteJob(Job):
@@ -68,9 +69,8 @@ class SiteJob(Job):
         costs: Costs,
         acceptance: Acceptance,
     ) -> None:
-        super().__init__(session)
+        super().__init__(session, options)
         self.site = site
-        self.options = options
         self._tokenizer = tokenizer
         self._costs, self._acceptance = costs, acceptance
         self._likely: list[dict[str, float]] = []

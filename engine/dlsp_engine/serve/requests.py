@@ -13,6 +13,7 @@ MOST_GAPS = 64
 MOST_CHARACTERS = 400_000
 MOST_NAME = 4096
 MOST_QUIET = 32
+OPTIONS = {field.name for field in fields(Options)}
 
 
 class TooLarge(EngineError):
@@ -29,29 +30,51 @@ class InfillRequest:
 
 def parse(body: Any) -> InfillRequest:
     """Raises EngineError with one sentence that names the field and what it takes."""
-    if not isinstance(body, dict):
-        raise EngineError("The body must be a JSON object.")
-    unknown = body.keys() - {"gaps", "files", "priority", "quiet"} - {field.name for field in fields(Options)}
-    if unknown:
-        raise EngineError(f"Unknown field {ascii(min(unknown))[:80]}.")
-    files = tuple(File(_text(f, "path", "files"), _text(f, "text", "files")) for f in _list(body, "files"))
-    gaps = tuple(_gap(gap, files) for gap in _list(body, "gaps"))
+    checked(body, {"gaps", "files", "priority", "quiet"} | OPTIONS)
+    given = files(body, "files")
+    gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
     if not 1 <= len(gaps) <= MOST_GAPS:
         raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
-    size = sum(len(g.prefix) + len(g.suffix) + len(g.middle) for g in gaps) + sum(len(f.text) for f in files)
+    bounded([text for g in gaps for text in (g.prefix, g.suffix, g.middle)] + [f.text for f in given])
+    return InfillRequest(gaps, options(body), priority(body, "typing"), _quiet(body))
+
+
+def checked(body: Any, known: set[str], where: str = "The body") -> None:
+    """That it is an object with no other fields than `known`."""
+    if not isinstance(body, dict):
+        raise EngineError(f"{where} must be a JSON object.")
+    if unknown := body.keys() - known:
+        raise EngineError(f"Unknown field {ascii(min(unknown))[:80]}.")
+
+
+def bounded(texts: list[str]) -> None:
+    size = sum(map(len, texts))
     if size > MOST_CHARACTERS:
         raise TooLarge(f"The request holds {size} characters; at most {MOST_CHARACTERS} are taken.")
-    priority = body.get("priority", "typing")
-    if not isinstance(priority, str) or priority not in PRIORITIES:
+
+
+def priority(body: dict[str, Any], default: str) -> int:
+    value = body.get("priority", default)
+    if not isinstance(value, str) or value not in PRIORITIES:
         raise EngineError(f"'priority' must be one of {', '.join(PRIORITIES)}.")
+    return PRIORITIES.index(value)
+
+
+def options(body: dict[str, Any]) -> Options:
     wanted = {field.name: body[field.name] for field in fields(Options) if field.name in body}
     for name, default in ((field.name, field.default) for field in fields(Options)):
-        if isinstance(default, bool) and not isinstance(wanted.get(name, default), bool):
-            raise EngineError(f"'{name}' must be true or false.")
-        if isinstance(default, int) and name in wanted and isinstance(wanted[name], float):
+        if isinstance(default, bool):
+            truth(wanted.get(name, default), name)
+        elif isinstance(default, int) and isinstance(wanted.get(name), float):
             raise EngineError(f"'{name}' must be a whole number.")
-    wanted["stop"] = tuple(_list(body, "stop"))
-    return InfillRequest(gaps, Options(**wanted), PRIORITIES.index(priority), _quiet(body))
+    wanted["stop"] = tuple(listed(body, "stop"))
+    return Options(**wanted)
+
+
+def truth(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise EngineError(f"'{name}' must be true or false.")
+    return value
 
 
 def _quiet(body: dict[str, Any]) -> dict[str, int]:
@@ -69,36 +92,38 @@ def _gap(raw: Any, files: tuple[File, ...]) -> Gap:
     if session is not None and not (isinstance(session, str) and len(session) <= MOST_NAME):
         raise EngineError(f"'session' in 'gaps' must be a text of at most {MOST_NAME} characters.")
     return Gap(
-        prefix=_text(raw, "prefix", "gaps"),
-        suffix=_text(raw, "suffix", "gaps"),
-        middle=_text(raw, "middle", "gaps", ""),
-        path=_text(raw, "path", "gaps", ""),
+        prefix=text(raw, "prefix", "gaps"),
+        suffix=text(raw, "suffix", "gaps"),
+        middle=text(raw, "middle", "gaps", ""),
+        path=text(raw, "path", "gaps", ""),
         files=files,
         session=session,
     )
 
 
-def _list(body: dict[str, Any], name: str) -> list[Any]:
+def files(body: dict[str, Any], name: str) -> tuple[File, ...]:
+    return tuple(File(text(each, "path", name), text(each, "text", name)) for each in listed(body, name))
+
+
+def listed(body: dict[str, Any], name: str) -> list[Any]:
     value = body.get(name, [])
     if not isinstance(value, list):
         raise EngineError(f"'{name}' must be a list.")
     return value
 
 
-def _text(raw: Any, name: str, where: str, default: str | None = None) -> str:
+def text(raw: Any, name: str, where: str, default: str | None = None) -> str:
     if not isinstance(raw, dict):
         raise EngineError(f"'{where}' must hold objects.")
     value = raw.get(name, default)
     if not isinstance(value, str):
         raise EngineError(f"'{name}' in '{where}' must be a text.")
-    if not _unicode(value):
-        raise EngineError(f"'{name}' in '{where}' holds half a surrogate pair.")
-    return value
+    return unicode(value, f"'{name}' in '{where}'")
 
 
-def _unicode(text: str) -> bool:
+def unicode(value: str, what: str) -> str:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise EngineError(f"{what} holds half a surrogate pair.") from error
+    return value

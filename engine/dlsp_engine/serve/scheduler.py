@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
-from dlsp_engine.job import GapJob
+from dlsp_engine.job import Job
 from dlsp_engine.options import Options
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import Sessions
+from dlsp_engine.site import Judgement, Site
 from dlsp_engine.text.prompt import Gap
 
 log = logging.getLogger(__name__)
@@ -29,26 +30,33 @@ MEMORY = "The engine ran out of memory: close other programs, or use a smaller m
 ENDING = "The engine is ending; ask again."
 BUSY = "The engine has too many requests waiting; ask again in a moment."
 
+SITES = "sites"
+"""Under this name the prompt of the last site is kept: the next edit is most likely seen with the same files."""
+
+Outcome = Fill | Judgement
+
 
 class Busy(EngineError):
     """Nothing more is taken at the moment."""
 
 
 class Ticket:
-    """A gap handed to the scheduler.
+    """A gap or a site handed to the scheduler.
 
-    `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets the fill, or a sentence why not.
+    `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets what came of it, or a sentence why
+    nothing did.
     """
 
     def __init__(
         self,
-        gap: Gap,
+        asked: Gap | Site,
         options: Options,
         priority: int,
-        on_step: Callable[[GapJob], None],
-        on_end: Callable[[Fill | str], None],
+        on_step: Callable[[Job], None],
+        on_end: Callable[[Outcome | str], None],
     ) -> None:
-        self.gap = gap
+        self.asked = asked
+        self.session = asked.session if isinstance(asked, Gap) else SITES
         self.options = options
         self.priority = priority
         self.on_step = on_step
@@ -56,7 +64,7 @@ class Ticket:
         self.cancelled = threading.Event()
         self.submitted = time.perf_counter()
         self.waited_ms = 0.0
-        self.job: GapJob | None = None
+        self.job: Job | None = None
 
 
 class Scheduler:
@@ -92,7 +100,7 @@ class Scheduler:
         named = {name for name in sessions if name}
         with self._changed:
             for ticket in self._tickets:
-                if ticket.gap.session in named:
+                if isinstance(ticket.asked, Gap) and ticket.session in named:
                     ticket.cancelled.set()
 
     def close(self) -> None:
@@ -144,9 +152,9 @@ class Scheduler:
             if tickets:
                 return tickets
 
-    def _started(self, tickets: list[Ticket]) -> dict[GapJob, Ticket]:
+    def _started(self, tickets: list[Ticket]) -> dict[Job, Ticket]:
         """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other."""
-        running: dict[GapJob, Ticket] = {}
+        running: dict[Job, Ticket] = {}
         for ticket in tickets[:MOST_RUNNING]:
             held = sum(job.session.cache.bytes for job in running)
             if running and not ticket.job and held > self.sessions.most_bytes:
@@ -159,15 +167,20 @@ class Scheduler:
                 self._end(ticket, _told(error))
         return running
 
-    def _start(self, ticket: Ticket) -> GapJob:
+    def _start(self, ticket: Ticket) -> Job:
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
-        job = self._engine.job(ticket.gap, ticket.options, self.sessions.take(ticket.gap.session))
+        asked, options, session = ticket.asked, ticket.options, self.sessions.take(ticket.session)
+        if isinstance(asked, Gap):
+            job: Job = self._engine.job(asked, options, session)
+        else:
+            job = self._engine.site_job(asked, options, session)
+        job.borrow(self.sessions)
         if (tokens := job.cost.prompt_tokens) > MOST_PROMPT:
             raise EngineError(f"The prompt holds {tokens} tokens; at most {MOST_PROMPT} are taken.")
         ticket.job = job
         return job
 
-    def _step(self, running: dict[GapJob, Ticket]) -> None:
+    def _step(self, running: dict[Job, Ticket]) -> None:
         if not running:
             return
         began = self._began = time.monotonic()
@@ -202,12 +215,12 @@ class Scheduler:
             log.error("%s steps in a row have failed: this engine ends", self._failures)
             self.broken = True
 
-    def _end(self, ticket: Ticket, outcome: Fill | str) -> None:
+    def _end(self, ticket: Ticket, outcome: Outcome | str) -> None:
         with self._changed:
             self._tickets.remove(ticket)
         if ticket.job:
-            self.sessions.keep(ticket.gap.session, ticket.job.session)
-        if isinstance(outcome, Fill):
+            self.sessions.keep(ticket.session, ticket.job.session)
+        if not isinstance(outcome, str):
             self.metrics.ended(outcome.reason, outcome.cost)
         else:
             self.metrics.ended("cancelled" if ticket.cancelled.is_set() else "failed", None)

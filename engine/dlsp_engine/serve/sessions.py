@@ -1,10 +1,11 @@
 """Prefilled prompts, kept for the next request of the same place."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from dlsp_engine.decode.session import Session
 
-MOST_BYTES = 512 * 2**20
+MOST_BYTES = 256 * 2**20
 
 
 class Sessions:
@@ -17,9 +18,12 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._kept.values()))
+
     @property
     def bytes(self) -> int:
-        return sum(session.cache.bytes for session in list(self._kept.values()))
+        return sum(session.cache.bytes for session in self)
 
     def take(self, name: str | None) -> Session | None:
         """The session of that name, which is the caller's now; None if none is kept."""

@@ -29,7 +29,7 @@ class SlowEngine(Engine):
         if self.fails:
             raise self.fails
         self.steps += 1
-        self.together.append({job.answer.options.max_tokens for job in jobs})
+        self.together.append({job.options.max_tokens for job in jobs})
         time.sleep(self.step_s)
         return super().step(jobs)
 

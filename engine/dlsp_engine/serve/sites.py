@@ -1,0 +1,56 @@
+"""`POST /v1/sites` bodies, checked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.options import Options
+from dlsp_engine.serve.requests import bounded, checked, files, listed, options, priority, text, truth, unicode
+from dlsp_engine.site import Site
+from dlsp_engine.text.prompt import File, Gap
+
+MOST_SITES = 64
+MOST_CANDIDATES = 8
+FIELDS = {"files", "edit", "sites", "end", "stop", "max_tokens", "mode", "schedule", "draft", "copy", "priority"}
+SITE_FIELDS = {"path", "prefix", "suffix", "text", "candidates", "propose", "without"}
+
+
+@dataclass(frozen=True)
+class SitesRequest:
+    sites: tuple[Site, ...]
+    options: Options
+    priority: int  # as in `InfillRequest`
+
+
+def parse_sites(body: Any) -> SitesRequest:
+    """Raises EngineError with one sentence that names the field and what it takes."""
+    checked(body, FIELDS)
+    given, edit = files(body, "files"), files(body, "edit")
+    sites = tuple(_site(site, given, edit) for site in listed(body, "sites"))
+    if not 1 <= len(sites) <= MOST_SITES:
+        raise EngineError(f"'sites' must hold 1 to {MOST_SITES} sites.")
+    bounded([each for site in sites for each in _texts(site)] + [file.text for file in (*given, *edit)])
+    return SitesRequest(sites, options(body), priority(body, "filling"))
+
+
+def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:
+    checked(raw, SITE_FIELDS, "A site")
+    path = text(raw, "path", "sites", "")
+    before = raw.get("without", raw)
+    if before is not raw:
+        checked(before, {"prefix", "suffix"}, "'without' of a site")
+    candidates = listed(raw, "candidates")
+    if len(candidates) > MOST_CANDIDATES or not all(isinstance(each, str) for each in candidates):
+        raise EngineError(f"'candidates' of a site must hold at most {MOST_CANDIDATES} texts.")
+    return Site(
+        Gap(text(raw, "prefix", "sites"), text(raw, "suffix", "sites"), path=path, files=given + edit),
+        Gap(text(before, "prefix", "without"), text(before, "suffix", "without"), path=path, files=given),
+        text(raw, "text", "sites"),
+        tuple(unicode(each, "'candidates' of a site") for each in candidates),
+        truth(raw.get("propose", True), "propose"),
+    )
+
+
+def _texts(site: Site) -> tuple[str, ...]:
+    seen, unseen = site.gap, site.without
+    return (seen.prefix, seen.suffix, unseen.prefix, unseen.suffix, site.text, *site.candidates)

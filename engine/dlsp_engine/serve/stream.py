@@ -1,0 +1,131 @@
+"""An answer as it happens: one JSON object a line, as `engine/API.md` describes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from dlsp_engine.decode.answer import Cost, Fill
+from dlsp_engine.job import GapJob, Job
+from dlsp_engine.options import Options
+from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
+from dlsp_engine.site import Likelihood, Site
+from dlsp_engine.text.prompt import Gap
+
+BEAT_S = 1.0
+"""A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck."""
+
+
+class Stream(StreamingResponse):
+    """The answer to one request. What it asks is handed to the scheduler at once, which may raise Busy.
+
+    Whatever is not done when the response ends, as it does with a closed connection, is cancelled.
+    """
+
+    def __init__(
+        self,
+        asked: Sequence[Gap | Site],
+        options: Options,
+        priority: int,
+        scheduler: Scheduler,
+        ended: Callable[[], None],
+    ) -> None:
+        """`ended` is called when the response has ended, however it did."""
+        super().__init__(self._lines(), media_type="application/x-ndjson")
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._tickets: list[Ticket] = []
+        try:
+            # A session serves its newest request: one that still holds it would leave nothing to go on from.
+            scheduler.cancel(each.session for each in asked if isinstance(each, Gap))
+            for number, each in enumerate(asked):
+                ticket = self._ticket(number, each, options, priority)
+                scheduler.submit(ticket)
+                self._tickets.append(ticket)
+        except Busy:
+            self._cancel()
+            raise
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+            self._cancel()
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        left = len(self._tickets)
+        while left:
+            try:
+                event = await asyncio.wait_for(self._events.get(), BEAT_S)
+            except TimeoutError:
+                yield b"\n"
+                continue
+            yield _line(event)
+            if event["event"] == "error":
+                return
+            left -= event["event"] != "canvas"
+        yield _line({"event": "done"})
+
+    def _cancel(self) -> None:
+        for ticket in self._tickets:
+            ticket.cancelled.set()
+
+    def _ticket(self, number: int, asked: Gap | Site, options: Options, priority: int) -> Ticket:
+        def put(event: dict[str, Any]) -> None:
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+        def on_step(job: Job) -> None:
+            if isinstance(job, GapJob):
+                put(_canvas(number, job))
+
+        return Ticket(asked, options, priority, on_step, lambda outcome: put(_ended(number, outcome)))
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    return json.dumps(event, ensure_ascii=False).encode() + b"\n"
+
+
+def _canvas(number: int, job: GapJob) -> dict[str, Any]:
+    committed, canvas = job.state()
+    told = {"event": "canvas", "gap": number, "committed": committed, "canvas": canvas}
+    return told | {"confidence": _confidence(job.answer.confidence)}
+
+
+def _ended(number: int, outcome: Outcome | str) -> dict[str, Any]:
+    if isinstance(outcome, str):
+        return {"event": "error", "error": outcome}
+    if isinstance(outcome, Fill):
+        told = {"event": "fill", "gap": number, "text": outcome.text, "reason": outcome.reason}
+        return told | {"cost": _cost(outcome.cost), "confidence": _confidence(outcome.confidence)}
+    proposal = None
+    if outcome.proposal:
+        fill, likely = outcome.proposal
+        proposal = {"text": fill.text, "reason": fill.reason} | _likelihood(likely)
+    return {
+        "event": "site",
+        "site": number,
+        "text": _likelihood(outcome.text),
+        "candidates": [_likelihood(each) for each in outcome.candidates],
+        "proposal": proposal,
+        "cost": _cost(outcome.cost),
+    }
+
+
+def _likelihood(likely: Likelihood) -> dict[str, float | None]:
+    without = None if likely.without is None else round(likely.without, 4)
+    return {"with": round(likely.given, 4), "without": without, "tokens": likely.tokens}
+
+
+def _cost(cost: Cost) -> dict[str, float]:
+    return {name: round(value, 2) for name, value in asdict(cost).items()} | {"tau": round(cost.tau, 3)}
+
+
+def _confidence(pairs: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    return [(width, round(log_p, 3)) for width, log_p in pairs]
