@@ -44,9 +44,13 @@ def suggestion(fill: dict[str, Any], before: str, after: str, source: Source | N
 
     With the document's `source`, nothing that makes it parse worse.
     """
-    answer = fill["text"]
-    text = trim(answer, before, after, source)
-    quiet = None
-    if not text:
-        quiet = Quiet.EMPTY if not answer.strip() else Quiet.BROKEN if trim(answer, before, after) else Quiet.REPEAT
+    text, quiet = trimmed(fill["text"], before, after, source)
     return Suggestion(text, quiet, fill["reason"], fill["cost"])
+
+
+def trimmed(answer: str, before: str, after: str, source: Source | None = None) -> tuple[str, Quiet | None]:
+    """The part of an answer to offer, or why none of it is."""
+    text = trim(answer, before, after, source)
+    if text:
+        return text, None
+    return "", Quiet.EMPTY if not answer.strip() else Quiet.BROKEN if trim(answer, before, after) else Quiet.REPEAT

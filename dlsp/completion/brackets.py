@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 CLOSERS = {")": "(", "]": "[", "}": "{"}
 OPENERS = {opener: closer for closer, opener in CLOSERS.items()}
+MOST_ALONE = 4
 _TOKEN = re.compile(
     r'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|`[^`]*(?:`|\Z)'
     r'|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'|(?:#|//)[^\n]*|[()\[\]{}]'
@@ -33,6 +34,11 @@ def closes_own(text: str, at: int) -> bool:
     """Whether what stands at `at`, blanks aside, is a bracket that closes one opened in `text`."""
     closer = text[at:].lstrip()[:1]
     return closer in CLOSERS and CLOSERS[closer] in unclosed(text[: text.index(closer, at)])
+
+
+def closes_alone(text: str) -> bool:
+    """Whether an editor may have put `text` behind the cursor by itself: a few closing brackets and quotes."""
+    return len(text) <= MOST_ALONE and all(char in CLOSERS or char in "\"'`" for char in text)
 
 
 def cut_unmatched(text: str, before: str) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dlsp.completion.brackets import closes_alone
 from dlsp.context.parts import Context, Window, plain
 
 MOST_TYPED = 256
@@ -21,8 +22,12 @@ class Anchor:
         return self.context.window
 
     def middle(self, before: str, after: str) -> str | None:
-        """What was typed since; None if the text changed elsewhere, or so much that this anchor is spent."""
-        if after != self.after or not before.startswith(self.before):
+        """What was typed since; None if the text changed elsewhere, or so much that this anchor is spent.
+
+        Brackets and quotes that the editor put behind the cursor meanwhile are left for the model to write.
+        """
+        closers = after[: max(0, len(after) - len(self.after))]
+        if not after.endswith(self.after) or not closes_alone(closers) or not before.startswith(self.before):
             return None
         typed = before[len(self.before) :]
         return plain(typed) if len(typed) <= MOST_TYPED else None

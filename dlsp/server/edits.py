@@ -147,10 +147,6 @@ def add(server: Server) -> Edits:
     """Give the server the request and the notification, and the history that both are about."""
     edits = Edits(server)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: types.DidOpenTextDocumentParams) -> None:
-        edits.opened(params.text_document.uri)
-
     @server.feature(METHOD)
     async def request(params: Any) -> dict[str, Any]:
         return await answer(edits, params)

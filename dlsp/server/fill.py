@@ -32,17 +32,11 @@ NO_FUNCTION = "Put the cursor on a function without a body (nothing, `...`, `pas
 
 
 def add(server: Server) -> None:
-    """Give the server the request, the code action and the command."""
+    """Give the server the request and the command."""
 
     @server.feature(METHOD)
     async def request(params: Any) -> dict[str, Any]:
         return await fill(server, params)
-
-    kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.RefactorRewrite])
-
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
-    def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        return code_actions(server, params)
 
     @server.command(COMMAND)
     async def command(uri: str, position: Any) -> None:

@@ -4,118 +4,101 @@ import asyncio
 import logging
 import time
 import traceback
-from pathlib import Path, PurePath
-from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.uris import to_fs_path
 
-from dlsp import suggest
-from dlsp.context.anchor import Anchor
-from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
+from dlsp.gate import gate
 from dlsp.quiet import Quiet
-from dlsp.server.documents import Document
+from dlsp.server import ahead
+from dlsp.server.growing import Growing
 from dlsp.server.latest import Stale
-from dlsp.server.server import Server, document_path
+from dlsp.server.moment import Moment, Silence
+from dlsp.server.offer import Offer, offer
+from dlsp.server.server import Server
 
 log = logging.getLogger(__name__)
 
 ANSWER_S = 4.0
 """Seconds after which the editor is told that there is nothing; what was prefilled stays for the next request."""
 
-Outcome = types.InlineCompletionItem | Quiet
+PATIENCE_S = 0.12
+"""Seconds for a whole answer; from then on its first lines do, and the others follow when these stand."""
 
 
 async def inline_completion(server: Server, params: types.InlineCompletionParams) -> types.InlineCompletionList:
     """One item, inserted at the cursor and replacing nothing, or none."""
     began = time.monotonic()
-    note = ""
+    note, made = "", Offer()
     try:
         with server.status:
-            outcome, note = await server.latest.run(params.text_document.uri, _answer(server, params))
+            made = await server.latest.run(params.text_document.uri, _answer(server, params))
     except Stale:
-        outcome = Quiet.STALE
+        made = Offer(quiet=Quiet.STALE)
     except TimeoutError:
-        outcome = Quiet.SLOW
+        made = Offer(quiet=Quiet.SLOW)
     except asyncio.CancelledError:
+        ahead.leave(server, params)
         server.note("cancelled by the editor")
         raise
+    except Silence as silence:
+        made, note = Offer(quiet=silence.quiet, verdict=silence.verdict), silence.note
     except UserError as error:
-        outcome, note = Quiet.FAILED, str(error)
+        made, note = Offer(quiet=Quiet.FAILED), str(error)
     except Exception as error:
         # No message and no line of the error is logged: they might hold the document's text.
         where = traceback.extract_tb(error.__traceback__)[-1]
-        outcome, note = Quiet.FAILED, f"{type(error).__name__} in {where.name}, line {where.lineno}"
-    if isinstance(outcome, Quiet):
-        server.stay_quiet(outcome)
-    what = f"quiet: {outcome.value}" if isinstance(outcome, Quiet) else "a suggestion"
-    took = f"{(time.monotonic() - began) * 1000:.0f} ms"
-    server.note(", ".join(part for part in (what, note, took) if part))
-    return types.InlineCompletionList([] if isinstance(outcome, Quiet) else [outcome])
+        made, note = Offer(quiet=Quiet.FAILED), f"{type(error).__name__} in {where.name}, line {where.lineno}"
+    milliseconds = (time.monotonic() - began) * 1000
+    if made.quiet:
+        server.stay_quiet(made.quiet)
+    server.decisions.note(server, params, made, milliseconds)
+    what = f"quiet: {made.quiet.value}" if made.quiet else "a suggestion"
+    server.note(", ".join(part for part in (what, note or made.note, f"{milliseconds:.0f} ms") if part))
+    return types.InlineCompletionList([made.item] if made.item else [])
 
 
-async def _answer(server: Server, params: types.InlineCompletionParams) -> tuple[Outcome, str]:
+async def _answer(server: Server, params: types.InlineCompletionParams) -> Offer:
     until = asyncio.get_running_loop().time() + ANSWER_S
-    uri = params.text_document.uri
-    document = server.workspace.text_documents.get(unquote(uri))
-    if not isinstance(document, Document):
-        return Quiet.UNKNOWN, ""
-    cursor = document.cursor(params.position)
-    if cursor is None:
-        return Quiet.OUTSIDE, ""
-    settings, link = server.settings(uri), server.link(uri)
-    link.make()
-    engine = link.engine
-    if engine is None:
-        return link.quiet, ""
-
-    offset, position = cursor
-    before, after = document.source[:offset], document.source[offset:]
-    server.notice(uri, position.line, edited=False)
-    workspace, file = server.surroundings(uri), document_path(uri)
-    anchor = server.anchors.get(uri)
-    middle = anchor.middle(before, after) if anchor else None
-    if anchor is None or middle is None:
-        if why := workspace.excludes(file):
-            return Quiet.IGNORED, why
-        context = workspace.context(file, before, after, anchor.context if anchor else None)
-        server.anchors[uri] = anchor = Anchor(before, after, context)
-        middle = ""
-    request = suggest.request(
-        anchor.context,
-        middle=middle,
-        path=_path(server, document),
-        session=uri,
-        end=suggest.end_rule(before),
-        mode=settings.mode,
-    )
-    if quiet := server.quiet_since():
-        request["quiet"] = quiet
+    invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    moment = Moment.of(server, params.text_document.uri, params.position)
+    moment.typing.unasked = 0
+    server.feedback.follow(moment.uri, moment.before, moment.after)
+    if quiet := gate.switched(moment.mode, invoked, server.snoozed):
+        raise Silence(quiet)
+    server.notice(moment.uri, moment.position.line, edited=False)
+    if recalled := offer(server, moment, invoked):
+        ahead.prefetch(server, moment, recalled)
+        return recalled
+    if not invoked and (verdict := gate.asks(moment.facts(), moment.mode)).quiet:
+        ahead.warm(server, moment)
+        raise Silence(verdict.quiet, verdict=verdict)
+    growing = ahead.begin(server, moment)
     try:
         async with asyncio.timeout_at(until):
-            fill = await engine.fill(request)
-    except EngineGone:
-        link.lost(engine)
-        raise
+            await _enough(growing, moment, whole=invoked)
     except TimeoutError:
-        link.doubt(engine)
+        moment.typing.let_go()
+        moment.doubt()
         raise
-    if settings.log == "text":
-        log.info("asked %r, answered %r", request["gaps"][0], fill["text"])
-    made = suggest.suggestion(fill, before, after, workspace.source(file))
-    note = f"{len(made.text)} characters, {made.cost['tokens']} tokens, tau {made.cost['tau']:.2f}"
-    return made.quiet or item(made.text, position), note
+    if growing.error:
+        moment.typing.memory.remove(growing.answer)
+        raise growing.error
+    if server.settings(moment.uri).log == "text":
+        log.info("after %r, answered %r", moment.before[-200:], growing.answer.text)
+    made = offer(server, moment, invoked, asked=True)
+    if made is None:
+        raise Silence(Quiet.EMPTY)
+    ahead.prefetch(server, moment, made)
+    return made
 
 
-def item(text: str, position: types.Position) -> types.InlineCompletionItem:
-    """`text` inserted at `position`. Without a range, VS Code would replace the rest of the line."""
-    return types.InlineCompletionItem(text, range=types.Range(position, position))
+async def _enough(growing: Growing, moment: Moment, whole: bool) -> None:
+    """Until all of the answer is there, or after a while at least the lines that are whole."""
 
+    def lines() -> bool:
+        rest = growing.answer.rest(moment.before, moment.after)
+        return rest is not None and "\n" in rest.text.lstrip()
 
-def _path(server: Server, document: Document) -> str:
-    """The document's path as its folder of the workspace sees it, else its name."""
-    folder, path = server.folder(document.uri), to_fs_path(document.uri)
-    if folder and path:
-        return Path(path).relative_to(folder).as_posix()
-    return PurePath(document.path).name
+    await growing.until(lambda: False, None if whole else PATIENCE_S)
+    await growing.until(lines)

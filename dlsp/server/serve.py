@@ -8,16 +8,19 @@ from threading import Event
 from lsprotocol import types
 from pygls.io_ import run_async
 
-from dlsp.server import feedback, fill, logfile
+from dlsp.server import actions, ahead, carry, copilot, fill, logfile
+from dlsp.server.edits import add as add_edits
 from dlsp.server.inline import inline_completion
 from dlsp.server.server import Server
 
 HOST = "127.0.0.1"
+SNOOZE, SNOOZE_MINUTES = "dlsp.snooze", 10
 
 
 def build() -> Server:
     """A server with its features, not yet running."""
     server = Server()
+    edits = add_edits(server)
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
@@ -26,7 +29,8 @@ def build() -> Server:
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
         await server.pull_settings()
-        server.link().make()
+        if server.settings().suggests("") != "off":
+            server.link().make()
         await server.register()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
@@ -42,15 +46,23 @@ def build() -> Server:
     async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList:
         return await inline_completion(server, params)
 
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        edits.opened(params.text_document.uri)
+        server.begin_anew(params.text_document.uri)
+
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
+        edits.changed(params.text_document.uri)
         server.latest.drop(params.text_document.uri)
+        ahead.changed(server, params)
         for change in params.content_changes[-1:]:
             if isinstance(change, types.TextDocumentContentChangePartial):
                 server.notice(params.text_document.uri, change.range.start.line, edited=True)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
+        edits.closed(params.text_document.uri)
         server.forget(params.text_document.uri)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
@@ -71,8 +83,15 @@ def build() -> Server:
     async def shutdown(params: None) -> None:
         await server.close()
 
-    feedback.add(server)
+    @server.command(SNOOZE)
+    def snooze(minutes: float = SNOOZE_MINUTES) -> None:
+        server.snooze(minutes)
+
+    server.feedback.add()
     fill.add(server)
+    copilot.add(edits)
+    carry.add(edits)
+    actions.add(edits)
     return server
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -13,18 +14,21 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from dlsp import __version__
-from dlsp.context.anchor import Anchor
 from dlsp.context.workspace import Workspace
+from dlsp.gate.learning import Learning
 from dlsp.models.catalogue import Model
 from dlsp.quiet import Quiet
 from dlsp.server.configuration import SECTION, Configuration
+from dlsp.server.decisions import Decisions
 from dlsp.server.documents import Documents
+from dlsp.server.feedback import Feedback
 from dlsp.server.latest import Latest
 from dlsp.server.link import Link
 from dlsp.server.progress import Loading
 from dlsp.server.protocol import Protocol, unreadable
 from dlsp.server.settings import Settings
 from dlsp.server.status import Status
+from dlsp.server.typing import Typing
 
 log = logging.getLogger(__name__)
 
@@ -35,17 +39,21 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
 
 
 class Server(LanguageServer):
-    """One editor's server. `anchors` holds the anchor of each document that was asked about."""
+    """One editor's server."""
 
     def __init__(self) -> None:
         super().__init__("dlsp", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol)
         self.latest = Latest()
-        self.anchors: dict[str, Anchor] = {}
+        self.learning = Learning()
+        self.decisions = Decisions()
         self.configuration = Configuration(self.tell)
         self.status = Status(self.protocol.notify)
         self._workspaces: dict[Path | None, Workspace] = {}
         self._quiet: Counter[str] = Counter()
         self._links: dict[Model, Link] = {}
+        self._typings: dict[str, Typing] = {}
+        self._snoozed_until = 0.0
+        self.feedback = Feedback(self)
 
     def configure(self, params: types.InitializeParams) -> None:
         """Take the editor's settings; what cannot be used is told to the user."""
@@ -115,8 +123,31 @@ class Server(LanguageServer):
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self.surroundings(uri).forget(document_path(uri))
+        self.begin_anew(uri)
+
+    def typing(self, uri: str) -> Typing:
+        """What is known of the typing in a document."""
+        return self._typings.setdefault(uri, Typing())
+
+    def begin_anew(self, uri: str) -> None:
+        """Nothing is known any more of the typing in a document."""
         self.latest.drop(uri)
-        self.anchors.pop(uri, None)
+        if typing := self._typings.pop(uri, None):
+            typing.let_go()
+
+    def units(self, text: str) -> int:
+        """The length of a text as positions count it."""
+        return self.workspace.position_codec.client_num_units(text)
+
+    @property
+    def snoozed(self) -> bool:
+        return time.monotonic() < self._snoozed_until
+
+    def snooze(self, minutes: float) -> None:
+        """No suggestions for so long, and no work for the engine; 0 ends it."""
+        self._snoozed_until = time.monotonic() + 60 * minutes
+        for typing in self._typings.values():
+            typing.let_go()
 
     def stay_quiet(self, reason: Quiet) -> None:
         """Count a reason, for the engine's metrics."""
@@ -129,6 +160,9 @@ class Server(LanguageServer):
 
     async def close(self) -> None:
         """The editor goes; engines go on for others."""
+        self.learning.save()
+        for typing in self._typings.values():
+            typing.let_go()
         for workspace in self._workspaces.values():
             workspace.close()
         for link in self._links.values():

@@ -6,25 +6,34 @@ from typing import Any
 
 from dlsp.context.budget import TOKENS, within_bounds
 from dlsp.errors import UserError
+from dlsp.gate.gate import MODES as MANNERS
 from dlsp.models.catalogue import Model
 from dlsp.models.choose import AUTO, named
 from dlsp.suggest import MODES
 
 LOGS = ("plain", "text")
+EVERYWHERE = "*"
 
 
 @dataclass(frozen=True)
 class Settings:
     """`log` set to `text` lets suggestions and the text around them into the log file.
 
+    `suggest` says how eagerly suggestions come, by language identifier, `*` for the others.
     `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens.
     """
 
     model: Model = field(default_factory=lambda: named(AUTO))
     mode: str = "verified"
     log: str = "plain"
+    suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
     ignore: tuple[str, ...] = ()
     context: int = TOKENS
+
+    def suggests(self, language: str) -> str:
+        """`auto`, `eager`, `manual` or `off`."""
+        table = dict(self.suggest)
+        return table.get(language, table[EVERYWHERE])
 
 
 def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
@@ -34,6 +43,15 @@ def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
         return value
 
     return read
+
+
+def _suggest(value: Any) -> tuple[tuple[str, str], ...]:
+    """One mode for all languages, or a table of them."""
+    one = _one_of("way to suggest", MANNERS)
+    table = {EVERYWHERE: value} if isinstance(value, str) else value
+    if not isinstance(table, Mapping):
+        raise UserError("`suggest` is one of {}, or a table of them by language.".format(", ".join(MANNERS)))
+    return tuple({EVERYWHERE: "auto", **{str(name): one(mode) for name, mode in table.items()}}.items())
 
 
 def _globs(value: Any) -> tuple[str, ...]:
@@ -51,6 +69,7 @@ def _budget(value: Any) -> int:
 READERS: dict[str, Callable[[Any], Any]] = {
     "model": lambda value: named(str(value)[:40]),
     "mode": _one_of("mode", MODES),
+    "suggest": _suggest,
     "log": _one_of("log", LOGS),
     "ignore": _globs,
     "context": _budget,

@@ -12,7 +12,7 @@ from pygls.workspace import Workspace
 
 from dlsp.completion import trim
 from dlsp.server.documents import Document, Documents
-from dlsp.server.inline import item
+from dlsp.server.offer import item
 from tests.dlsp.editor import CODECS, WIDTH, applied
 
 PIECES = [

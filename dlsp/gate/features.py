@@ -1,0 +1,56 @@
+"""The numbers by which a moment, and what the engine said to it, are judged. 0 or 1 where nothing else is said."""
+
+from collections.abc import Sequence
+from math import log1p
+
+from dlsp.gate.edit import Edit
+from dlsp.gate.facts import Facts
+
+Features = dict[str, float]
+
+LATELY = 40
+"""Keys after which a dismissal is forgotten."""
+_CLOSES = " \t)]}>\"'`,;:"
+
+
+def of_moment(facts: Facts) -> Features:
+    """What is known before the engine is asked."""
+    before, after = facts.line_before, facts.line_after
+    stripped, last = before.strip(), before[-1:]
+    is_word = last.isalnum() or last == "_"
+    return {
+        "newline": facts.edit is Edit.NEWLINE and not facts.moved,
+        "deleted": facts.edit is Edit.DELETED and not facts.moved,
+        "pasted": facts.edit is Edit.PASTED and not facts.moved,
+        "accepted": facts.edit is Edit.ACCEPTED and not facts.moved,
+        "moved": facts.moved or facts.edit is Edit.NONE,
+        "blank": not stripped,
+        "word": is_word,
+        "number": last.isdigit(),
+        "dot": last == ".",
+        "opened": last in ("(", "[", "{", ",") and bool(last),
+        "closed": last in (")", "]", "}", ":", ";") and bool(last),
+        "space": last.isspace() and bool(stripped),
+        "written": log1p(len(stripped)),
+        "closers": bool(after.strip()) and not after.strip(_CLOSES),
+        "midline": bool(after.strip(_CLOSES)),
+        "midword": is_word and (after[:1].isalnum() or after[:1] == "_"),
+        "comment": facts.inside == "comment",
+        "string": facts.inside == "string",
+        "prose": facts.inside == "prose",
+        "dismissed": 0.0 if facts.dismissed is None else max(0.0, 1 - facts.dismissed / LATELY),
+    }
+
+
+def of_answer(facts: Facts, first_line: str, log_p: Sequence[float]) -> Features:
+    """What the engine's answer adds: its first line, and the log-probabilities of the tokens that wrote it."""
+    stripped = first_line.strip()
+    return of_moment(facts) | {
+        "log_p": sum(log_p),
+        "least": min(log_p, default=0.0),
+        "sure": log1p(sum(each > -0.1 for each in log_p)),
+        "length": log1p(len(stripped)),
+        "short": len(stripped) <= 2,
+        "letters": any(char.isalnum() for char in stripped),
+        "agreed": log1p(facts.agreed),
+    }

@@ -1,0 +1,55 @@
+"""Whether to ask, and whether to show: the answer is a reason for quiet, or None."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlsp.gate import features
+from dlsp.gate.calibration import calibration
+from dlsp.gate.edit import Edit
+from dlsp.gate.facts import Facts
+from dlsp.quiet import Quiet
+
+MODES = ("auto", "eager", "manual", "off")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`quiet` is None where all is well; `probability` that what was judged is right, None where it is not known."""
+
+    quiet: Quiet | None
+    probability: float | None
+    features: features.Features
+
+
+def switched(mode: str, invoked: bool, snoozed: bool) -> Quiet | None:
+    """Whether suggestions are wanted at all; `invoked`: the user asked for one by a key."""
+    if mode == "off":
+        return Quiet.OFF
+    if invoked:
+        return None
+    return Quiet.SNOOZED if snoozed else Quiet.MANUAL if mode == "manual" else None
+
+
+def asks(facts: Facts, mode: str) -> Verdict:
+    """Whether the engine should be asked at a moment that the user did not choose."""
+    known = features.of_moment(facts)
+    probability = calibration().ask(known)
+    quiet = None
+    if mode == "auto":
+        if facts.edit is Edit.DELETED and not facts.moved:
+            quiet = Quiet.DELETED
+        elif known["midword"]:
+            quiet = Quiet.MIDWORD
+    if quiet is None and probability < calibration().least["ask"][mode]:
+        quiet = Quiet.UNLIKELY
+    return Verdict(quiet, probability, known)
+
+
+def shows(facts: Facts, text: str, log_p: Sequence[float], mode: str, shift: float = 0.0) -> Verdict:
+    """Whether `text` should be shown; `log_p` are the tokens' of its first line, none where they are not known."""
+    known = features.of_answer(facts, text, log_p)
+    probability = calibration().show(known, shift) if log_p else None
+    if mode == "auto" and text.startswith(("\n", "\r")):
+        return Verdict(Quiet.NEWLINE, probability, known)
+    unsure = probability is not None and probability < calibration().least["show"][mode]
+    return Verdict(Quiet.UNSURE if unsure else None, probability, known)

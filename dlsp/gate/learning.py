@@ -1,0 +1,70 @@
+"""Calibration for this user: in logits, by language, shifted by what became of suggestions. Kept in the state folder.
+
+A suggestion that was accepted, or typed by hand as it stood, was right; one that was dismissed or typed otherwise was
+not. Each moves the shift a little towards what was seen, never farther than MOST.
+"""
+
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from filelock import FileLock, Timeout
+
+from dlsp.engine import state
+from dlsp.errors import UserError
+
+NAME = "manners.json"
+RATE = 0.03
+MOST = 1.0
+
+
+class Learning:
+    """`shift(language)` is added to the logit of every probability there."""
+
+    def __init__(self) -> None:
+        self._shifts = _read(self._file())
+        self._since: defaultdict[str, float] = defaultdict(float)
+
+    def shift(self, language: str) -> float:
+        return _bounded(self._shifts.get(language, 0.0) + self._since[language])
+
+    def saw(self, language: str, probability: float, right: bool) -> None:
+        """A suggestion of that probability was shown, and was right or not."""
+        self._since[language] += RATE * (right - probability)
+
+    def save(self) -> None:
+        """Add what was learned to the file, in which other servers keep theirs too."""
+        file = self._file()
+        if file is None or not any(self._since.values()):
+            return
+        try:
+            with FileLock(file.with_suffix(".lock"), timeout=1):
+                kept = _read(file)
+                for language, change in self._since.items():
+                    kept[language] = round(_bounded(kept.get(language, 0.0) + change), 4)
+                with NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
+                    json.dump(kept, new)
+                os.replace(new.name, file)
+        except (OSError, Timeout):
+            return  # kept for the next time
+        self._shifts, self._since = kept, defaultdict(float)
+
+    def _file(self) -> Path | None:
+        try:
+            return state.folder() / NAME
+        except UserError:
+            return None
+
+
+def _bounded(shift: float) -> float:
+    return max(-MOST, min(MOST, shift))
+
+
+def _read(file: Path | None) -> dict[str, float]:
+    try:
+        kept = json.loads(file.read_text()) if file else {}
+        return {str(name): _bounded(float(shift)) for name, shift in kept.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

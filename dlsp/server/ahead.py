@@ -1,0 +1,170 @@
+"""Asking the engine: for the question that is there, and ahead of the next one, never in the way of typing."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from lsprotocol import types
+
+from dlsp import suggest
+from dlsp.context.anchor import Anchor
+from dlsp.errors import UserError
+from dlsp.gate import gate
+from dlsp.quiet import Quiet
+from dlsp.recall.answer import Answer
+from dlsp.server.growing import Growing
+from dlsp.server.moment import Moment, Silence
+from dlsp.server.offer import Offer
+from dlsp.server.server import Server
+
+REST_S = 0.02
+"""Seconds without a key after which the engine is asked before the editor asks, which waits longer than that."""
+WARM_S = 0.15
+"""Seconds without a key after which the prompt is read at a place where nothing is asked yet."""
+STILL_ASKING = 3
+"""Edits without a question after which an editor is taken to ask no more."""
+
+
+def begin(server: Server, moment: Moment, priority: str = "typing") -> Growing:
+    """The answer that grows at this moment: the one that does already, else a new one. Raises Silence."""
+    typing = moment.typing
+    if typing.growing and not typing.growing.done and typing.growing.answer.rest(moment.before, moment.after):
+        return typing.growing
+    typing.let_go()
+    request = _request(server, moment, priority)
+    engine = moment.link.engine
+    if engine is None:
+        raise Silence(moment.link.quiet)
+    answer = Answer.between(moment.before, moment.after)
+    typing.memory.add(answer)
+    typing.growing = Growing(answer, request, engine, moment.link)
+    return typing.growing
+
+
+def prefetch(server: Server, moment: Moment, made: Offer) -> None:
+    """Ask what follows the suggestion that is shown, so that it is there when this one is accepted."""
+    if not made.text:
+        return
+    typing, before = moment.typing, moment.before + made.text
+
+    async def go() -> None:
+        if typing.growing:
+            await typing.growing.until(lambda: False)
+        found = typing.memory.find(before, moment.after)
+        over = found is None or (found[0].reason not in ("", "end") and not found[1].text)
+        if over and _fits(moment, before):
+            begin(server, _at(moment, before), "prefetch")
+
+    if typing.ahead_of != before:
+        typing.ahead_of = before
+        _later(moment, go())
+
+
+def warm(server: Server, moment: Moment) -> None:
+    """The cursor may rest here: have the prompt read, if the session's anchor is another, so that typing is fast."""
+
+    async def go() -> None:
+        await asyncio.sleep(WARM_S)
+        busy = moment.typing.growing and not moment.typing.growing.done
+        if moment.link.engine and not busy and not _fits(moment, moment.before):
+            request = _request(server, moment, "prefetch") | {"max_tokens": 1}
+            await moment.link.engine.fill(request)
+
+    _later(moment, go())
+
+
+def changed(server: Server, params: types.DidChangeTextDocumentParams) -> None:
+    """The document was edited: what grows is let go unless the edit agrees with it; soon the engine may be asked."""
+    uri = params.text_document.uri
+    typing = server.typing(uri)
+    typing.changed(params.content_changes, server.units)
+    moment = None
+    with suppress(Silence):
+        moment = Moment.of(server, uri, typing.end) if typing.end else None
+    if typing.growing and not typing.growing.done:
+        answer = typing.growing.answer
+        agrees = moment and (answer.rest(moment.before, moment.after) or answer.leads(moment.before, moment.after))
+        if agrees:
+            return
+        typing.let_go()
+    typing.later(None)
+    if moment and typing.unasked <= STILL_ASKING:
+        _later(moment, _rested(server, moment))
+
+
+def rests(server: Server, uri: str, position: types.Position) -> None:
+    """The editor says that the cursor is here."""
+    with suppress(Silence):
+        moment = Moment.of(server, uri, position)
+        if moment.typing.unasked <= STILL_ASKING and moment.mode != "off" and not server.snoozed:
+            warm(server, moment)
+
+
+def leave(server: Server, params: types.InlineCompletionParams) -> None:
+    """The editor cancelled its question: the engine stops, unless typing goes on."""
+    typing = server.typing(params.text_document.uri)
+    if typing.unasked == 0:
+        typing.let_go()
+
+
+async def _rested(server: Server, moment: Moment) -> None:
+    await asyncio.sleep(REST_S)
+    found = moment.typing.memory.find(moment.before, moment.after)
+    known = found and (found[1].text.strip() or found[0].reason)
+    if not known and not gate.switched(moment.mode, False, server.snoozed) and _asks(moment):
+        begin(server, moment)
+
+
+def _asks(moment: Moment) -> bool:
+    return gate.asks(moment.facts(), moment.mode).quiet is None
+
+
+def _request(server: Server, moment: Moment, priority: str) -> dict[str, Any]:
+    """What the engine is asked, with the anchor kept where the document still fits it. Raises Silence."""
+    moment.link.make()
+    if moment.link.engine is None:
+        raise Silence(moment.link.quiet)
+    typing, workspace = moment.typing, server.surroundings(moment.uri)
+    anchor = typing.anchor
+    middle = anchor.middle(moment.before, moment.after) if anchor else None
+    if anchor is None or middle is None:
+        if why := workspace.excludes(moment.path):
+            raise Silence(Quiet.IGNORED, why)
+        context = workspace.context(moment.path, moment.before, moment.after, anchor.context if anchor else None)
+        typing.anchor = anchor = Anchor(moment.before, moment.after, context)
+        middle = ""
+    more: dict[str, Any] = {"priority": priority} if priority != "typing" else {}
+    if quiet := server.quiet_since():
+        more["quiet"] = quiet
+    return suggest.request(
+        anchor.context,
+        middle=middle,
+        path=workspace.name(moment.path),
+        session=moment.uri,
+        end=suggest.end_rule(moment.before),
+        mode=server.settings(moment.uri).mode,
+        **more,
+    )
+
+
+def _fits(moment: Moment, before: str) -> bool:
+    anchor = moment.typing.anchor
+    return anchor is not None and anchor.middle(before, moment.after) is not None
+
+
+def _at(moment: Moment, before: str) -> Moment:
+    """The same moment with more before the cursor; its position is not known."""
+    return replace(moment, before=before)
+
+
+def _later(moment: Moment, work: Coroutine[Any, Any, None]) -> None:
+    """Do it in the background, in place of what else was to be done for the document; failures are the next
+    question's to tell."""
+
+    async def guarded() -> None:
+        with suppress(Silence, UserError):
+            await work
+
+    moment.typing.later(asyncio.create_task(guarded()))

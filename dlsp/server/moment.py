@@ -1,0 +1,62 @@
+"""A place in an open document at one moment, with all that is asked about it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from lsprotocol import types
+
+from dlsp.gate.facts import Facts
+from dlsp.gate.gate import Verdict
+from dlsp.quiet import Quiet
+from dlsp.server.documents import Document
+from dlsp.server.link import Link
+from dlsp.server.server import Server, document_path
+from dlsp.server.typing import Typing
+
+
+class Silence(Exception):
+    """Nothing is answered, on purpose."""
+
+    def __init__(self, quiet: Quiet, note: str = "", verdict: Verdict | None = None) -> None:
+        super().__init__(quiet.value)
+        self.quiet, self.note, self.verdict = quiet, note, verdict
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The document between `before` and `after` the cursor, as it is now, and what is known of its typing."""
+
+    uri: str
+    path: Path
+    language: str
+    mode: str
+    position: types.Position
+    before: str
+    after: str
+    typing: Typing
+    link: Link
+
+    @classmethod
+    def of(cls, server: Server, uri: str, position: types.Position) -> "Moment":
+        """Raises Silence where there is no such place."""
+        document = server.workspace.text_documents.get(unquote(uri))
+        if not isinstance(document, Document):
+            raise Silence(Quiet.UNKNOWN)
+        cursor = document.cursor(position)
+        if cursor is None:
+            raise Silence(Quiet.OUTSIDE)
+        offset, right = cursor
+        text, language = document.source, document.language_id or ""
+        mode = server.settings(uri).suggests(language)
+        typing = server.typing(uri)
+        path = document_path(uri)
+        return cls(uri, path, language, mode, right, text[:offset], text[offset:], typing, server.link(uri))
+
+    def facts(self, agreed: int = 0) -> Facts:
+        return self.typing.facts(self.before, self.after, self.position, self.path.name, agreed)
+
+    def doubt(self) -> None:
+        """The engine took too long."""
+        if self.link.engine:
+            self.link.doubt(self.link.engine)

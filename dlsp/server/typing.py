@@ -1,0 +1,85 @@
+"""What is known of a document that is being typed in."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from lsprotocol import types
+
+from dlsp.context.anchor import Anchor
+from dlsp.gate.edit import Edit, edit
+from dlsp.gate.facts import Facts, inside
+from dlsp.recall.memory import Memory
+from dlsp.server.growing import Growing
+
+PAIRS = frozenset(["()", "[]", "{}", '""', "''", "``"])
+
+
+class Typing:
+    """Answers to recall, the one that is growing, the anchor of the engine's session, and the last edit.
+
+    `unasked` counts the edits since the editor last asked: one that does not ask any more wants nothing done ahead.
+    """
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.growing: Growing | None = None
+        self.anchor: Anchor | None = None
+        self.unasked = 0
+        self.dismissed: tuple[int, str] | None = None  # the line, and the text that was sent away
+        self.offered = ""
+        self.ahead_of = ""  # the text before the place that was asked about ahead of time
+        self._edit = Edit.NONE
+        self._ends: tuple[types.Position, ...] = ()
+        self._keys_since_dismissal: int | None = None
+        self._later: asyncio.Task[None] | None = None
+
+    def changed(self, changes: Sequence[types.TextDocumentContentChangeEvent], units: Callable[[str], int]) -> None:
+        """The editor changed the document; `units` says how long a text is for it."""
+        self.unasked += 1
+        if self._keys_since_dismissal is not None:
+            self._keys_since_dismissal += 1
+        self._edit, self._ends = Edit.NONE, ()
+        if len(changes) != 1 or not isinstance(changes[0], types.TextDocumentContentChangePartial):
+            return
+        start, text = changes[0].range.start, changes[0].text
+        self._edit = edit(changes[0].range.start != changes[0].range.end, text)
+        if self.offered and len(text) > 1 and self.offered.startswith(text):
+            self._edit = Edit.ACCEPTED
+        lines = text.replace("\r\n", "\n").split("\n")
+        column = units(lines[-1]) + (start.character if len(lines) == 1 else 0)
+        end = types.Position(start.line + len(lines) - 1, column)
+        between = types.Position(end.line, max(0, end.character - 1))
+        self._ends = (end, between) if text in PAIRS else (end,)
+
+    @property
+    def end(self) -> types.Position | None:
+        """Where the cursor must be after the last edit, if that can be said."""
+        return self._ends[-1] if self._ends else None
+
+    def moved(self, position: types.Position) -> bool:
+        """Whether the cursor is not where the last edit left it."""
+        return position not in self._ends
+
+    def dismiss(self, line: int) -> None:
+        """The user sent away what was offered."""
+        self.dismissed, self._keys_since_dismissal = (line, self.offered), 0
+
+    def facts(self, before: str, after: str, position: types.Position, path: str, agreed: int = 0) -> Facts:
+        line_before = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
+        line_after = after.partition("\n")[0].rstrip("\r")
+        moved, kind = self.moved(position), inside(before, path)
+        return Facts(line_before, line_after, self._edit, moved, kind, agreed, self._keys_since_dismissal)
+
+    def later(self, task: "asyncio.Task[None] | None") -> None:
+        """What is to be done in the background now; what was, is not any more."""
+        if self._later and self._later is not asyncio.current_task():
+            self._later.cancel()
+        self._later = task
+
+    def let_go(self) -> None:
+        """Cancel what is growing, whose text is no answer, and what was to be done then."""
+        self.later(None)
+        if self.growing and not self.growing.done:
+            self.growing.cancel()
+            self.memory.remove(self.growing.answer)
+        self.growing = None
