@@ -16,6 +16,7 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.convert import converted
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API, Service, app
+from dlsp_engine.serve.memory import return_large_blocks
 from dlsp_engine.serve.scheduler import Scheduler
 from dlsp_engine.serve.statefile import StateFile, lock
 
@@ -29,6 +30,7 @@ def serve(model: str, gguf: Path, cache: Path, state: Path, dtype: str, idle_sec
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
     with lock(state, model), socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        return_large_blocks()
         engine = load(gguf, cache, dtype)
         warm_up(engine)
         scheduler = Scheduler(engine)

@@ -1,0 +1,71 @@
+"""How far a dtype's answers are float32's: `python -m bench.quality.dtypes --limit 150`.
+
+Reads what `python -m bench.quality --set single-line --dtype DTYPE --variants autoregressive --limit 150` wrote for
+float32 and the others, and compares gap by gap.
+"""
+
+import argparse
+import json
+import random
+import sys
+
+from bench import results
+from dlsp.models import catalogue
+
+REFERENCE = "float32"
+OTHERS = ("bfloat16", "int8")
+DRAWS = 2000
+
+Answers = dict[str, dict[str, int | str]]
+
+
+def answers(model: str, dtype: str, limit: int) -> Answers | None:
+    """By task: a digest of the text and whether its tests passed; None where nothing was measured."""
+    path = results.FOLDER / f"quality-single-line-{model}-{dtype}-{limit}-{results.machine()}.json"
+    if not path.exists():
+        return None
+    samples = json.loads(path.read_text("utf-8"))["samples"]
+    return {sample["task"]: sample["autoregressive"] for sample in samples if "autoregressive" in sample}
+
+
+def compare(reference: Answers, other: Answers, seed: int = 0) -> dict[str, float]:
+    """The share of identical answers, and pass@1 less the reference's in points with its 95% interval by bootstrap."""
+    tasks = sorted(reference.keys() & other.keys())
+    same = sum(reference[task]["text"] == other[task]["text"] for task in tasks)
+    points = [100 * (int(other[task]["pass"]) - int(reference[task]["pass"])) for task in tasks]
+    rng = random.Random(seed)
+    means = sorted(sum(rng.choices(points, k=len(points))) / len(points) for _ in range(DRAWS))
+    return {
+        "gaps": len(tasks),
+        "identical": same / len(tasks),
+        "pass": sum(int(other[task]["pass"]) for task in tasks) / len(tasks),
+        "points": sum(points) / len(points),
+        "points_low": means[round(0.025 * DRAWS)],
+        "points_high": means[round(0.975 * DRAWS) - 1],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.quality.dtypes", description="Each dtype beside float32.")
+    parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--limit", type=int, default=150, help="as given to the runs that are compared")
+    asked = parser.parse_args()
+    model = catalogue.find(asked.model).name
+    reference = answers(model, REFERENCE, asked.limit)
+    if reference is None:
+        command = f"python -m bench.quality --dtype {REFERENCE} --variants autoregressive --limit {asked.limit}"
+        print(f"float32 is not measured yet: run `{command}`.", file=sys.stderr)
+        return 2
+    metrics: dict[str, float] = {}
+    for dtype in (REFERENCE, *OTHERS):
+        if (other := answers(model, dtype, asked.limit)) is not None:
+            found = compare(reference, other)
+            print(dtype, found)
+            metrics |= {f"{dtype}/{name}": round(value, 4) for name, value in found.items()}
+    command = f"python -m bench.quality.dtypes --model {asked.model} --limit {asked.limit}"
+    print(f"Written to {results.write(f'dtypes-{model}', command, metrics, [])}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
