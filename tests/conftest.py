@@ -1,5 +1,6 @@
 """Fixtures of all suites: a tiny random model for decoding, the real one where a test is marked `model`."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +9,9 @@ import pytest
 
 if TYPE_CHECKING:
     from dlsp_engine import Engine
+
+# Triton's kernels run in its interpreter, on any machine. It is asked before they are imported.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # PyTorch is imported in the fixtures that need it: most suites do not.
 

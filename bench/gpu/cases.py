@@ -1,0 +1,329 @@
+"""Every kernel on fresh random inputs, its outputs poisoned, against its reference in float64.
+
+The tests run the small cases in Triton's interpreter; `python -m bench.gpu` runs the small and the real ones on a GPU.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dlsp_kernels.gated_linear.reference import gated_linear
+from dlsp_kernels.lay.reference import GapStates, rows_per_gap
+from dlsp_kernels.matrix import FORMATS, LowRankUpdate, Matrix
+from dlsp_kernels.packed_rows import NOWHERE, PAGE, TILE_ROWS, PackedRows
+from dlsp_kernels.rope.reference import rope_table
+
+Call = Callable[..., Any]
+
+TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 1e-2}
+"""Of ‖out - reference‖ / ‖reference‖, by the type that products are taken in."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """`outputs(call, wide)` gives what `call` made of copies of the inputs, in float64 if `wide`."""
+
+    op: str
+    name: str
+    tolerance: float
+    outputs: Callable[[Call, bool], dict[str, Tensor]]
+
+    def check(self) -> dict[str, float]:
+        """The error of each output; integers must be equal (error 0 or inf)."""
+        fused = getattr(import_module(f"dlsp_kernels.{self.op}.triton"), self.op)
+        reference = getattr(import_module(f"dlsp_kernels.{self.op}.reference"), self.op)
+        expected = self.outputs(reference, True)
+        with poisoned():
+            got = self.outputs(fused, False)
+        return {name: error(got[name], expected[name]) for name in expected}
+
+
+def error(got: Tensor, expected: Tensor) -> float:
+    if not expected.is_floating_point():
+        return 0.0 if torch.equal(got.long(), expected.long()) else float("inf")
+    difference = torch.linalg.vector_norm(got.double() - expected.double())
+    relative = float(difference / torch.linalg.vector_norm(expected.double()).clamp(min=1e-30))
+    return relative if relative == relative else float("inf")  # NaN never passes
+
+
+@contextmanager
+def poisoned() -> Iterator[None]:
+    """New tensors are NaN, or the largest integer, until something is written to them."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def cases(device: str, real: bool) -> Iterator[Case]:
+    """Small and odd shapes in every dtype and layout, or those of a step of the 0.5B model."""
+    make = Maker(device)
+    for dtype in (torch.float32, torch.bfloat16):
+        yield from make.linears(dtype, real)
+        yield from make.heads(dtype, real)
+        yield from make.attentions(dtype, real)
+        yield from make.ropes(dtype, real)
+        yield make.embed(dtype, *((25, 151_936, 896) if real else (5, 19, 40)))
+    for merged in (True, False):
+        for width in (0, 1, 3, 4):
+            yield make.lay(width, merged, 64 if real else 4)
+            yield make.commit(width, merged, 64 if real else 6)
+
+
+class Maker:
+    """Makes cases whose inputs are drawn when the case is made."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.randn(shape, device=self.device).to(dtype)
+
+    def integers(self, low: int, high: int, *shape: int) -> Tensor:
+        return torch.randint(low, high, shape, device=self.device, dtype=torch.int32)
+
+    def linears(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
+        shapes = (
+            [(1, 1152, 896), (25, 896, 4864), (128, 9728, 896)] if real else [(1, 32, 64), (5, 48, 192), (17, 80, 128)]
+        )
+        for rows, outs, ins in shapes:
+            for format in FORMATS:
+                yield self.linear(rows, outs, ins, format, dtype, norm=True, bias=True, parts=3)
+                yield self.linear(rows, outs, ins, format, dtype, residual=True)
+                yield self.swiglu(rows, outs // 2, ins, format, dtype)
+        if not real:
+            yield self.linear(3, 37, 50, "dense", dtype, norm=True, bias=True, parts=1)
+            yield self.linear(3, 37, 50, "int8", dtype, parts=0)
+            yield self.linear(4, 33, 4224, "dense", dtype, residual=True)  # inputs are split
+            yield self.swiglu(3, 19, 50, "fp8", dtype)
+
+    def update(self, outs: int, ins: int, parts: int, dtype: torch.dtype) -> LowRankUpdate:
+        step = outs // parts // 16 * 16 if parts > 1 else outs
+        ends = (*(step * (i + 1) for i in range(parts - 1)), outs)
+        rank = 12 if parts > 1 else 36
+        a = self.normal(parts * rank, ins, dtype=dtype) * ins**-0.5
+        return LowRankUpdate.of(a, self.normal(outs, rank, dtype=dtype) * rank**-0.5, ends)
+
+    def linear(
+        self,
+        rows: int,
+        outs: int,
+        ins: int,
+        format: str,
+        dtype: torch.dtype,
+        norm: bool = False,
+        bias: bool = False,
+        residual: bool = False,
+        parts: int = 1,
+    ) -> Case:
+        x = self.normal(rows, ins, dtype=torch.float32 if norm else dtype) * 3
+        weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
+        given = {
+            "norm": self.normal(ins, dtype=dtype) if norm else None,
+            "bias": self.normal(outs, dtype=dtype) if bias else None,
+            "canvas": self.integers(0, 3, rows),
+        }
+        update = self.update(outs, ins, parts, dtype) if parts else None
+        stream = self.normal(rows, outs) if residual else None
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            own = stream.clone().to(torch.float64 if wide else torch.float32) if stream is not None else None
+            return {"y": call(widened(x, wide), weight, eps=1e-6, update=update, residual=own, **given)}
+
+        extras = (
+            "+".join(word for word, on in (("norm", norm), ("bias", bias), ("residual", residual)) if on) or "plain"
+        )
+        name = f"{rows}x{ins} to {outs}, {format}, {_short(dtype)}, {extras}, {parts} parts"
+        return Case("gated_linear", name, TOLERANCE[dtype], outputs)
+
+    def swiglu(self, rows: int, ff: int, ins: int, format: str, dtype: torch.dtype) -> Case:
+        x, norm, canvas = self.normal(rows, ins) * 3, self.normal(ins, dtype=dtype), self.integers(0, 2, rows)
+        weight = Matrix.of(self.normal(2 * ff, ins) * ins**-0.5, format, dtype)
+        low = [self.update(ff, ins, 1, dtype) for _ in range(2)]
+        update = LowRankUpdate(torch.cat([u.a for u in low]), torch.cat([u.b for u in low]), (ff, 2 * ff))
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            return {"y": call(widened(x, wide), weight, norm, 1e-6, update, canvas)}
+
+        name = f"{rows}x{ins} to 2x{ff}, {format}, {_short(dtype)}"
+        return Case("gated_swiglu", name, TOLERANCE[dtype] * 2, outputs)
+
+    def heads(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
+        for rows, vocab, ins in [(1, 151_936, 896), (25, 151_936, 896)] if real else [(1, 130, 64), (19, 257, 50)]:
+            for top, masked in ((1, False), (3, True)):
+                yield self.head(rows, vocab, ins, "dense", dtype, top, masked)
+        yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2, True)
+
+    def head(self, rows: int, vocab: int, ins: int, format: str, dtype: torch.dtype, top: int, masked: bool) -> Case:
+        x, norm = self.normal(rows, ins) * 3, self.normal(ins, dtype=dtype)
+        weight = Matrix.of(self.normal(vocab, ins) * 2 * ins**-0.5, format, dtype)
+        allowed = allowed_row = None
+        if masked:
+            some = [torch.arange(5), torch.tensor([0, vocab - 1, vocab // 2, vocab // 2 + 1])]
+            allowed = torch.stack([token_mask(tokens, vocab) for tokens in some]).to(self.device)
+            allowed_row = self.integers(-1, 2, rows)
+        logits = gated_linear(x.double(), weight, norm, 1e-6)
+        likely = logits.softmax(1)
+        if allowed is not None and allowed_row is not None:
+            token = torch.arange(vocab, device=self.device)
+            bits = (allowed[allowed_row.clamp(min=0)][:, token // 32] >> (token % 32)) & 1
+            barred = (bits == 0) & (allowed_row >= 0)[:, None]
+            likely = logits.masked_fill(barred, -torch.inf).softmax(1)
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            found = call(widened(x, wide), weight, norm, 1e-6, top, allowed, allowed_row)
+            # Tokens that are as likely as the likeliest are as good: rounding decides between them.
+            chosen = likely.gather(1, found.token.long())
+            return {"probability": found.probability, "entropy": found.entropy, "chosen": chosen}
+
+        name = f"{rows}x{ins} to {vocab}, {format}, {_short(dtype)}, top {top}{', masked' if masked else ''}"
+        return Case("top_tokens", name, TOLERANCE[dtype] * 3, outputs)
+
+    def attentions(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
+        if real:
+            yield self.attention([(1024, 5, 4)], 14, 2, 64, dtype)
+            yield self.attention([(1024, 1, 0)], 14, 2, 64, dtype)
+            yield self.attention([(4000, 128, 0), (0, 64, 0), (130, 5, 4)], 12, 2, 128, dtype)
+            yield self.attention([(700 + 9 * i, 2, 1) for i in range(64)], 14, 2, 64, dtype)
+            return
+        yield self.attention([(0, 1, 0)], 2, 2, 8, dtype)
+        yield self.attention([(70, 5, 4)], 14, 2, 64, dtype, splits=3)
+        yield self.attention([(63, 3, 0), (0, 9, 2), (128, 1, 3)], 12, 2, 24, dtype, splits=2)
+        yield self.attention([(10, 2, 1), (64, 2, 1)], 4, 4, 16, dtype, splits=5)
+
+    def attention(
+        self,
+        sessions: list[tuple[int, int, int]],
+        heads: int,
+        kv_heads: int,
+        d: int,
+        dtype: torch.dtype,
+        splits: int | None = None,
+    ) -> Case:
+        """sessions: cached positions, clean rows, masks of a canvas after each of the first two clean rows."""
+        rows = self.rows(sessions)
+        pages = int(rows.table.max()) + 1
+        q = self.normal(len(rows), heads, d, dtype=dtype)
+        keys, values = (self.normal(pages, kv_heads, PAGE, d, dtype=dtype) for _ in range(2))
+        for session, (length, _, _) in enumerate(sessions):  # nobody may read behind a session's rows
+            places = length + int(rows.count[session])
+            page = rows.table[session, places // PAGE]
+            keys[page, :, places % PAGE :] = torch.nan
+            values[page, :, places % PAGE :] = torch.nan
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            more = {} if wide or splits is None else {"splits": splits}
+            return {"y": call(widened(q, wide), widened(keys, wide), widened(values, wide), rows, **more)}
+
+        told = sessions if len(sessions) < 4 else f"{len(sessions)} sessions"
+        name = f"{told}, {heads}/{kv_heads} heads of {d}, {_short(dtype)}, splits {splits or 'auto'}"
+        return Case("paged_attention", name, TOLERANCE[dtype], outputs)
+
+    def rows(self, sessions: list[tuple[int, int, int]]) -> PackedRows:
+        """With a row that is none behind each session's, pages in no order, and a tile that is none."""
+        numbers: list[tuple[int, int, int]] = []
+        firsts, counts = [], []
+        for length, clean, masks in sessions:
+            firsts.append(len(numbers))
+            own = [(length + i, length + i + 1, 0) for i in range(clean)]
+            for number, after in enumerate(range(min(2, clean)), 1):
+                own += [(length + after + 1 + i, length + after + 1, number) for i in range(masks)]
+            numbers += [*own, (NOWHERE, 0, 0)]
+            counts.append(len(own) + 1)
+        lengths = [length for length, _, _ in sessions]
+        need = [-(-(length + count + 1) // PAGE) for length, count in zip(lengths, counts, strict=True)]
+        shuffled = (1 + torch.randperm(sum(need))).tolist()
+        table = [[shuffled.pop() for _ in range(n)] + [0] * (max(need) - n) for n in need]
+        slots = [
+            table[s][(lengths[s] + i) // PAGE] * PAGE + (lengths[s] + i) % PAGE
+            for s in range(len(sessions))
+            for i in range(counts[s])
+        ]
+        tiles = [(s, firsts[s] + i) for s in range(len(sessions)) for i in range(0, counts[s], TILE_ROWS)]
+        position, visible, canvas = zip(*numbers, strict=True)
+        token = [-1 if c else 7 for c in canvas]
+        made = (token, position, visible, canvas, slots, lengths, firsts, counts, table, [*tiles, (-1, 0)])
+        return PackedRows(*(torch.tensor(field, dtype=torch.int32, device=self.device) for field in made))
+
+    def ropes(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
+        yield self.rope([(1000, 5, 4)], 14, 2, 64, dtype)
+        yield self.rope([(4000, 128, 0), (130, 5, 4)] if real else [(3, 2, 1), (63, 3, 2)], 12, 2, 24, dtype)
+
+    def rope(self, sessions: list[tuple[int, int, int]], heads: int, kv_heads: int, d: int, dtype: torch.dtype) -> Case:
+        rows = self.rows(sessions)
+        qkv = self.normal(len(rows), (heads + 2 * kv_heads) * d)
+        cos, sin = (part[:, 0].to(self.device) for part in rope_table(torch.arange(8192), d, 1e6))
+        shape = (int(rows.table.max()) + 1, kv_heads, PAGE, d)
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            keys, values = (
+                torch.zeros(shape, dtype=torch.float64 if wide else dtype, device=self.device) for _ in "kv"
+            )
+            q = call(widened(qkv, wide), cos, sin, keys, values, rows, heads)
+            return {"q": q, "keys": keys, "values": values}
+
+        return Case("rope_write", f"{sessions}, {heads}/{kv_heads} of {d}, {_short(dtype)}", TOLERANCE[dtype], outputs)
+
+    def embed(self, dtype: torch.dtype, rows: int, vocab: int, dim: int) -> Case:
+        token, embedding = self.integers(-1, vocab, rows), self.normal(vocab, dim, dtype=dtype)
+        mask = self.normal(dim, dtype=dtype)
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            return {"x": call(token, widened(embedding, wide), widened(mask, wide))}
+
+        return Case("embed", f"{rows} rows of {dim}, {_short(dtype)}", 1e-7, outputs)
+
+    def state(self, gaps: int, width: int) -> GapStates:
+        return GapStates(
+            last=self.integers(0, 9, gaps),
+            length=self.integers(0, 200, gaps),
+            drafted=self.integers(-1, width + 1, gaps),
+            draft=self.integers(0, 3, gaps, width),
+        )
+
+    def lay(self, width: int, merged: bool, gaps: int) -> Case:
+        state, size = self.state(gaps, width), rows_per_gap(width, merged)
+        table = self.integers(1, 999, gaps, (200 + size) // PAGE + 1)
+        blank = torch.full((gaps * size,), -7, dtype=torch.int32, device=self.device)
+        none = blank[:0]
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            rows = PackedRows(*[*(blank.clone() for _ in range(5)), none, none, none, table, none])
+            call(state, rows, merged)
+            return {name: getattr(rows, name) for name in ("token", "position", "visible", "canvas", "slot")}
+
+        return Case("lay", f"{gaps} gaps, width {width}, {'merged' if merged else 'split'}", 0.0, outputs)
+
+    def commit(self, width: int, merged: bool, gaps: int) -> Case:
+        state, size = self.state(gaps, width), rows_per_gap(width, merged)
+        best, probability = self.integers(0, 3, gaps * size), torch.rand(gaps * size, device=self.device)
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            own = replace(state, **{field.name: getattr(state, field.name).clone() for field in fields(state)})
+            told = call(own, best, probability, merged)
+            return {"told": told} | {field.name: getattr(own, field.name) for field in fields(own)}
+
+        return Case("commit", f"{gaps} gaps, width {width}, {'merged' if merged else 'split'}", 0.0, outputs)
+
+
+def widened(x: Tensor, wide: bool) -> Tensor:
+    return x.double() if wide else x.clone()
+
+
+def token_mask(tokens: Tensor, vocab: int) -> Tensor:
+    """Token ids -> int32 [vocab / 32 rounded up], as `top_tokens` takes it."""
+    bits = torch.zeros(-(-vocab // 32) * 32, dtype=torch.int64)
+    bits[tokens.long()] = 1
+    words = (bits.view(-1, 32) << torch.arange(32)).sum(1)
+    return torch.where(words >= 2**31, words - 2**32, words).int()
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,118 @@
+"""`python -m bench.gpu.compile`: compiles what steps launch for a GPU that need not be there, and says what it takes.
+
+Shows what the interpreter cannot: programs that do not compile, take more shared memory than there is, or spill.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+LIMITS = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
+"""KiB of shared memory that a program may use, by compute capability."""
+
+
+def compiled(capability: int, launch: Callable[[], None]) -> Iterator[tuple[str, Any]]:
+    """Name and binary of each program that `launch` asks for, none of which runs."""
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import driver
+    from triton.runtime.jit import JITFunction
+
+    properties = {"max_shared_mem": LIMITS[capability] * 1024, "multiprocessor_count": 132}
+    stand_in: Any = SimpleNamespace(
+        get_current_target=lambda: GPUTarget("cuda", capability, 32),
+        get_current_device=lambda: 0,
+        get_current_stream=lambda device: 0,
+        utils=SimpleNamespace(get_device_properties=lambda device: properties),
+    )
+    driver.set_active(stand_in)
+    found: dict[str, Any] = {}
+    run = JITFunction.run
+
+    def compile_only(self: Any, *inputs: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+        binary: Any = run(self, *inputs, grid=grid, warmup=True, **options)
+        tile = ", ".join(f"{key[6:].lower()} {options[key]}" for key in options if key.startswith("BLOCK"))
+        more = f" {options['FORMAT']}" if "FORMAT" in options else ""
+        more += f" {options['DTYPE']}" if "DTYPE" in options else ""
+        module = self.fn.__module__.split(".")[-2]
+        found[f"{module}.{self.fn.__name__}{more} ({tile}) {binary.hash[:4]}"] = binary
+        return binary
+
+    JITFunction.run = compile_only
+    try:
+        launch()
+    finally:
+        JITFunction.run = run
+    yield from found.items()
+
+
+def steps(dtypes: list[str], formats: list[str], rows: list[int]) -> None:
+    """One layer of the 0.5B model's shape and the head, in each type, format and width; it computes nonsense."""
+    import torch
+
+    from bench.gpu.shapes import SHAPES, blank
+    from dlsp_engine.model.adapter import Adapter
+    from dlsp_engine.model.gpu.loop import Loop, Places
+    from dlsp_engine.model.gpu.step import GpuQwen2
+    from dlsp_engine.model.rows import MASK, Rows
+
+    for dtype in dtypes:
+        weights = blank(SHAPES["0.5b"], getattr(torch, dtype), layers=1)
+        adapter = Adapter.random(weights.architecture, rank=32)
+        for format in formats:
+            model = GpuQwen2(weights, adapter, "cpu", format=format, pages=32)
+            for count in rows:
+                step = Rows()
+                step.add_clean([1] * max(1, count // 5), 0)
+                step.add_canvas([MASK] * (count - len(step)), after=0)
+                model.head(model.forward([(model.new_cache(), step)]))
+            Loop(model).launch(Places(1, 4, True, model.device))
+            if model.failures:
+                print(dtype, format, model.failures)
+
+
+def resources(binary: Any) -> tuple[int, int]:
+    """Registers a thread, and bytes a thread spills or keeps in local memory."""
+    import triton
+
+    tools = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(binary.asm["cubin"])
+        file.flush()
+        said = subprocess.run([tools, "-res-usage", file.name], capture_output=True, text=True, check=True).stdout
+    numbers = {key: int(value) for key, value in re.findall(r"(REG|STACK|LOCAL):(\d+)", said)}
+    return numbers["REG"], numbers["STACK"] + numbers["LOCAL"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.gpu.compile", description=__doc__)
+    add = parser.add_argument
+    add("--capability", type=int, default=90, choices=sorted(LIMITS))
+    add("--dtypes", nargs="+", default=["bfloat16", "float32"])
+    add("--formats", nargs="+", default=["dense", "int8", "fp8", "int4"])
+    add("--rows", nargs="+", type=int, default=[1, 25, 64, 128, 512])
+    asked = parser.parse_args()
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        sys.exit("TRITON_INTERPRET is set: there is nothing to compile.")
+    table = Table("program", "shared KiB", "registers", "spilled", title=f"compute capability {asked.capability}")
+    bad = 0
+    for name, binary in compiled(asked.capability, lambda: steps(asked.dtypes, asked.formats, asked.rows)):
+        shared, (registers, spilled) = binary.metadata.shared / 1024, resources(binary)
+        too_much = shared > LIMITS[asked.capability]
+        bad += too_much
+        table.add_row(name, f"{shared:.0f}{' !' if too_much else ''}", str(registers), str(spilled))
+    Console(width=150).print(table)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

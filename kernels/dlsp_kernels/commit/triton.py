@@ -1,0 +1,82 @@
+"""One program a gap."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from dlsp_kernels.lay.reference import GapStates, rows_per_gap
+
+
+def commit(state: GapStates, best: Tensor, probability: Tensor, merged: bool) -> Tensor:
+    """See the reference."""
+    width = state.width
+    told = torch.empty(len(state.last), 3 + 4 * width, dtype=torch.int32, device=best.device)
+    _kernel[(len(state.last),)](
+        state.last,
+        state.length,
+        state.drafted,
+        state.draft,
+        best,
+        probability,
+        told,
+        WIDTH=width,
+        SIZE=rows_per_gap(width, merged),
+        MERGED=merged,
+        BLOCK=triton.next_power_of_2(1 + width),
+        num_warps=1,
+    )
+    return told
+
+
+@triton.jit
+def _kernel(
+    lasts,
+    lengths,
+    drafteds,
+    drafts,
+    best,
+    probability,
+    told,
+    WIDTH: tl.constexpr,
+    SIZE: tl.constexpr,
+    MERGED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    gap = tl.program_id(0)
+    length, drafted = tl.load(lengths + gap), tl.load(drafteds + gap)
+    live = drafted >= 0
+    i = tl.arange(0, BLOCK)
+    is_draft = i < WIDTH
+    draft = tl.load(drafts + gap * WIDTH + i, mask=is_draft, other=0)
+    chosen = tl.load(best + gap * SIZE + i, mask=i <= WIDTH, other=0)
+    chosen_sure = tl.load(probability + gap * SIZE + i, mask=i <= WIDTH, other=0.0)
+    agrees = (i < drafted) & (draft == chosen)
+    run = tl.min(tl.where(agrees, WIDTH, i), 0)
+    last = tl.load(best + gap * SIZE + run)
+
+    if MERGED:
+        canvas = live
+        start = 1 + WIDTH + run * WIDTH
+    else:
+        canvas = drafted == 0
+        start = 1
+    laid = tl.where(canvas, WIDTH, 0)
+    masks = i < laid
+    tokens = tl.load(best + gap * SIZE + start + i, mask=masks, other=-1)
+    sure = tl.load(probability + gap * SIZE + start + i, mask=masks, other=0.0)
+
+    # All threads must have read the state before any of them writes it.
+    tl.debug_barrier()
+    to = told + gap * (3 + 4 * WIDTH)
+    committed = tl.where(live, run + 1, 0)
+    tl.store(to, committed)
+    tl.store(to + 1 + i, tl.where(i < committed, chosen, 0), mask=i <= WIDTH)
+    tl.store(to + 2 + WIDTH + i, tl.where(i < committed, chosen_sure.to(tl.int32, bitcast=True), 0), mask=i <= WIDTH)
+    tl.store(to + 3 + 2 * WIDTH + i, tokens, mask=is_draft)
+    tl.store(to + 3 + 3 * WIDTH + i, sure.to(tl.int32, bitcast=True), mask=is_draft)
+    if live:
+        tl.store(lasts + gap, last)
+        tl.store(lengths + gap, length + run + 1)
+        tl.store(drafteds + gap, laid)
+        tl.store(drafts + gap * WIDTH + i, tokens, mask=masks)

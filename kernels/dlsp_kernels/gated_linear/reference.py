@@ -1,0 +1,47 @@
+"""A linear layer of a step: the base for all rows, a low-rank update for canvas rows (gated LoRA, arXiv 2507.11851),
+and what stands around it: RMSNorm before, bias or the residual stream after.
+"""
+
+import torch
+from torch import Tensor
+
+from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.packed_rows import wide
+
+
+def gated_linear(
+    x: Tensor,
+    weight: Matrix,
+    norm: Tensor | None = None,
+    eps: float = 0.0,
+    bias: Tensor | None = None,
+    update: LowRankUpdate | None = None,
+    canvas: Tensor | None = None,
+    residual: Tensor | None = None,
+) -> Tensor:
+    """x [rows, ins], float32 if `norm` [ins] is given -> float32 [rows, outs].
+
+    `update` acts where canvas [rows] is not 0.
+
+    `residual` float32 [rows, outs] is added to in place, and is what is returned.
+    """
+    h = normed(x, norm, eps)
+    y = h @ weight.dense(h.dtype).T
+    if update and canvas is not None:
+        y = y + torch.where(canvas[:, None] != 0, low_rank(h, update), 0)
+    if bias is not None:
+        y = y + bias
+    return y if residual is None else residual.add_(y)
+
+
+def normed(x: Tensor, norm: Tensor | None, eps: float) -> Tensor:
+    x = wide(x)
+    return x if norm is None else x * torch.rsqrt(x.square().mean(1, keepdim=True) + eps) * norm.to(x.dtype)
+
+
+def low_rank(h: Tensor, update: LowRankUpdate) -> Tensor:
+    """h [rows, ins] -> [rows, outs]."""
+    starts = (0, *update.ends)
+    inner = (h @ update.a.to(h.dtype).T).split(update.rank, 1)
+    outer = [update.b[start:end].to(h.dtype) for start, end in zip(starts, update.ends, strict=False)]
+    return torch.cat([x @ b.T for x, b in zip(inner, outer, strict=True)], 1)

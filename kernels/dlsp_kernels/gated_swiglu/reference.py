@@ -1,0 +1,26 @@
+"""The first half of a feed-forward layer: RMSNorm, gate and up projections with low-rank updates, SwiGLU
+(arXiv 2002.05202).
+"""
+
+import torch
+from torch import Tensor
+
+from dlsp_kernels.gated_linear.reference import gated_linear
+from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.swiglu.reference import swiglu
+
+
+def gated_swiglu(
+    x: Tensor,
+    weight: Matrix,
+    norm: Tensor,
+    eps: float,
+    update: LowRankUpdate | None = None,
+    canvas: Tensor | None = None,
+) -> Tensor:
+    """x float32 [rows, ins]; weight [2 * ff, ins], gate first; the rest as in `gated_linear` -> [rows, ff].
+
+    The result has the matrix's dtype, for the product that follows (float64 stays).
+    """
+    y = swiglu(gated_linear(x, weight, norm, eps, update=update, canvas=canvas))
+    return y if y.dtype == torch.float64 else y.to(weight.dtype)

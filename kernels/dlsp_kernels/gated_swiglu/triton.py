@@ -1,0 +1,90 @@
+"""Both projections in one tile, its columns in pairs of gate and up, so that only their product is written."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.project import DTYPES, project
+from dlsp_kernels.tiling import Tiling, tiling
+
+
+def gated_swiglu(
+    x: Tensor,
+    weight: Matrix,
+    norm: Tensor,
+    eps: float,
+    update: LowRankUpdate | None = None,
+    canvas: Tensor | None = None,
+    cut: Tiling | None = None,
+) -> Tensor:
+    """See the reference."""
+    rows, ff, ins = len(x), weight.outs // 2, weight.ins
+    if canvas is None:
+        update = None
+    cut = cut or tiling(rows, weight, low=2 * update.rank if update else 0)
+    out = torch.empty(rows, ff, dtype=weight.dtype, device=x.device)
+    grid = (triton.cdiv(rows, cut.m), triton.cdiv(2 * ff, cut.n))
+    _kernel[grid](
+        x,
+        weight.data,
+        weight.scale if weight.scale is not None else x,
+        norm,
+        update.a if update else x,
+        update.b if update else x,
+        canvas if update else x,
+        out,
+        rows,
+        ff,
+        ins,
+        eps,
+        FORMAT=weight.format,
+        DTYPE=DTYPES[weight.dtype],
+        RANK=update.rank if update else 0,
+        BLOCK_M=cut.m,
+        BLOCK_N=cut.n,
+        BLOCK_K=cut.k,
+        num_warps=cut.warps,
+        num_stages=cut.stages,
+    )
+    return out
+
+
+@triton.jit
+def _kernel(
+    x,
+    data,
+    scale,
+    norm,
+    a,
+    b,
+    canvas,
+    out,
+    M,
+    ff,
+    K,
+    eps,
+    FORMAT: tl.constexpr,
+    DTYPE: tl.constexpr,
+    RANK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    HALF: tl.constexpr = BLOCK_N // 2
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    j = tl.arange(0, BLOCK_N)
+    pair = tl.program_id(1) * HALF + j // 2
+    own = j % 2  # 0 gate, 1 up
+    # Pairs behind the last one are none.
+    n = tl.where(pair < ff, own * ff + pair, 2 * ff)
+    acc = project(
+        x, data, scale, norm, a, b, canvas, m, n, 0, own, 0, K, M, 2 * ff, K, eps,
+        FORMAT, DTYPE, True, RANK, 2, BLOCK_M, BLOCK_N, BLOCK_K,
+    )  # fmt: skip
+    gate, up = tl.split(tl.reshape(acc, [BLOCK_M, HALF, 2]))
+    y = gate * tl.sigmoid(gate) * up
+    f = tl.program_id(1) * HALF + tl.arange(0, HALF)
+    inside = (m < M)[:, None] & (f < ff)[None, :]
+    tl.store(out + m.to(tl.int64)[:, None] * ff + f[None, :], y.to(DTYPE), mask=inside)

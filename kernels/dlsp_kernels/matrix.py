@@ -1,0 +1,112 @@
+"""Weight matrices as a GPU step reads them: dense, int8, fp8, or int4 in groups; and low-rank updates of them."""
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+FORMATS = ("dense", "int8", "fp8", "int4")
+
+GROUP = 64
+"""Inputs that share a scale in int4. A byte holds input i of a group's first half (low bits) and of its second half."""
+
+LARGEST_FP8 = 448.0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """[outs, ins] weights, and `dtype`, in which products are taken (sums are float32).
+
+    `data` is [outs, ins] of `dtype` (dense), int8, or uint8 that holds float8_e4m3fn bits; [outs, ins / 2] uint8 for
+    int4. `scale` float32: [outs]; for int4 [outs, ins / GROUP].
+    """
+
+    format: str
+    data: Tensor
+    scale: Tensor | None
+    outs: int
+    ins: int
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, weight: Tensor, format: str = "dense", dtype: torch.dtype | None = None) -> "Matrix":
+        """weight [outs, ins]. Raises ValueError for an unknown format, or int4 with inputs that make no groups."""
+        dtype = dtype or weight.dtype
+        outs, ins = weight.shape
+        if format == "dense":
+            return cls(format, weight.to(dtype).contiguous(), None, outs, ins, dtype)
+        make = {"int8": _int8, "fp8": _fp8, "int4": _int4}.get(format)
+        if make is None:
+            raise ValueError(f"{format} is not one of {', '.join(FORMATS)}")
+        data, scale = make(weight.float())
+        return cls(format, data.contiguous(), scale.contiguous(), outs, ins, dtype)
+
+    def dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The weights that the format stands for, [outs, ins]."""
+        if self.scale is None:
+            return self.data.to(dtype)
+        scale = self.scale.to(dtype)
+        if self.format == "int8":
+            return self.data.to(dtype) * scale[:, None]
+        if self.format == "fp8":
+            return self.data.view(torch.float8_e4m3fn).to(dtype) * scale[:, None]
+        halves = torch.stack([self.data & 15, self.data >> 4], 1).view(self.outs, 2, -1, GROUP // 2)
+        groups = halves.transpose(1, 2).reshape(self.outs, -1, GROUP)
+        return ((groups.to(dtype) - 8) * scale[:, :, None]).view(self.outs, self.ins)
+
+    def to(self, device: torch.device | str) -> "Matrix":
+        scale = None if self.scale is None else self.scale.to(device)
+        return replace(self, data=self.data.to(device), scale=scale)
+
+    @property
+    def bytes(self) -> int:
+        return self.data.nbytes + (0 if self.scale is None else self.scale.nbytes)
+
+
+@dataclass(frozen=True)
+class LowRankUpdate:
+    """y += (x aᵀ) bᵀ on canvas rows, for fused projections: each part of the outputs has `rank` rows of `a` of its own.
+
+    a [parts * rank, ins], b [outs, rank]; part i ends at output `ends[i]`. `rank` is a power of two, at least 16.
+    """
+
+    a: Tensor
+    b: Tensor
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, a: Tensor, b: Tensor, ends: tuple[int, ...]) -> "LowRankUpdate":
+        """Any rank, filled up with zeros."""
+        rank = b.shape[1]
+        more = max(16, 1 << (rank - 1).bit_length()) - rank
+        parts = a.view(len(ends), rank, -1)
+        return cls(F.pad(parts, (0, 0, 0, more)).flatten(0, 1).contiguous(), F.pad(b, (0, more)).contiguous(), ends)
+
+    @property
+    def rank(self) -> int:
+        return self.b.shape[1]
+
+    def to(self, device: torch.device | str) -> "LowRankUpdate":
+        return replace(self, a=self.a.to(device), b=self.b.to(device))
+
+
+def _int8(weight: Tensor) -> tuple[Tensor, Tensor]:
+    scale = weight.abs().amax(1).clamp_(min=1e-10) / 127
+    return (weight / scale[:, None]).round_().to(torch.int8), scale
+
+
+def _fp8(weight: Tensor) -> tuple[Tensor, Tensor]:
+    scale = weight.abs().amax(1).clamp_(min=1e-10) / LARGEST_FP8
+    return (weight / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8), scale
+
+
+def _int4(weight: Tensor) -> tuple[Tensor, Tensor]:
+    outs, ins = weight.shape
+    if ins % GROUP:
+        raise ValueError(f"int4 takes inputs in groups of {GROUP}, not {ins}")
+    groups = weight.view(outs, -1, GROUP)
+    scale = groups.abs().amax(2).clamp_(min=1e-10) / 7
+    q = ((groups / scale[:, :, None]).round_() + 8).to(torch.uint8)
+    low, high = q.chunk(2, 2)
+    return (low | (high << 4)).view(outs, ins // 2), scale

@@ -1,0 +1,74 @@
+"""The ops of a GPU step: the fused version of each, and its reference where that fails or is not wanted."""
+
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+NAMES = ("embed", "gated_linear", "rope_write", "paged_attention", "gated_swiglu", "top_tokens", "lay", "commit")
+
+
+class Op:
+    """Calls the fused version until it fails to compile; from then on the reference."""
+
+    def __init__(
+        self,
+        name: str,
+        fused: Callable[..., Any] | None,
+        reference: Callable[..., Any],
+        failure: str | None = None,
+    ) -> None:
+        self.name = name
+        self.failure = failure
+        self._fused, self._reference = fused, reference
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if self._fused is None:
+            return self._reference(*inputs, **options)
+        try:
+            return self._fused(*inputs, **options)
+        except Exception as error:
+            if is_devices(error):
+                raise
+            self._fused = None
+            self.failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:300]
+            log.warning("The kernel %s does not compile here; its slow version is used (%s)", self.name, self.failure)
+            return self._reference(*inputs, **options)
+
+
+def is_devices(error: Exception) -> bool:
+    """Whether the device failed, or is full: no other version would help."""
+    text = str(error)
+    return "OutOfMemory" in type(error).__name__ or "CUDA error" in text or "HIP error" in text
+
+
+class StepOps:
+    """`fused` False: all references, for devices that the kernels were not made for."""
+
+    def __init__(self, fused: bool) -> None:
+        def op(name: str) -> Op:
+            reference = getattr(import_module(f"dlsp_kernels.{name}.reference"), name)
+            if not fused:
+                return Op(name, None, reference)
+            try:
+                return Op(name, getattr(import_module(f"dlsp_kernels.{name}.triton"), name), reference)
+            except ImportError as error:
+                return Op(name, None, reference, f"Triton cannot be imported: {error}")
+
+        self.fused = fused
+        self.embed = op("embed")
+        self.gated_linear = op("gated_linear")
+        self.rope_write = op("rope_write")
+        self.paged_attention = op("paged_attention")
+        self.gated_swiglu = op("gated_swiglu")
+        self.top_tokens = op("top_tokens")
+        self.lay = op("lay")
+        self.commit = op("commit")
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Which kernels had to be replaced, and why."""
+        ops = (getattr(self, name) for name in NAMES)
+        return {op.name: op.failure for op in ops if op.failure}

@@ -1,0 +1,24 @@
+"""Rotary position embedding, and keys and values written where attention will find them."""
+
+from torch import Tensor
+
+from dlsp_kernels.packed_rows import PAGE, PackedRows
+from dlsp_kernels.rope.reference import rope
+
+
+def rope_write(
+    qkv: Tensor, cos: Tensor, sin: Tensor, keys: Tensor, values: Tensor, rows: PackedRows, heads: int
+) -> Tensor:
+    """qkv [rows, (heads + 2 * kv_heads) * d]; cos, sin [positions, d / 2] -> q [rows, heads, d] in the keys' dtype.
+
+    keys, values [pages, kv_heads, PAGE, d] take the rows' own at their slots. Positions beyond the tables are those
+    of rows that are none: they are not rotated.
+    """
+    kv_heads, d = keys.shape[1], keys.shape[3]
+    qk, v = qkv.view(len(qkv), -1, d).split([heads + kv_heads, kv_heads], 1)
+    at = rows.position.where(rows.position < len(cos), 0)
+    q, k = rope(qk, cos[at][:, None], sin[at][:, None]).split([heads, kv_heads], 1)
+    page, place = rows.slot // PAGE, rows.slot % PAGE
+    keys[page, :, place] = k.to(keys.dtype)
+    values[page, :, place] = v.to(values.dtype)
+    return q.to(keys.dtype)

@@ -1,0 +1,51 @@
+"""How a matrix is cut into programs. Guesses from arithmetic until a GPU has measured them (`python -m bench.gpu`)."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from dlsp_kernels.matrix import GROUP, Matrix
+
+PROCESSORS = 132
+SHARED_BYTES = 227 * 1024
+
+
+@dataclass(frozen=True)
+class Tiling:
+    m: int
+    n: int
+    k: int
+    splits: int = 1
+    """Programs that share the inputs of one tile; their sums are added in a fixed order."""
+    warps: int = 4
+    stages: int = 3
+
+
+def tiling(rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bool = False) -> Tiling:
+    """For x [rows, ins] times `weight`. The tile's width must divide `divides`; `low` columns ride along."""
+    processors, shared = device_limits()
+    m = next((size for size in (16, 32, 64) if rows <= size), 64 if rows <= 256 else 128)
+    k = GROUP if weight.format == "int4" else 64 if weight.dtype == torch.float32 or m == 128 else 128
+    down = -(-rows // m)
+    allowed = [size for size in (128, 64, 32, 16) if divides % size == 0] or [16]
+    if splits and weight.ins >= 4 * weight.outs:
+        n = next(size for size in allowed if size <= 64)
+        tiles = down * -(-weight.outs // n)
+        share = max(1, min(processors // tiles, weight.ins // 512))
+    else:
+        n = next((size for size in allowed if down * -(-weight.outs // size) >= processors), allowed[-1])
+        share = 1
+    stage = k * ((m + low) * weight.dtype.itemsize + n * min(weight.dtype.itemsize, weight.data.dtype.itemsize))
+    stage += k * m * (4 - weight.dtype.itemsize)  # the residual is float32
+    stages = max(1, min(4, int(0.8 * shared) // stage))
+    return Tiling(m, n, k, share, 8 if m * n >= 32 * 128 or m == 128 else 4, stages)
+
+
+@cache
+def device_limits() -> tuple[int, int]:
+    """Multiprocessors, and bytes of shared memory that a program may use: the GPU's, else those of an H200."""
+    if not torch.cuda.is_available():
+        return PROCESSORS, SHARED_BYTES
+    found = torch.cuda.get_device_properties(0)
+    return found.multi_processor_count, getattr(found, "shared_memory_per_block_optin", 99 * 1024)
