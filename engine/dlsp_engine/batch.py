@@ -13,12 +13,14 @@ STEP_ROWS = 128
 AnyJob = TypeVar("AnyJob", bound=Job)
 
 
-def pack(jobs: Sequence[AnyJob], sharing: int | None = None) -> list[tuple[AnyJob, Rows]]:
+def pack(
+    jobs: Sequence[AnyJob], sharing: int | None = None, beside: Sequence[AnyJob] = ()
+) -> list[tuple[AnyJob, Rows]]:
     """The rows of one step: at most STEP_ROWS, unless one job alone asks for more.
 
     Decoding takes a few rows each; prefilling takes what is left of the step. A prompt that begins like one before it
     waits until that one is prefilled and copies the rows. `sharing` is how many sessions each job is to think of as
-    sharing the step's cost; the ones that do unless it is given.
+    sharing the step's cost; the ones that do unless it is given. Rows are copied from jobs `beside` too.
     """
     prefilling = [job for job in jobs if job.prefilling]
     decoding = [job for job in jobs if not job.prefilling]
@@ -30,7 +32,7 @@ def pack(jobs: Sequence[AnyJob], sharing: int | None = None) -> list[tuple[AnyJo
     for job in [*decoding, *prefilling]:
         if room < 1:
             break
-        job.borrow(other.session for other in jobs if other is not job)
+        job.borrow(other.session for other in [*jobs, *beside] if other is not job)
         if job.prefilling and any(_waits(job, before) for before, _ in batch):
             continue
         rows = job.plan(room, sharing)

@@ -96,7 +96,7 @@ def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
     rows = _rows(clean, canvas, cache.length)
     hidden = model.forward([(cache, rows)])
     # A prompt's rows need no logits.
-    model.head(hidden if len(rows) <= 32 else hidden[-1:]).argmax(-1)
+    model.head(hidden if len(rows) <= 32 else hidden[-1:]).argmax(-1).tolist()  # a device is waited for
 
 
 def _rows(clean: int, canvas: int, start: int) -> Rows:

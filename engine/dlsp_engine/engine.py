@@ -15,10 +15,13 @@ from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.verified import Drafter
+from dlsp_engine.device import step_on_device
 from dlsp_engine.errors import EngineError
 from dlsp_engine.job import GapJob
 from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.convert import converted
+from dlsp_engine.model.gpu import choose
+from dlsp_engine.model.gpu.loop import Loop
+from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.int8 import COMPILED, Int8Qwen2
 from dlsp_engine.model.int8_file import stored
 from dlsp_engine.model.qwen2 import Model, Qwen2
@@ -43,6 +46,7 @@ class Engine:
         dtype: str = "float32",
     ) -> None:
         self.model = model
+        self._loop = Loop(model) if isinstance(model, GpuQwen2) else None
         self.dtype = dtype
         self.tokenizer = tokenizer
         self.costs = costs
@@ -52,19 +56,23 @@ class Engine:
         self.site_acceptance = Acceptance(list(first_guess))  # what is copied there stands more often
 
     @classmethod
-    def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True) -> "Engine":
+    def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True, device: str = "auto") -> "Engine":
         """Map the converted weights of a GGUF file, converting it first if needed, with the adapter shipped for it.
 
-        `auto` takes int8, the fastest wherever it was measured, else whichever dense type is faster here. Raises
+        `device` is one of `choose.DEVICES`: `auto` takes an NVIDIA GPU if there is one. The dtype `auto` is bfloat16
+        there; on a CPU int8, the fastest wherever it was measured, else whichever dense type is faster. Raises
         EngineError with a sentence for the user.
         """
+        from dlsp_engine.model.convert import converted  # takes what reads GGUF files, which nothing else needs
+
+        device = choose.resolve(device)
         if dtype not in DTYPES:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
         folder, finest = converted(gguf, cache), levels()
         if dtype == "auto":
-            dtype = "int8" if finest else faster_dense()
+            dtype = "bfloat16" if device != "cpu" else "int8" if finest else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
         weights = Weights.load(folder, dense)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
@@ -73,15 +81,17 @@ class Engine:
             low_rank = Adapter.load(shipped, gguf.name, weights.architecture, dense)
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(_tokenizer, folder)
-            if dtype != "int8":
-                model: Model = Qwen2(weights, low_rank)
+            if device != "cpu":
+                model: Model = choose.load(weights, low_rank, device, dtype)
+            elif dtype != "int8":
+                model = Qwen2(weights, low_rank)
             elif finest:
                 beside.submit(import_module, COMPILED)
                 low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
                 model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, finest))
             else:
                 raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
-        costs = remembered(model, f"{gguf.stem} {dtype}", cache / "costs.json")
+        costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         return cls(model, tokenizer.result(), costs, dtype)
 
     def new_session(self) -> Session:
@@ -96,9 +106,17 @@ class Engine:
         return SiteJob(site, options, session, self.tokenizer, self.costs, self.site_acceptance)
 
     def step(self, jobs: Sequence[AnyJob], sharing: int | None = None) -> list[AnyJob]:
-        """One forward for the jobs of which `batch.pack` takes rows, the first first; returns those."""
+        """One forward for the jobs of which `batch.pack` takes rows, the first first; returns those.
+
+        Jobs that a device can step by itself (`step_on_device`) share a forward of their own before.
+        """
+        stepped = step_on_device(self._loop, jobs) if self._loop else []
+        rest = [job for job in jobs if job not in stepped]
+        return [*stepped, *(self._step(rest, sharing, stepped) if rest else [])]
+
+    def _step(self, jobs: Sequence[AnyJob], sharing: int | None, beside: Sequence[AnyJob]) -> list[AnyJob]:
         began = time.perf_counter()
-        planned = pack(jobs, sharing)
+        planned = pack(jobs, sharing, beside)
         for job, _ in planned:
             job.start()
         hidden = self.model.forward([(job.session.cache, rows) for job, rows in planned])

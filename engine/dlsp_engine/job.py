@@ -1,5 +1,6 @@
 """Work on one session, step by step: a prompt is prefilled, then asked."""
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
 from dlsp_engine.decode.session import WORTH, Session
 from dlsp_engine.decode.verified import Drafter, Verified
+from dlsp_engine.model.gpu.loop import Told
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap, prompt
@@ -70,9 +72,24 @@ class Job(ABC):
             self.cost.prefill_ms += milliseconds
             return
         self._answered(logits)
+        self._spent(rows, milliseconds)
+
+    def _spent(self, rows: int, milliseconds: float) -> None:
         self.cost.forwards += 1
         self.cost.rows += rows
         self.cost.decode_ms += milliseconds
+
+    @property
+    def decoding(self) -> Decoder | None:
+        """What may take its next step on the device (see `took`); None where logits must be seen."""
+        return None
+
+    def took(self, told: Told, milliseconds: float) -> None:
+        """What a step on the device did for `decoding`, and how long it took."""
+        assert self.decoding, "it is not decoding"
+        log_p = [math.log(max(p, 1e-30)) for p in told.probability]
+        self.decoding.took(told.tokens, log_p, told.draft, told.draft_probability)
+        self._spent(told.rows, milliseconds)
 
     @abstractmethod
     def _ask(self, room: int, sharing: int) -> Rows:
@@ -115,6 +132,14 @@ class GapJob(Job):
         tokenizer = self.answer.tokenizer
         canvas = [None if token == MASK else tokenizer.decode([token]) for token in self.decoder.canvas]
         return self.answer.text, canvas
+
+    @property
+    def decoding(self) -> Decoder | None:
+        return None if self.prefilling else self.decoder
+
+    def took(self, told: Told, milliseconds: float) -> None:
+        super().took(told, milliseconds)
+        self.cost.tokens = self.answer.committed
 
     def _ask(self, room: int, sharing: int) -> Rows:
         return self.decoder.plan(sharing)

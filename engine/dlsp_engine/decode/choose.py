@@ -13,8 +13,8 @@ def choose(logits: Tensor, position: int, temperature: float, seed: int) -> int:
     if temperature == 0:
         return int(logits.argmax())
     generator = torch.Generator().manual_seed((seed * 1_000_003 + position) % 2**63)
-    noise = -torch.empty_like(logits).exponential_(generator=generator).log()
-    return int((logits / temperature + noise).argmax())
+    noise = -torch.empty(logits.shape).exponential_(generator=generator).log()
+    return int((logits / temperature + noise.to(logits.device)).argmax())
 
 
 def choose_forced(logits: Tensor, allowed: list[int], position: int, temperature: float, seed: int) -> int:

@@ -25,6 +25,21 @@ class Decoder(ABC):
         """logits [scored rows of the plan, vocab] in float32."""
 
     @property
+    def on_device(self) -> tuple[int, list[int]] | None:
+        """The widest canvas, and the draft, where the next step needs no more than likeliest tokens; else None."""
+        return None
+
+    def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
+        """What a step that was laid out, verified and drafted on the device committed, and drafted next."""
+        raise NotImplementedError
+
+    @property
+    def _greedy(self) -> bool:
+        """Whether the likeliest token is the one to take, with nothing to cache but the last token."""
+        options = self.answer.options
+        return options.temperature == 0 and not self.answer.forced and len(self.session.pending) == 1
+
+    @property
     def done(self) -> bool:
         return self.answer.reason is not None
 
@@ -57,6 +72,13 @@ class Autoregressive(Decoder):
     def take(self, logits: Tensor) -> None:
         chosen = self.answer.choose(logits, [])
         self._commit(chosen, self.answer.log_p(logits, chosen), stood=len(self.session.pending))
+
+    @property
+    def on_device(self) -> tuple[int, list[int]] | None:
+        return (0, []) if self._greedy else None
+
+    def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
+        self._commit(tokens, log_p, stood=len(tokens))
 
 
 def masks(width: int) -> list[int]:

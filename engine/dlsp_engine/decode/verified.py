@@ -96,6 +96,17 @@ class Verified(Decoder):
         self._commit(stand, self.answer.log_p(logits[: run + 1], stand), stood=len(self.session.pending) + run)
         self.draft = self._propose(guess)
 
+    @property
+    def on_device(self) -> tuple[int, list[int]] | None:
+        return (self.answer.options.draft, self.draft.tokens) if self._greedy else None
+
+    def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
+        if self.draft.learns:
+            drafted = min(len(self.draft.tokens), self.answer.options.draft)
+            self.acceptance.saw(drafted, len(tokens) - 1, self.draft.copied)
+        self._commit(tokens, log_p, stood=len(tokens))
+        self.draft = self._propose(Draft(guess, probability))
+
     def _decide(self, sharing: int) -> Plan:
         options, drafted = self.answer.options, len(self.draft.tokens)
         if options.schedule == "auto":

@@ -1,0 +1,135 @@
+"""Greedy verified decoding that stays on the device: a step lays its rows, runs, verifies, commits and drafts there.
+
+The host gets one small copy a step, and sends something only when what it knows differs from what the device has: when
+gaps come or go, or when it has a better draft.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache
+from dlsp_engine.model.gpu.step import GpuQwen2
+from dlsp_kernels.lay.reference import GapStates, rows_per_gap
+from dlsp_kernels.packed_rows import TILE_ROWS, PackedRows
+
+GAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+MERGED_ROWS = 128
+"""Up to so many rows a step verifies and drafts at once; beyond, rows cost, and steps take turns at it."""
+
+
+@dataclass(frozen=True)
+class GapState:
+    """What the host knows of a gap. All of its clean positions but the last are cached."""
+
+    cache: PagedCache
+    last: int
+    draft: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a step of so many rows did for a gap: the tokens it committed and the next draft, with probabilities."""
+
+    tokens: list[int]
+    probability: list[float]
+    draft: list[int]
+    draft_probability: list[float]
+    rows: int
+
+
+class Places:
+    """State and rows of so many gaps on the device. Gaps beyond those there are are none."""
+
+    def __init__(self, gaps: int, width: int, merged: bool, device: torch.device) -> None:
+        self.gaps, self.width, self.merged = gaps, width, merged
+        size = self.size = rows_per_gap(width, merged)
+        self._sizes = [gaps, gaps, gaps, gaps * width, gaps * MOST_PAGES]
+        self._held = torch.zeros(sum(self._sizes), dtype=torch.int32, device=device)
+        last, length, drafted, draft, table = self._held.split(self._sizes)
+        self.state = GapStates(last, length, drafted, draft.view(gaps, width))
+        blank = [torch.zeros(gaps * size, dtype=torch.int32, device=device) for _ in range(5)]
+        gap = torch.arange(gaps, dtype=torch.int32, device=device)
+        start = torch.arange(0, size, TILE_ROWS, dtype=torch.int32, device=device)
+        tile = torch.stack([gap.repeat_interleave(len(start)), (gap[:, None] * size + start).flatten()], 1)
+        table = table.view(gaps, MOST_PAGES)
+        count = torch.full_like(gap, size)
+        self.rows = PackedRows(*[*blank, length, gap * size, count, table, tile.contiguous()])
+        self.known: list[GapState] = []
+
+    def put(self, states: Sequence[GapState]) -> None:
+        host = torch.zeros(len(self._held), dtype=torch.int32)
+        last, length, drafted, draft, table = host.split(self._sizes)
+        drafted.fill_(-1)
+        for i, state in enumerate(states):
+            last[i], length[i], drafted[i] = state.last, state.cache.length, len(state.draft)
+            draft[i * self.width : i * self.width + len(state.draft)] = torch.tensor(state.draft, dtype=torch.int32)
+            pages = torch.tensor(state.cache.pages, dtype=torch.int32)
+            table[i * MOST_PAGES : i * MOST_PAGES + len(pages)] = pages
+        self._held.copy_(host)
+
+
+class Loop:
+    def __init__(self, model: GpuQwen2) -> None:
+        self.model = model
+        self._places: dict[tuple[int, int, bool], Places] = {}
+        self._known: tuple[object, ...] = ()
+
+    @torch.inference_mode()
+    def step(self, states: Sequence[GapState], width: int) -> list[Told]:
+        """One step for all gaps, at most GAPS[-1]; canvases have at most `width` masks, 0 for none (autoregressive).
+
+        Each committed token but the last is cached then: the caller moves the caches' lengths.
+        """
+        gaps = next(size for size in GAPS if len(states) <= size)
+        merged = gaps * rows_per_gap(width, True) <= MERGED_ROWS
+        key = (gaps, width, merged)
+        places = self._places.get(key) or self._places.setdefault(key, Places(*key, self.model.device))
+        for state in states:
+            state.cache.reserve(places.size)
+        states = [GapState(state.cache, state.last, state.draft[:width]) for state in states]
+        if not self.model.graphs.ready(key):
+            places.put([])  # preparing runs a step
+            self.model.graphs.prepare(key, lambda: self.launch(places))
+            self._known = ()
+        if self._known != (key, *map(_told, states)):
+            places.put(states)
+        told = self.model.graphs(key, lambda: self.launch(places)).cpu()
+        found = [_read(row, width, places.size) for row in told[: len(states)]]
+        self._known = (key, *(_after(state, one) for state, one in zip(states, found, strict=True)))
+        return found
+
+    def launch(self, places: Places) -> Tensor:
+        model, ops, rows = self.model, self.model.ops, places.rows
+        ops.lay(places.state, rows, places.merged)
+        hidden = model.layers(rows, canvas=places.width > 0)
+        top = ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps)
+        return ops.commit(places.state, top.token[:, 0], top.probability[:, 0], places.merged)
+
+
+def _told(state: GapState) -> tuple[object, ...]:
+    """All that the device must have right."""
+    return (state.cache.number, len(state.cache.pages), state.cache.length, state.last, state.draft)
+
+
+def _after(state: GapState, told: Told) -> tuple[object, ...]:
+    """`_told` of what the device has now."""
+    length = state.cache.length + len(told.tokens)
+    return (state.cache.number, len(state.cache.pages), length, told.tokens[-1], tuple(told.draft))
+
+
+def _read(row: Tensor, width: int, rows: int) -> Told:
+    """`row` is a gap's of what `commit` gives."""
+    sizes = [1, 1 + width, 1 + width, width, width]
+    count, tokens, sure, draft, draft_sure = row.split(sizes)
+    there = width > 0 and int(draft[0]) >= 0
+    return Told(
+        tokens[:count].tolist(),
+        sure.view(torch.float32)[:count].tolist(),
+        draft.tolist() if there else [],
+        draft_sure.view(torch.float32).tolist() if there else [],
+        rows,
+    )

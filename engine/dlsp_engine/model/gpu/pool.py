@@ -1,0 +1,85 @@
+"""Keys and values of all sessions in pages of one tensor, so that a captured step reaches any of them."""
+
+import weakref
+from itertools import count
+
+import torch
+from torch import Tensor
+
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.cache import Cache
+from dlsp_kernels.packed_rows import PAGE
+
+MOST_PAGES = 520
+"""Of a session: more positions than the models were trained on."""
+
+
+_numbers = count()
+
+
+class Pool:
+    """Page 0 belongs to nobody: rows that are none write there."""
+
+    def __init__(self, shape: Architecture, dtype: torch.dtype, device: torch.device, pages: int) -> None:
+        self.kv = torch.zeros(shape.layers, 2, pages, shape.kv_heads, PAGE, shape.head_dim, dtype=dtype, device=device)
+        self._free = list(range(pages - 1, 0, -1))
+
+    @staticmethod
+    def page_bytes(shape: Architecture, dtype: torch.dtype) -> int:
+        return shape.layers * 2 * shape.kv_heads * PAGE * shape.head_dim * dtype.itemsize
+
+    @property
+    def free(self) -> int:
+        return len(self._free)
+
+    def take(self, pages: int) -> list[int]:
+        """Raises MemoryError when there are not enough."""
+        if pages > len(self._free):
+            raise MemoryError(f"{pages} pages of keys and values are wanted, {len(self._free)} are free")
+        return [self._free.pop() for _ in range(pages)]
+
+    def give(self, pages: list[int]) -> None:
+        self._free += pages
+
+    def keys(self, layer: int) -> Tensor:
+        """[pages, kv_heads, PAGE, head_dim]"""
+        return self.kv[layer, 0]
+
+    def values(self, layer: int) -> Tensor:
+        return self.kv[layer, 1]
+
+
+class PagedCache(Cache):
+    """A session's pages. They go back to the pool when the cache is let go."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.length = 0
+        self.number = next(_numbers)
+        self.pool = pool
+        self.pages: list[int] = []
+        weakref.finalize(self, pool.give, self.pages)
+
+    def reserve(self, rows: int) -> None:
+        """Make room for `rows` rows behind the clean ones."""
+        need = -(-(self.length + rows) // PAGE)
+        if need > MOST_PAGES:
+            raise MemoryError(f"a session takes at most {MOST_PAGES * PAGE} positions")
+        if need > len(self.pages):
+            self.pages += self.pool.take(need - len(self.pages))
+
+    def slot(self, place: int) -> int:
+        return self.pages[place // PAGE] * PAGE + place % PAGE
+
+    def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError("a paged cache is written by the step's kernels")
+
+    def fork(self, length: int) -> "PagedCache":
+        twin = PagedCache(self.pool)
+        twin.reserve(length)
+        twin.length = length
+        self.pool.kv[:, :, twin.pages] = self.pool.kv[:, :, self.pages[: len(twin.pages)]]
+        return twin
+
+    @property
+    def bytes(self) -> int:
+        return len(self.pages) * (self.pool.kv[:, :, 0].numel() * self.pool.kv.element_size())

@@ -1,0 +1,86 @@
+"""The forward pass on a GPU, behind the same interface as every other."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.gpu.graphs import Graphs
+from dlsp_engine.model.gpu.packing import Buffer, Shape
+from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache, Pool
+from dlsp_engine.model.gpu.weights import GpuWeights
+from dlsp_engine.model.qwen2 import Model
+from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.weights import Weights
+from dlsp_kernels import rope_table
+from dlsp_kernels.ops import StepOps
+from dlsp_kernels.packed_rows import PAGE, PackedRows
+
+
+class GpuQwen2(Model):
+    """`fused` False runs all references: right on any device that PyTorch knows, and slow."""
+
+    def __init__(
+        self,
+        weights: Weights,
+        adapter: Adapter | None,
+        device: str,
+        fused: bool = True,
+        format: str = "dense",
+        pages: int = 1024,
+    ) -> None:
+        self.shape = weights.architecture
+        self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
+        self.device = torch.device(device)
+        self.weights = GpuWeights.of(weights, self.adapter, self.device, format)
+        self.pool = Pool(self.shape, weights.dtype, self.device, pages)
+        self.ops = StepOps(fused)
+        self.graphs = Graphs(fused and self.device.type == "cuda", capturable=lambda: not self.ops.failures)
+        positions = torch.arange(MOST_PAGES * PAGE)
+        cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta)
+        self._cos, self._sin = (part[:, 0].contiguous().to(self.device) for part in (cos, sin))
+        self._buffers: dict[Shape, Buffer] = {}
+
+    def new_cache(self) -> PagedCache:
+        return PagedCache(self.pool)
+
+    @torch.inference_mode()
+    def forward(self, batch: Sequence[tuple[Cache, Rows]]) -> Tensor:
+        """The residual stream after the last layer, float32, on the device; overwritten by the next step."""
+        sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
+        shape = Shape.of([rows for _, rows in sessions])
+        buffer = self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
+        buffer.fill(sessions)
+        hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape.canvas))
+        return hidden[: sum(len(rows) for _, rows in sessions)]
+
+    @torch.inference_mode()
+    def head(self, hidden: Tensor) -> Tensor:
+        """Logits, on the device."""
+        return self.ops.gated_linear(hidden, self.weights.head, self.weights.norm, self.shape.eps)
+
+    def layers(self, rows: PackedRows, canvas: bool) -> Tensor:
+        """All launches of a forward pass but the head's -> float32 [rows, dim]. `canvas`: whether to apply updates."""
+        ops, shape, weights = self.ops, self.shape, self.weights
+        x = ops.embed(rows.token, weights.embedding, weights.mask)
+        for i, layer in enumerate(weights.layers):
+            low = layer.updates if canvas else {}
+            qkv = ops.gated_linear(
+                x, layer.qkv, layer.attention_norm, shape.eps, layer.qkv_bias, low.get("qkv"), rows.canvas
+            )
+            keys, values = self.pool.keys(i), self.pool.values(i)
+            q = ops.rope_write(qkv, self._cos, self._sin, keys, values, rows, shape.heads)
+            attended = ops.paged_attention(q, keys, values, rows)
+            ops.gated_linear(attended, layer.out, update=low.get("out"), canvas=rows.canvas, residual=x)
+            h = ops.gated_swiglu(x, layer.gate_up, layer.mlp_norm, shape.eps, low.get("gate_up"), rows.canvas)
+            ops.gated_linear(h, layer.down, update=low.get("down"), canvas=rows.canvas, residual=x)
+        return x
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What runs by its slow version, and why: for `dlsp doctor`."""
+        graph = {"graph": self.graphs.failure} if self.graphs.failure else {}
+        return self.ops.failures | graph

@@ -1,0 +1,210 @@
+"""The step of a GPU on a tiny random model: by its references, and in part by its kernels in Triton's interpreter."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from dlsp_engine import Gap, Options
+from dlsp_engine.engine import Engine
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.gpu import choose
+from dlsp_engine.model.gpu.loop import GapState, Loop
+from dlsp_engine.model.gpu.pool import PagedCache, Pool
+from dlsp_engine.model.gpu.step import GpuQwen2
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.text.tokenizer import ByteTokenizer
+from dlsp_kernels.packed_rows import PAGE
+
+SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
+
+GAPS = [
+    Gap("def f(x):\n    return ", "\n\nprint(f(1))\n"),
+    Gap("for name in na", "mes:\n    pass\n", middle="mes"),
+    Gap("", ""),
+    Gap("a = [1, 2, 3, 4]\nb = [1, 2, 3, ", "\n", middle="4]\nc = [1,"),
+]
+
+
+def gpu(fused: bool = False, format: str = "dense") -> GpuQwen2:
+    return GpuQwen2(Weights.random(SHAPE), Adapter.random(SHAPE), "cpu", fused, format, pages=400)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine(gpu(), ByteTokenizer())
+
+
+@pytest.fixture(scope="module")
+def kernels() -> GpuQwen2:
+    return gpu(fused=True)
+
+
+def batches() -> Iterator[list[Rows]]:
+    """Steps of two sessions, one after the other: prefill, then rows of every kind."""
+    first, second = Rows(), Rows()
+    first.add_clean([5, 6, 7, 8], 0)
+    second.add_clean([9], 0)
+    yield [first, second]
+    first, second = Rows(), Rows()
+    first.add_clean([1, 2], 4)
+    first.add_canvas([MASK, 3], after=4)
+    first.add_canvas([MASK, MASK], after=5)
+    second.add_clean([4], 1)
+    yield [first, second]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_step_is_the_reference_step(fused: bool, kernels: GpuQwen2):
+    model, reference = kernels if fused else gpu(), Qwen2(Weights.random(SHAPE), Adapter.random(SHAPE))
+    ours, theirs = ([m.new_cache() for _ in range(2)] for m in (model, reference))
+    for batch in batches():
+        logits = model.head(model.forward(list(zip(ours, batch, strict=True))))
+        expected = reference.head(reference.forward(list(zip(theirs, batch, strict=True))))
+        torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
+        for cache, rows in zip([*ours, *theirs], [*batch, *batch], strict=True):
+            cache.length += rows.canvas.count(0)
+    assert model.failures == {}
+
+
+@pytest.mark.parametrize("format", ["int8", "fp8"])
+def test_quantised_weights_come_close(format: str):
+    rows = next(batches())
+    dense, model = gpu(), gpu(format=format)
+    expected, got = (m.head(m.forward([(m.new_cache(), r) for r in rows])) for m in (dense, model))
+    assert torch.linalg.vector_norm(got - expected) < 0.15 * torch.linalg.vector_norm(expected)
+
+
+@pytest.mark.parametrize("schedule", ["auto", "split"])
+@pytest.mark.parametrize("number", range(len(GAPS)))
+def test_verified_on_the_device_is_autoregressive(tiny: Engine, engine: Engine, number: int, schedule: str):
+    """Invariant 1, against the other step's answer; drafts from the canvas, copied, random and right ones."""
+    rng = random.Random(5)
+    expected = tiny_of(tiny, engine).fill(GAPS[number], Options(mode="autoregressive", max_tokens=20))
+    start = expected.cost.prompt_tokens
+    drafters = {
+        "canvas": None,
+        "random": lambda tokens: [rng.randrange(262) for _ in range(rng.randrange(6))],
+        "right": lambda tokens: list(expected.tokens[len(tokens) - start :][:5]),
+    }
+    for mode in ("autoregressive", "verified"):
+        for name, drafter in drafters.items():
+            options = Options(mode=mode, schedule=schedule, draft=3, copy=name == "copied", max_tokens=20)
+            fill = engine.fill(GAPS[number], options, drafter=drafter)
+            assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason), name
+            log_p = [sure for _, sure in fill.confidence]
+            assert log_p == pytest.approx([sure for _, sure in expected.confidence], abs=1e-3)
+    if len(expected.tokens) > 8:
+        options = Options(draft=3, copy=False, max_tokens=20)
+        assert engine.fill(GAPS[number], options, drafter=drafters["right"]).cost.tau > 2, "right drafts must pay"
+
+
+def tiny_of(tiny: Engine, engine: Engine) -> Engine:
+    """The engine with the reference step; both must hold the same model."""
+    assert torch.equal(tiny.model.adapter.mask_embedding, engine.model.adapter.mask_embedding)
+    return tiny
+
+
+def test_many_gaps_share_steps(tiny: Engine, engine: Engine):
+    """In every mode, forced beginnings and prompts among them; each as if it were alone."""
+    variants = [Options(max_tokens=10), Options(mode="diffusion", max_tokens=10), Options(mode="autoregressive")]
+    together = {(g, v): fill for g, v, fill in engine.fill_many(GAPS, variants, width=7)}
+    for (g, v), fill in together.items():
+        assert fill.tokens == tiny.fill(GAPS[g], variants[v]).tokens, (g, v)
+
+
+def test_a_gap_filled_by_the_kernels(tiny: Engine, kernels: GpuQwen2):
+    gap, engine = Gap("", ""), Engine(kernels, ByteTokenizer())
+    expected = tiny.fill(gap, Options(mode="autoregressive", max_tokens=3))
+    fill = engine.fill(gap, Options(draft=1, copy=False, max_tokens=3))
+    assert fill.tokens == expected.tokens
+    assert kernels.failures == {}
+
+
+def test_typing_on_is_fresh(engine: Engine):
+    """Invariant 2."""
+    session, gap = engine.new_session(), Gap("def area(w, h):\n    ", "\n\nprint(area(2, 3))\n")
+    for middle in ("", "r", "return", "retu", "return w * h\n", "q"):
+        now = Gap(gap.prefix, gap.suffix, middle)
+        fill = engine.fill(now, Options(max_tokens=8), session)
+        assert fill.tokens == engine.fill(now, Options(max_tokens=8)).tokens, middle
+        if middle:
+            assert fill.cost.cached_tokens > 30
+
+
+@pytest.mark.parametrize("mode", ["verified", "diffusion"])
+def test_sampling_needs_logits_and_gives_what_the_other_step_gives(tiny: Engine, engine: Engine, mode: str):
+    options = Options(mode=mode, temperature=1, seed=3, max_tokens=12)
+    assert engine.fill(GAPS[0], options).tokens == tiny.fill(GAPS[0], options).tokens
+
+
+def test_the_device_is_told_only_what_it_does_not_know(engine: Engine):
+    """A gap that goes on from the device's own draft costs no copy to it."""
+    model = engine.model
+    assert isinstance(model, GpuQwen2)
+    loop, cache = Loop(model), model.new_cache()
+    first = loop.step([GapState(cache, 7)], 2)[0]
+    puts: list[int] = []
+    for places in loop._places.values():
+        put = places.put
+        places.put = lambda states, put=put: (puts.append(len(states)), put(states))[1]  # type: ignore[method-assign]
+    cache.length += 1
+    second = loop.step([GapState(cache, first.tokens[-1], tuple(first.draft))], 2)[0]
+    assert puts == []
+    cache.length += len(second.tokens)
+    loop.step([GapState(cache, second.tokens[-1], (1,))], 2)
+    assert puts == [1], "another draft must be sent"
+
+
+def test_pages_come_back_and_run_out_with_a_word():
+    pool = Pool(SHAPE, torch.float32, torch.device("cpu"), pages=5)
+    cache = PagedCache(pool)
+    cache.reserve(2 * PAGE + 1)
+    assert (pool.free, 0 in cache.pages) == (1, False)
+    with pytest.raises(MemoryError):
+        PagedCache(pool).reserve(3 * PAGE)
+    del cache
+    assert pool.free == 4
+
+
+def test_a_fork_goes_its_own_way(engine: Engine):
+    session = engine.prefilled(GAPS[3])
+    twin = session.copy()
+    options = Options(max_tokens=6)
+    expected = engine.fill(GAPS[3], options).tokens
+    engine.fill(Gap("x", "y"), options, twin)
+    assert engine.fill(GAPS[3], options, session).tokens == expected
+
+
+def test_a_broken_kernel_leaves_a_working_engine(tiny: Engine, caplog: pytest.LogCaptureFixture):
+    def broken(*inputs: object, **options: object) -> None:
+        raise RuntimeError("out of resource: shared memory")
+
+    model = gpu()
+    model.ops.gated_swiglu._fused = broken
+    fill = Engine(model, ByteTokenizer()).fill(GAPS[0], Options(max_tokens=4))
+    assert fill.tokens == tiny.fill(GAPS[0], Options(max_tokens=4)).tokens
+    assert model.failures == {"gated_swiglu": "RuntimeError: out of resource: shared memory"}
+    assert len(caplog.records) == 1
+
+
+def test_a_device_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose.resolve("auto") == "cpu"
+    with pytest.raises(EngineError, match="sees no GPU"):
+        choose.resolve("cuda")
+    with pytest.raises(EngineError, match="not one of"):
+        choose.resolve("tpu")
