@@ -94,7 +94,18 @@ class StubEngine:
         if self.file.exists() and self.nonce in self.file.read_text():
             self.file.unlink()
 
+    def sites(self, request: dict[str, Any]) -> bytes:
+        """Every first candidate is what should stand there."""
+        old, new = ({"with": each, "without": -5.0, "tokens": 8} for each in (-20.0, -1.0))
+        events: list[dict[str, Any]] = []
+        for number, site in enumerate(request["sites"]):
+            judged = {"text": old, "candidates": [new for _ in site.get("candidates", [])], "proposal": None}
+            events.append({"event": "site", "site": number, **judged, "cost": COST})
+        return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
+
     def fill(self, request: dict[str, Any]) -> bytes:
+        if "sites" in request:
+            return self.sites(request)
         event = {"event": "fill", "gap": 0, "text": self.answer(request), "reason": "line", "cost": COST}
         canvas = {"event": "canvas", "gap": 0, "committed": "a", "canvas": [" +", None]}
         return b"".join(json.dumps(each).encode() + b"\n" for each in (canvas, event, {"event": "done"}))

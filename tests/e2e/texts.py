@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.dlsp.stub_engine import COST
+from tests.dlsp.stub_engine import COST, StubEngine
 
 # A line of the example project, for the model.
 FINES = Path(__file__).parents[2] / "examples" / "lending" / "fines.py"
@@ -35,6 +35,18 @@ CANVAS = {"event": "canvas", "gap": 0, "committed": "return a", "canvas": [" + b
 FILLED = {"event": "fill", "gap": 0, "text": "return a + b\n", "reason": "body", "cost": COST}
 DONE = {"event": "done"}
 
+# A function and its uses, for an edit that is carried on.
+FEES = """def late_fee(days):
+    return days * 2
+
+
+def total(days):
+    base = late_fee(days)
+    return base + late_fee(1)
+"""
+FEES_RENAMED = FEES.replace("late_fee", "overdue_fee")
+CALLER = "from fees import late_fee\n\nprint(late_fee(3))\n"
+
 
 def events(*each: object) -> bytes:
     """A body of an engine's answer."""
@@ -45,6 +57,16 @@ def before(request: dict[str, Any]) -> str:
     """The text before the cursor, as the engine was asked."""
     gap = request["gaps"][0]
     return gap["prefix"] + gap.get("middle", "")
+
+
+def asked(stub: StubEngine) -> list[dict[str, Any]]:
+    """What the engine was asked for the cursor's place, not ahead of it."""
+    return [request for request in stub.requests if request.get("priority", "typing") == "typing"]
+
+
+def bodies(stub: StubEngine) -> list[dict[str, Any]]:
+    """What the engine was asked for the bodies of functions."""
+    return [request for request in stub.requests if request.get("end") == "body"]
 
 
 def rest_of(line: str) -> Callable[[dict[str, Any]], str]:

@@ -5,6 +5,7 @@ import random
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dlsp.engine import state
@@ -94,12 +95,12 @@ class Walk(ABC):
 
     def kill_server(self) -> None:
         for pid in self.servers():
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
 
     def kill_engine(self) -> None:
         """Of the state folder that DLSP_STATE_DIR names."""
         if running := state.read(DEFAULT.name):
-            os.kill(running.pid, signal.SIGKILL)
+            kill(running.pid)
 
     def run(self, count: int) -> None:
         """`count` actions, in an order of the seed's; an AssertionError as soon as the editor differs."""
@@ -111,3 +112,9 @@ class Walk(ABC):
         self.switch()
         self.check("the last action, in the other file")
         assert self.accepted >= count // 100
+
+
+def kill(pid: int) -> None:
+    """Unless it is dead already."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

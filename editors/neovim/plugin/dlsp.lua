@@ -13,7 +13,9 @@ for name, link in pairs({
   Fill = "String", -- text of a filled function that is fixed
   Canvas = "Comment", -- text of a filled function that may change yet
   Mask = "NonText", -- places of a filled function that are open yet
-  Replaced = "DiffDelete", -- what a filled function takes the place of
+  Replaced = "DiffDelete", -- what something new takes the place of
+  Site = "DiffAdd", -- what an edit carried on would write
+  Hint = "NonText", -- which keys carry it on
 }) do
   vim.api.nvim_set_hl(0, "Dlsp" .. name, { link = link, default = true })
 end
@@ -33,6 +35,8 @@ for _, mode in ipairs({ "i", "n" }) do
   map(mode, "dismiss", "dismiss()")
   map(mode, "fill", "fill()")
   map(mode, "next-edit", "next_edit()")
+  map(mode, "accept-edit", "accept_edit()")
+  map(mode, "accept-edits", "accept_edits()")
 end
 
 vim.api.nvim_create_user_command("Dlsp", function(command)

@@ -13,17 +13,21 @@ from tests.e2e.neovim.screen import Screen
 from tests.e2e.waiting import until
 
 PLUGIN = Path(__file__).parents[3] / "editors" / "neovim"
-WIDTH, HEIGHT = 100, 24
-OPTIONS = (
-    "vim.o.swapfile = false; vim.o.shortmess = vim.o.shortmess .. 'IF'; vim.o.expandtab = true; vim.o.shiftwidth = 4"
-)
+SIZE = 100, 24
+# Manners are tested wherever there is a suggestion, not where one is likely to be right.
+OPTIONS = """
+vim.o.swapfile = false; vim.o.shortmess = vim.o.shortmess .. 'IF'; vim.o.expandtab = true; vim.o.shiftwidth = 4
+vim.g.dlsp = { settings = { suggest = "eager" } }
+"""
 
 # Asks for a suggestion, not through the plugin; whether an engine had to do with the answer.
 ASK = """
 local client = require('dlsp.client').of(0)
 local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
 params.context = { triggerKind = 1 }
-vim.lsp.buf_request_sync(0, 'textDocument/inlineCompletion', params, 30000)
+if not pcall(vim.lsp.buf_request_sync, 0, 'textDocument/inlineCompletion', params, 30000) then
+  return false -- the server ended meanwhile
+end
 local notes = require('dlsp.client').notes
 local last = notes[#notes] or 'loading'
 return not (last:find('loading') or last:find('could not answer'))
@@ -33,10 +37,20 @@ return not (last:find('loading') or last:find('could not answer'))
 class Neovim:
     """Use as `with Neovim(program, folder, file, state) as vim`. Lines count from 1, columns in bytes from 0.
 
-    `folder` is for its own files; `state` is the state folder of dlsp; `config` is the user's init.lua.
+    `folder` is for its own files; `state` is the state folder of dlsp; `config` is the user's init.lua; `size` is the
+    screen's, columns and rows.
     """
 
-    def __init__(self, program: Path, folder: Path, file: Path, state: Path, config: str = "") -> None:
+    def __init__(
+        self,
+        program: Path,
+        folder: Path,
+        file: Path,
+        state: Path,
+        config: str = "",
+        size: tuple[int, int] = SIZE,
+    ) -> None:
+        self._size = size
         folder.mkdir(parents=True, exist_ok=True)
         init = folder / "init.lua"
         init.write_text(f"vim.opt.runtimepath:prepend({json.dumps(str(PLUGIN))})\n{OPTIONS}\n{config}\n")
@@ -54,7 +68,7 @@ class Neovim:
         self.rpc = Rpc(command, environment, self.drawn.redraw)
 
     def __enter__(self) -> Self:
-        self.rpc("nvim_ui_attach", WIDTH, HEIGHT, {"rgb": True, "ext_linegrid": True})
+        self.rpc("nvim_ui_attach", *self._size, {"rgb": True, "ext_linegrid": True})
         self.until(lambda: self.eval("v:vim_did_enter"), "Neovim has started")
         return self
 

@@ -60,7 +60,7 @@ def test_health(manners: Neovim) -> None:
 def test_the_manual_has_what_there_is(manners: Neovim) -> None:
     manners.command(f"helptags {PLUGIN}/doc")
     try:
-        for topic in ("dlsp", ":Dlsp", "dlsp-keys", "dlsp-settings", "dlsp-highlights", "dlsp-manners"):
+        for topic in ("dlsp", ":Dlsp", "dlsp-keys", "dlsp-edits", "dlsp-settings", "dlsp-highlights", "dlsp-manners"):
             manners.command(f"help {topic}")
             assert manners.eval("expand('%:t')") == "dlsp.txt"
             manners.command("close")
@@ -69,7 +69,7 @@ def test_the_manual_has_what_there_is(manners: Neovim) -> None:
 
 
 def test_highlights_are_links_that_a_user_may_set(manners: Neovim) -> None:
-    for name in ("Ghost", "Fill", "Canvas", "Mask", "Replaced"):
+    for name in ("Ghost", "Fill", "Canvas", "Mask", "Replaced", "Site", "Hint"):
         group = manners.lua("return vim.api.nvim_get_hl(0, { name = ... })", f"Dlsp{name}")
         assert group["link"]
         assert group["default"]
@@ -77,4 +77,4 @@ def test_highlights_are_links_that_a_user_may_set(manners: Neovim) -> None:
 
 def test_next_edit_says_that_there_is_none(manners: Neovim) -> None:
     manners.keys("<Plug>(dlsp-next-edit)")
-    assert "no place to carry an edit on to" in manners.messages()
+    manners.until(lambda: "no place to carry an edit on to" in manners.messages(), "it is said")

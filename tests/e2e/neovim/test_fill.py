@@ -2,7 +2,7 @@
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
-from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, events
+from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, bodies, events
 
 
 def asked(vim: Neovim, stub: StubEngine, keys: str = "gg<Plug>(dlsp-fill)") -> None:
@@ -37,9 +37,8 @@ def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: Stub
     assert manners.screen()[:5] == ADDED.splitlines()
     manners.keys("u")
     assert manners.lines() == ADD.splitlines()
-    gap = stub.requests[-1]["gaps"][0]
+    gap = bodies(stub)[-1]["gaps"][0]
     assert (gap["prefix"], gap["suffix"]) == ("def add(a, b):\n    ", "\n\n\nx = 1\n")
-    assert stub.requests[-1]["end"] == "body"
     assert manners.eval("maparg('<Tab>', 'n')") == ""
 
 
@@ -57,9 +56,9 @@ def test_dismiss_while_it_runs_and_an_edit_cancel_the_request(manners: Neovim, s
         stub.dropped.clear()
         stub.hold.set()
         asked(manners, stub)
-        stub.wait_for(lambda stub: any(each["end"] == "body" for each in stub.requests))
+        stub.wait_for(lambda stub: bodies(stub))
         manners.keys(keys)
-        stub.wait_for(lambda stub: any(each["end"] == "body" for each in stub.dropped))
+        stub.wait_for(lambda stub: any(each.get("end") == "body" for each in stub.dropped))
         stub.hold.clear()
         stub.requests.clear()
 

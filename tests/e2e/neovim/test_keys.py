@@ -7,6 +7,7 @@ import pytest
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.texts import asked
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def test_tab_does_what_it_did_when_there_is_no_suggestion(
 def test_plug_maps(configured: Configured) -> None:
     vim = configured(
         """
-        vim.g.dlsp = { keys = { accept = false, dismiss = false, ["accept-word"] = false, ["accept-line"] = false } }
+        local keys = { accept = false, dismiss = false, ["accept-word"] = false, ["accept-line"] = false }
+        vim.g.dlsp = { settings = { suggest = "eager" }, keys = keys }
         for lhs, action in pairs({ ["<C-J>"] = "accept", ["<C-F>"] = "accept-word", ["<C-L>"] = "accept-line",
                                    ["<C-B>"] = "dismiss" }) do
           vim.keymap.set("i", lhs, "<Plug>(dlsp-" .. action .. ")")
@@ -83,7 +85,8 @@ def test_plug_maps(configured: Configured) -> None:
     vim.wait_for_ghost()
     vim.keys("<C-J>")
     assert vim.lines()[2] == "return a + b"
-    actions = ("accept", "accept-word", "accept-line", "next", "previous", "dismiss", "fill", "next-edit")
+    actions = ["accept", "accept-word", "accept-line", "next", "previous", "dismiss", "fill"]
+    actions += ["next-edit", "accept-edit", "accept-edits"]
     assert [vim.eval(f"maparg('<Plug>(dlsp-{action})', 'i') != ''") for action in actions] == [1] * len(actions)
 
 
@@ -125,18 +128,20 @@ def test_next_and_previous(configured: Configured) -> None:
 
 
 def test_settings_apply_without_a_restart(configured: Configured, stub: StubEngine) -> None:
-    vim = configured("vim.g.dlsp = { settings = { mode = 'autoregressive' }, debounce = 0 }")
+    vim = configured("vim.g.dlsp = { settings = { mode = 'autoregressive', suggest = 'eager' }, debounce = 0 }")
     pid = vim.server_pid()
     vim.keys("ireturn ")
     vim.wait_for_ghost()
-    assert stub.requests[-1]["mode"] == "autoregressive"
+    assert asked(stub)[-1]["mode"] == "autoregressive"
     vim.keys("<C-]>")
-    vim.lua("require('dlsp').setup({ settings = { mode = 'diffusion' }, filetypes = { lua = false } })")
+    vim.lua(
+        "require('dlsp').setup({ settings = { mode = 'diffusion', suggest = 'eager' }, filetypes = { lua = false } })"
+    )
 
     def mode() -> bool:
         vim.keys("<C-]>x")
         vim.wait_for_ghost()
-        return stub.requests[-1]["mode"] == "diffusion"
+        return asked(stub)[-1]["mode"] == "diffusion"
 
     vim.until(mode, "the server has the new settings")
     assert vim.server_pid() == pid

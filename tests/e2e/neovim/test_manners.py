@@ -6,6 +6,7 @@ import pytest
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.texts import asked
 
 
 def quiet(vim: Neovim) -> bool:
@@ -62,11 +63,11 @@ def test_lines_are_shown_below_and_the_rest_of_the_line_behind_them(manners: Neo
 def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
     manners.keys("ireturn ")
     manners.wait_for_ghost()
-    asked = len(stub.requests)
+    before = len(asked(stub))
     manners.keys("<C-]>")
     assert quiet(manners)
     assert manners.screen()[0] == "return"
-    assert len(stub.requests) == asked
+    assert len(asked(stub)) == before
     manners.keys("<BS> ")
     manners.wait_for_ghost()
 
@@ -74,14 +75,14 @@ def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
 def test_typing_along_shrinks_and_backspace_grows(manners: Neovim, stub: StubEngine) -> None:
     manners.keys("ireturn ")
     manners.wait_for_ghost()
-    asked = len(stub.requests)
+    before = len(asked(stub))
     for typed, left in (("a", " + b"), (" +", " b")):
         manners.type(typed)
         assert manners.ghost() == left
         assert manners.screen()[0] == "return a + b"
     manners.keys("<BS><BS>")
     assert manners.ghost() == " + b"
-    assert len(stub.requests) == asked
+    assert len(asked(stub)) == before
     manners.keys("<Tab>")
     assert manners.lines() == ["return a + b"]
 
@@ -154,12 +155,12 @@ def test_brackets_that_close_themselves(manners: Neovim, stub: StubEngine) -> No
     manners.command("inoremap <buffer> [ []<Left>")
     manners.keys("ireturn ")
     manners.wait_for_ghost()
-    asked = len(stub.requests)
+    before = len(asked(stub))
     manners.keys("f(a[")
     assert manners.lines() == ["return f(a[])"]
     assert manners.ghost() == "0]) + 1"
     assert manners.screen()[0] == "return f(a[0]) + 1"
-    assert len(stub.requests) == asked
+    assert len(asked(stub)) == before
     manners.keys("<Tab>")
     assert manners.lines() == ["return f(a[0]) + 1"]
 
@@ -214,7 +215,7 @@ def test_off_asks_nothing(manners: Neovim, stub: StubEngine, how: str) -> None:
     manners.command(how)
     manners.keys("ireturn ")
     assert quiet(manners)
-    assert stub.requests == []
+    assert asked(stub) == []
     assert manners.lua("return require('dlsp').statusline()") == "dlsp off"
     if "Dlsp" in how:
         manners.command("Dlsp toggle")

@@ -7,6 +7,7 @@ local M = {}
 ---@field debounce integer milliseconds without a keystroke before the server is asked
 ---@field filetypes table<string, boolean> false: no suggestions there
 ---@field keys table<string, string|false> insert mode keys by action; false: none
+---@field edits boolean show the places that an edit should be carried on to
 ---@field native boolean leave ghost text to Neovim's own client (0.12)
 
 ---@type dlsp.Config
@@ -23,6 +24,7 @@ local DEFAULTS = {
     previous = "<M-[>",
     dismiss = "<C-]>",
   },
+  edits = true,
   native = false,
 }
 

@@ -1,4 +1,5 @@
 -- A whole function: previewed under its definition while the canvas comes into focus, then accepted or dismissed.
+local borrow = require("dlsp.borrow")
 local client = require("dlsp.client")
 local compat = require("dlsp.compat")
 local ghost = require("dlsp.ghost")
@@ -23,11 +24,7 @@ local number = 0
 ---@param range lsp.Range
 ---@return integer, integer, integer, integer rows from 0 and columns in bytes
 local function place(fill, range)
-  local function column(position)
-    local line = vim.api.nvim_buf_get_lines(fill.buf, position.line, position.line + 1, false)[1] or ""
-    return compat.byte(line, position.character, fill.client.offset_encoding)
-  end
-  return range.start.line, column(range.start), range["end"].line, column(range["end"])
+  return require("dlsp.range").bytes(fill.buf, range, fill.client.offset_encoding)
 end
 
 ---Show pieces of text, each with its highlight, in virtual lines under the range that they take the place of.
@@ -69,12 +66,6 @@ local function progress(fill, value)
   preview(fill, value.range, pieces)
 end
 
-local function unmap(buf)
-  for _, lhs in ipairs({ "<Tab>", "<Esc>" }) do
-    pcall(vim.keymap.del, "n", lhs, { buffer = buf })
-  end
-end
-
 local function stop()
   local fill = current
   current = nil
@@ -87,7 +78,7 @@ local function stop()
   end
   if vim.api.nvim_buf_is_valid(fill.buf) then
     vim.api.nvim_buf_clear_namespace(fill.buf, SPACE, 0, -1)
-    unmap(fill.buf)
+    borrow.give_back(fill.buf)
   end
 end
 
@@ -113,6 +104,7 @@ end
 function M.start()
   stop()
   require("dlsp.suggest").clear()
+  require("dlsp.edits").clear()
   local buf = vim.api.nvim_get_current_buf()
   local server = client.of(buf)
   if not server then
@@ -125,9 +117,7 @@ function M.start()
   client.partial[token] = function(value)
     progress(fill, value)
   end
-  for lhs, call in pairs({ ["<Tab>"] = M.accept, ["<Esc>"] = M.dismiss }) do
-    vim.keymap.set("n", lhs, call, { buffer = buf, desc = "dlsp: the filled function" })
-  end
+  borrow.take(buf, { ["<Tab>"] = M.accept, ["<Esc>"] = M.dismiss }, "dlsp: the filled function")
   local params = vim.lsp.util.make_position_params(0, server.offset_encoding)
   params.partialResultToken = token
   local _, id = compat.call(server, "request", METHOD, params, function(err, edit)

@@ -53,12 +53,12 @@ function M.show(buf, row, col, text, tail)
   for number = 2, #lines do
     under[#under + 1] = { { M.expand(lines[number], 0), "DlspGhost" } }
   end
-  local mark = { virt_lines = #under > 0 and under or nil, hl_mode = "combine" }
+  local mark = { virt_lines = #under > 0 and under or nil }
   local pieces = #under == 0 and M.pieces(first, replaced)
   if pieces then
     for _, piece in ipairs(pieces) do
       if piece ~= "" then
-        local inline = { virt_text = { { piece, "DlspGhost" } }, virt_text_pos = "inline", hl_mode = "combine" }
+        local inline = { virt_text = { { piece, "DlspGhost" } }, virt_text_pos = "inline" }
         vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, inline)
       end
       col = col + #(replaced:match("^[%z\1-\127\194-\255][\128-\191]*") or "")

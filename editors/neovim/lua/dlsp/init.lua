@@ -36,7 +36,7 @@ end
 ---Take away what is suggested.
 ---@return boolean whether there was anything
 function M.dismiss()
-  return require("dlsp.fill").dismiss() or require("dlsp.suggest").dismiss()
+  return require("dlsp.fill").dismiss() or require("dlsp.suggest").dismiss() or require("dlsp.edits").dismiss()
 end
 
 ---Write the function at the cursor.
@@ -47,6 +47,18 @@ end
 ---Go to the next place that an edit should be carried on to.
 function M.next_edit()
   require("dlsp.edits").next()
+end
+
+---Carry the edit on at the cursor.
+---@return boolean whether there is a place
+function M.accept_edit()
+  return require("dlsp.edits").accept()
+end
+
+---Carry the edit on everywhere: one undo step in each buffer.
+---@return boolean whether there is a place
+function M.accept_edits()
+  return require("dlsp.edits").accept_all()
 end
 
 ---Whether something is shown that can be accepted.

@@ -1,0 +1,119 @@
+"""Carrying an edit on, with the real server and what it learns from the edit by itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.texts import CALLER, FEES, FEES_RENAMED
+
+RENAME = "gg0wcwoverdue_fee<Esc>"
+
+
+@pytest.fixture
+def renamed(manners: Neovim, stub: StubEngine, folder: Path) -> Iterator[Neovim]:
+    """The function of FEES was given another name, and the places that use it are shown."""
+    (folder / "caller.py").write_text(CALLER)
+    manners.open(folder / "fees.py", FEES)
+    manners.keys(RENAME)
+    shown(manners)
+    yield manners
+    manners.keys("<Plug>(dlsp-dismiss)")
+
+
+def shown(vim: Neovim) -> None:
+    vim.until(lambda: vim.lua("return require('dlsp.edits').visible()"), "places are shown")
+
+
+def gone(vim: Neovim) -> None:
+    vim.until(lambda: not vim.lua("return require('dlsp.edits').visible()"), "no places are shown")
+
+
+def text(vim: Neovim) -> str:
+    return "\n".join(vim.lines()) + "\n"
+
+
+def test_places_are_shown_where_they_are(renamed: Neovim) -> None:
+    assert renamed.screen()[:7] == [
+        "def overdue_fee(days):   4 places: <Tab> goes on, <S-Tab> all, <Esc> none",
+        "    return days * 2",
+        "",
+        "",
+        "def total(days):",
+        "    base = late_feeoverdue_fee(days)",
+        "    return base + late_feeoverdue_fee(1)",
+    ]
+    assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
+
+
+def test_go_on_here_and_there(renamed: Neovim) -> None:
+    renamed.keys("<Tab>")
+    assert renamed.cursor() == [6, 11]
+    renamed.keys("<Tab>")
+    assert renamed.lines()[5:] == ["    base = overdue_fee(days)", "    return base + late_fee(1)"]
+    shown(renamed)
+    renamed.keys("<Tab>")
+    assert renamed.cursor() == [7, 18]
+    renamed.keys("<Tab>")
+    assert text(renamed) == FEES_RENAMED
+
+
+def test_everywhere_is_one_undo_step_in_each_buffer(renamed: Neovim, folder: Path) -> None:
+    renamed.keys("<S-Tab>")
+    assert text(renamed) == FEES_RENAMED
+    gone(renamed)
+    renamed.keys("u")
+    assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
+    renamed.command(f"buffer {str(folder / 'caller.py').replace(' ', chr(92) + ' ')}")
+    assert text(renamed) == CALLER.replace("late_fee", "overdue_fee")
+    assert (folder / "caller.py").read_text() == CALLER
+    renamed.keys("u")
+    assert text(renamed) == CALLER
+
+
+def test_the_next_place_is_in_another_file(renamed: Neovim, folder: Path) -> None:
+    renamed.keys("G$<Tab>")
+    renamed.until(lambda: Path(renamed.eval("expand('%')")).name == "caller.py", "the other file is open")
+    assert renamed.lines()[renamed.cursor()[0] - 1][renamed.cursor()[1] :].startswith("late_fee")
+    shown(renamed)
+    renamed.keys("<Tab>")
+    assert "overdue_fee" in text(renamed)
+
+
+def test_dismiss(renamed: Neovim) -> None:
+    renamed.keys("<Esc>")
+    gone(renamed)
+    assert renamed.screen()[0] == "def overdue_fee(days):"
+    renamed.keys("<Plug>(dlsp-next-edit)")
+    renamed.until(lambda: "no place to carry an edit on to" in renamed.messages(), "it is said")
+    assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
+
+
+def test_another_change_takes_them_away_until_the_keys_rest(renamed: Neovim) -> None:
+    renamed.keys("ggO")
+    renamed.type("# fees")
+    assert renamed.screen()[1] == "def overdue_fee(days):"
+    renamed.keys("<Esc>")
+    shown(renamed)
+    renamed.keys("<Esc>")
+
+
+def test_the_keys_are_given_back(renamed: Neovim) -> None:
+    renamed.keys("<Esc>")
+    renamed.command("nnoremap <buffer> <Tab> xx")
+    renamed.keys("u" + RENAME)
+    shown(renamed)
+    assert "dlsp" in renamed.lua("return vim.fn.maparg('<Tab>', 'n', false, true).desc or ''")
+    renamed.keys("<Esc>")
+    assert renamed.eval("maparg('<Tab>', 'n')") == "xx"
+    assert renamed.eval("maparg('<S-Tab>', 'n')") == ""
+
+
+def test_off_shows_nothing(manners: Neovim, folder: Path) -> None:
+    manners.open(folder / "fees.py", FEES)
+    manners.command("let b:dlsp = v:false")
+    manners.keys(RENAME)
+    manners.lua("vim.wait(900)")
+    assert manners.screen()[0] == "def overdue_fee(days):"
