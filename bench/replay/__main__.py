@@ -72,8 +72,8 @@ async def _run(asked: argparse.Namespace) -> int:
     journal = Journal(folder / f"{name}.jsonl")
     if asked.fresh:
         journal.forget({_key(who, script) for who in asked.contenders for script in scripts})
-    files.lay_out(folder / "workspaces", packages, written)
-    world = World(model, folder, folder / "workspaces")
+    world = World(model, folder / name)
+    files.lay_out(world.workspaces, packages, written)
     done = await _play(asked, scripts, journal, world)
     played = {who: _played(who, scripts, journal) for who in asked.contenders}
     played = {who: of for who, of in played.items() if of}

@@ -45,6 +45,10 @@ class Contender(Protocol):
         """What was done for the script at hand."""
         ...
 
+    def now(self) -> float:
+        """Seconds on its own clock, which may pass faster than ours."""
+        ...
+
     async def open(self, script: Script) -> None:
         """Begin with the script's document, the cursor at its start."""
         ...

@@ -1,6 +1,8 @@
 """dlsp as a contender: the real language server over stdio, the real engine behind it."""
 
 import asyncio
+import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,16 @@ from lsprotocol import types
 from bench.replay.contender import Place, Shown, Work
 from bench.replay.scripts import Script
 from bench.replay.tap import Exchange, Tap
+from dlsp.engine import state
+from dlsp.server.decisions import NAME as DECISIONS
 from dlsp.syntax import languages
 from tests.dlsp.editor import Editor
 
 AHEAD_S, WARM_S, LOOK_S = 0.03, 0.2, 0.005
 """Background work begins within so long after an answer, and after one for which no engine was asked, or not at all."""
 FROM_MEMORY = "from memory"
+DECISION_BYTES = 4_000
+"""More than a decision takes in the server's record of them."""
 STALE = "quiet: an edit or a newer request came first"
 
 
@@ -48,6 +54,9 @@ class Dlsp:
         costs = [each.fill["cost"] for each in made if each.fill]
         computed = sum(cost["prompt_tokens"] - cost["cached_tokens"] for cost in costs)
         return Work(sum(each.forwards for each in made), computed, len(made))
+
+    def now(self) -> float:
+        return time.perf_counter()
 
     async def open(self, script: Script) -> None:
         client = self._editor.client
@@ -84,7 +93,7 @@ class Dlsp:
         last = notes[-1] if notes else ""
         if not items:
             self.quiet = last.split(",")[0].removeprefix("quiet: ") or "no reason"
-            return Shown("", memory=False, facts=self._facts()) if self._answer() else None
+            return Shown("", memory=False, facts=self._facts())
         self._item = items[0]
         self._notify("textDocument/didShowCompletion", {"item": _raw(items[0])})
         return Shown(self._left(items[0]), memory=FROM_MEMORY in last, facts=self._facts())
@@ -106,7 +115,19 @@ class Dlsp:
     def _facts(self) -> dict[str, Any]:
         answer = self._answer()
         fill = answer.fill if answer else None
-        return {name: value for name, value in fill.items() if name not in ("event", "gap")} if fill else {}
+        said = {name: value for name, value in fill.items() if name not in ("event", "gap")} if fill else {}
+        return said | {"decision": self._decision()}
+
+    def _decision(self) -> dict[str, Any]:
+        """What the server wrote down of the question, the last one that it answered."""
+        path = state.folder() / DECISIONS
+        if not path.exists():
+            return {}
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - DECISION_BYTES), os.SEEK_SET)
+            decisions = [json.loads(line) for line in file.read().split(b"\n")[1:] if line]
+        mine = [each for each in decisions if each["version"] == self._editor.versions[self._uri]]
+        return mine[-1] if mine else {}
 
     def _left(self, item: types.InlineCompletionItem) -> str:
         """What of an item comes after the cursor; its range may begin before that."""

@@ -1,7 +1,6 @@
 """Plays a script to a contender and notes what was shown at each key."""
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -103,13 +102,13 @@ class _User:
             rest = later[0].text
         following = "newline" if rest.startswith("\n") else "type" if rest else _kind(later)
         shown_before = self._shown
+        began = self._contender.now()
         await self._contender.act(Place(self._before, self._after, typed, deleted, key))
-        began = time.perf_counter()
         shown = await self._contender.wait(None if self._patient else wait_s)
-        took = time.perf_counter() - began
+        took = self._contender.now() - began
         left = wait_s - took
-        if left > 0 or self._patient:
-            await self._contender.rest(max(left, 0) if not self._patient else 60)
+        if left > 0 and not self._patient:
+            await self._contender.rest(left)
         known = shown is not None or bool(self._contender.quiet)
         self._note(following, after, wait_s, took if known else None, shown, rest, shown_before)
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from bench.replay import costs
 from bench.replay.contender import Contender
 from bench.replay.llama import Llama
 from bench.replay.server import Dlsp
@@ -29,14 +30,16 @@ OURS = "dlsp"
 
 
 class World:
-    """`contender(name, folder)` gives one that is ready to work on scripts of a folder of `workspaces`.
+    """`contender(name, folder)` gives one that is ready to work on scripts of a folder of `workspaces`; all is kept
+    in `folder`.
 
     Names are `llama.vim`, `dlsp`, and `dlsp:SETTING=VALUE` with any of dlsp's settings. Raises UserError
     where one cannot take part.
     """
 
-    def __init__(self, model: Model, folder: Path, workspaces: Path) -> None:
-        self._model, self._folder, self._workspaces = model, folder, workspaces
+    def __init__(self, model: Model, folder: Path) -> None:
+        self.workspaces = folder / "workspaces"
+        self._model, self._folder = model, folder
         self._gguf = store.path(model)
         self._stack = AsyncExitStack()
         self._tap: Tap | None = None
@@ -60,7 +63,9 @@ class World:
 
     async def contender(self, name: str, folder: str) -> Contender:
         if name == PEER:
-            self._vim = self._vim or Vim(await self._llama())
+            if self._vim is None:
+                address = await self._llama()
+                self._vim = Vim(address, await costs.known(self._folder.parent, self._model.name, address))
             return self._vim
         if name in self._servers:
             known, server = self._servers[name]
@@ -69,9 +74,9 @@ class World:
             await server.close()
             del self._servers[name]
         tap = self._tap = self._tap or await self._engine()
-        server = Dlsp(tap, self._workspaces, folder, settings(name, self._model))
+        server = Dlsp(tap, self.workspaces, folder, settings(name, self._model))
         if folder:
-            _index(self._workspaces / folder)
+            _index(self.workspaces / folder)
         await server.ready()
         self._servers[name] = folder, server
         return server

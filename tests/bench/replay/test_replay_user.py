@@ -22,6 +22,9 @@ class Contender:
         self.places: list[Place] = []
         self.rested = 0.0
 
+    def now(self) -> float:
+        return time.monotonic()
+
     async def open(self, script: Script) -> None:
         self.places.clear()
 

@@ -3,33 +3,42 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
 from bench.replay.contender import Place
+from bench.replay.costs import Costs
 from bench.replay.ring import Ring, likeness
 from bench.replay.scripts import Script
-from bench.replay.vim import Vim, window
+from bench.replay.vim import Vim
+from bench.replay.window import window
 
 LONG = "".join(f"line {n}\n" for n in range(400))
 
 
 class Server:
-    """Answers `/infill` with `text` once `open` is set."""
+    """Answers `/infill` with `text` piece by piece."""
 
     def __init__(self) -> None:
         self.asked: list[dict] = []
-        self.address, self.text = "", "urn a"
-        self.open = asyncio.Event()
-        self.open.set()
+        self.address = ""
+        self.text: str | list[str] = "urn a"
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            await self.serve(reader, writer)
+        writer.close()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while head := await reader.readuntil(b"\r\n\r\n"):
             length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line)
             self.asked.append(json.loads(await reader.readexactly(length)))
-            await self.open.wait()
-            timings = {"prompt_n": 10, "predicted_n": 3}
-            body = json.dumps({"content": self.text, "timings": timings}).encode()
+            pieces = [
+                {"content": piece, "timings": {"prompt_n": 10, "predicted_n": number + 1}}
+                for number, piece in enumerate(self.text if isinstance(self.text, list) else [self.text])
+            ]
+            body = b"".join(b"data: %b\n\n" % json.dumps(piece).encode() for piece in pieces)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
 
 
@@ -44,10 +53,9 @@ async def server() -> AsyncIterator[Server]:
 
 @pytest.fixture
 async def vim(server: Server) -> AsyncIterator[Vim]:
-    vim = Vim(server.address)
+    vim = Vim(server.address, Costs(0.1, 0.01, 0.03, 0.0))
     await vim.open(Script("x", "writing", "x", "", "x.py", "\n", ()))
     yield vim
-    server.open.set()
     await vim.close()
 
 
@@ -73,25 +81,39 @@ async def test_what_is_typed_as_foretold_is_shown_without_asking(vim: Vim, serve
     assert (shown.text, shown.memory) == ("rn a", True)
 
 
-async def test_a_first_answer_is_given_250_ms_and_what_follows_is_asked_for_ahead(vim: Vim, server: Server):
+async def test_time_is_counted_not_waited_for(vim: Vim):
+    began = vim.now()
+    await vim.act(Place("ret", "\n"))
+    assert await vim.wait(0.22) is None
+    assert vim.now() == pytest.approx(began + 0.22)
+    assert await vim.wait(5)
+    assert vim.now() == pytest.approx(began + 0.1 + 10 * 0.01 + 0.03)
+
+
+async def test_an_answer_may_take_250_ms_once_it_has_a_line(vim: Vim, server: Server):
+    server.text = ["long "] * 20 + ["end\n", "more"]
+    await vim.act(Place("", "\n"))
+    shown = await vim.wait(5)
+    assert shown
+    assert shown.text == "long " * 20 + "end"
+
+
+async def test_what_follows_is_asked_for_ahead(vim: Vim, server: Server):
     await vim.act(Place("ret", "\n"))
     await vim.wait(5)
     await vim.rest(1)
-    assert [asked["t_max_predict_ms"] for asked in server.asked] == [250, 1000]
     assert [asked["prompt"] for asked in server.asked] == ["ret", "return a"]
     assert server.asked[0]["n_predict"] == 128
-    assert vim.work.forwards == 6
+    assert vim.work.forwards == 2
 
 
 async def test_a_request_in_flight_is_waited_for_and_the_newest_place_asked_then(vim: Vim, server: Server):
-    server.open.clear()
+    server.text = "nothing like it"
     for typed in ("r", "re", "ret"):
         await vim.act(Place(typed, "\n", typed[-1]))
         assert await vim.wait(0.02) is None
         assert vim.quiet == ""
     assert [asked["prompt"] for asked in server.asked] == ["r"]
-    server.text = "nothing like it"
-    server.open.set()
     await vim.rest(2)
     assert [asked["prompt"] for asked in server.asked][:2] == ["r", "ret"]
 
