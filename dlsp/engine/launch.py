@@ -42,14 +42,17 @@ async def connect(model: Model) -> Engine | None:
     return None
 
 
-async def ensure(model: Model, progress: Progress = lambda line: None, within: float = START_S) -> Engine:
-    """The running engine of `model`, started if need be; each line it says while it loads goes to `progress`.
+async def ensure(
+    model: Model, progress: Progress = lambda line: None, within: float = START_S, threads: int = 0
+) -> Engine:
+    """The running engine of `model`, started if need be, with `threads` (0: what suits the machine); each line it says
+    while it loads goes to `progress`.
 
     Raises UserError if the model is missing, the engine ends early, or it is not ready `within` seconds.
     """
     if engine := await connect(model):
         return engine
-    command = await asyncio.to_thread(serve_command, model)  # may hash the model's file
+    command = await asyncio.to_thread(serve_command, model, threads)  # may hash the model's file
     await stop(model)  # one of another version, or one that has stopped answering
     log = Log(state.log(model.name))
     child: subprocess.Popen[Any] | None = None
@@ -104,7 +107,7 @@ async def end_silent(model: Model) -> bool:
     return False
 
 
-def serve_command(model: Model) -> list[str]:
+def serve_command(model: Model, threads: int = 0) -> list[str]:
     """What starts the engine of `model`; raises UserError if the model is not on this machine."""
     options = {
         "model": model.name,
@@ -112,6 +115,7 @@ def serve_command(model: Model) -> list[str]:
         "cache": store.folder(),
         "state": state.folder(),
         "version": __version__,
+        "threads": threads,
     }
     # -P: a torch.py in the current folder must not be taken for the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]

@@ -35,11 +35,18 @@ class Link:
     """`engine` is the engine once it is ready; until then `quiet` says why not."""
 
     def __init__(
-        self, model: Model, loading: Callable[[], Loading], tell: Callable[[str], None], status: Status
+        self,
+        model: Model,
+        loading: Callable[[], Loading],
+        tell: Callable[[str], None],
+        status: Status,
+        threads: int = 0,
     ) -> None:
+        """`threads` as in `launch.ensure`."""
         self.engine: Engine | None = None
         self.quiet = Quiet.LOADING
         self._model = model
+        self._threads = threads
         self._loading = loading
         self._tell = tell
         self._status = status
@@ -120,7 +127,7 @@ class Link:
         await loading.begin()
         outcome = "failed"
         try:
-            engine = await launch.ensure(self._model, loading.report)
+            engine = await launch.ensure(self._model, loading.report, threads=self._threads)
             outcome = "ready"
             return engine
         finally:

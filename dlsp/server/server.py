@@ -115,9 +115,10 @@ class Server(LanguageServer):
 
     def link(self, uri: str | None = None) -> Link:
         """The link to the engine of the model that is set for a document."""
-        model = self.settings(uri).model
+        settings = self.settings(uri)
+        model = settings.model
         if model not in self._links:
-            self._links[model] = Link(model, lambda: Loading(self), self.tell, self.status)
+            self._links[model] = Link(model, lambda: Loading(self), self.tell, self.status, settings.threads)
         return self._links[model]
 
     def forget(self, uri: str) -> None:
@@ -126,8 +127,14 @@ class Server(LanguageServer):
         self.begin_anew(uri)
 
     def typing(self, uri: str) -> Typing:
-        """What is known of the typing in a document."""
-        return self._typings.setdefault(uri, Typing())
+        """What is known of the typing in a document, under the settings of now."""
+        settings = self.settings(uri)
+        known = self._typings.get(uri)
+        if known is None or known.settings != settings:
+            if known:
+                known.let_go()
+            known = self._typings[uri] = Typing(settings)
+        return known
 
     def begin_anew(self, uri: str) -> None:
         """Nothing is known any more of the typing in a document."""

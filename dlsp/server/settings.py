@@ -20,7 +20,8 @@ class Settings:
     """`log` set to `text` lets suggestions and the text around them into the log file.
 
     `suggest` says how eagerly suggestions come, by language identifier, `*` for the others.
-    `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens.
+    `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens. `threads` are
+    those of an engine that is started, 0 for what suits the machine.
     """
 
     model: Model = field(default_factory=lambda: named(AUTO))
@@ -29,6 +30,7 @@ class Settings:
     suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
     ignore: tuple[str, ...] = ()
     context: int = TOKENS
+    threads: int = 0
 
     def suggests(self, language: str) -> str:
         """`auto`, `eager`, `manual` or `off`."""
@@ -66,6 +68,12 @@ def _budget(value: Any) -> int:
     return within_bounds(int(value))
 
 
+def _threads(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 256:
+        raise UserError("`threads` is a number from 0, for what suits the machine, to 256.")
+    return value
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "model": lambda value: named(str(value)[:40]),
     "mode": _one_of("mode", MODES),
@@ -73,6 +81,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "log": _one_of("log", LOGS),
     "ignore": _globs,
     "context": _budget,
+    "threads": _threads,
 }
 PROJECT = frozenset({"model", "mode", "ignore"})
 """What a project's file may set: nothing that a project could harm its reader with."""

@@ -80,7 +80,7 @@ def test_what_is_wrong_says_what_to_do(
 def test_an_engine_that_cannot_start(
     state_folder: Path, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(model: object) -> Any:
+    def missing(*_: object) -> Any:
         raise ModelMissing("It is not here.")
 
     monkeypatch.setattr("dlsp.engine.launch.serve_command", missing)

@@ -33,7 +33,7 @@ async def starting(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Async
     def starting(**options: object) -> None:
         given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         command = [sys.executable, stub_engine.__file__, "--state", str(state_folder), *given]
-        monkeypatch.setattr(launch, "serve_command", lambda model: command)
+        monkeypatch.setattr(launch, "serve_command", lambda *_: command)
 
     starting()
     yield starting
@@ -50,6 +50,16 @@ async def test_start_and_stop(starting: Starting) -> None:
     assert await launch.stop(DEFAULT)
     assert not state.alive(DEFAULT.name)
     assert not await launch.stop(DEFAULT)
+
+
+async def test_an_engine_is_started_with_the_threads_asked_for(
+    starting: Starting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    command = launch.serve_command(DEFAULT)
+    monkeypatch.setattr(launch, "serve_command", lambda _, threads: asked.append(threads) or command)
+    async with await launch.ensure(DEFAULT, threads=3):
+        assert asked == [3]
 
 
 async def test_one_engine_for_all_who_want_it(starting: Starting) -> None:

@@ -81,3 +81,12 @@ def test_odd_settings_are_none(user: Told, given: object) -> None:
     user.configuration.push(given)
     user.configuration.pull({None: given})
     assert user.configuration.of(None).mode == "verified"
+
+
+def test_threads_are_a_number_that_a_machine_may_have(user: Told) -> None:
+    it = user.configuration
+    it.begin({"threads": 4})
+    assert it.of(None).threads == 4
+    it.push({"dlsp": {"threads": "all"}})
+    assert it.of(None).threads == 4
+    assert user.told == ["`threads` is a number from 0, for what suits the machine, to 256."]
