@@ -69,7 +69,7 @@ def load(folder: Path = results.FOLDER, machine: str | None = None) -> Results:
     if here not in machines:
         known = f"there are some of {', '.join(machines)}: use --machine" if machines else "run `dlsp bench all` first"
         raise UserError(f"{folder} has no results of {here}; {known}.")
-    return Results([one for one in found if one.machine == here], here)
+    return Results(sorted((one for one in found if one.machine == here), key=lambda one: one.name), here)
 
 
 FIELDS = ("bench", "machine", "commit", "date", "command", "metrics", "samples")

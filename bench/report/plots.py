@@ -38,7 +38,7 @@ def _curve(axes: Axes, result: Result, names: list[str], line: str, label: str) 
     shade = colour("diffusion")
     axes.errorbar(x, y, yerr=error, fmt=f"{line}o", color=shade, label=label, capsize=2, elinewidth=0.8)
     for at, height, _, name in points:
-        axes.annotate(name.split(":")[1], (at, height), (4, 5), textcoords="offset points", fontsize=7, color=shade)
+        axes.annotate(name.split(":")[1], (at, height), (5, -10), textcoords="offset points", fontsize=7, color=shade)
 
 
 def _point(result: Result, name: str) -> tuple[float, float, list[list[float]]]:

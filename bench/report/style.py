@@ -67,7 +67,8 @@ def canvas(
         "legend.labelcolor": INK,
         "lines.linewidth": 1.6,
         "lines.markersize": 4.5,
-        "savefig.transparent": True,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
     }
     with plt.rc_context(settings):
         figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
