@@ -1,9 +1,11 @@
 """What the language server adds: `python -m bench.overhead`.
 
 An editor types this very file into one of 5,000 lines and asks after every character. The engine is a stub that
-answers at once and notes when: *in* is from the editor's send to the engine's receipt, *out* from its answer to the
-editor's receipt. Then, while the engine holds a request, other requests are timed. `cpu_ms` is what the server's
-process computed for a request, whatever else ran. `--soak` types an hour's worth and looks at memory and latency.
+answers at once with the rest of the line, wrongly every other line, so that all of the time from question to answer is
+the server's (*both*). Where the engine was asked after the question, *in* is from the editor's send to the engine's
+receipt, *out* from its answer to the editor's receipt, *engine* both together.
+Then, while the engine holds a request, other requests are timed. `cpu_ms` is what the server's process computed for a
+question, whatever else ran. `--soak` types an hour's worth and looks at memory and latency.
 """
 
 import argparse
@@ -13,7 +15,6 @@ import statistics
 import sys
 import tempfile
 import time
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,17 @@ class Timed(StubEngine):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self.coming = ""
+        self.answer = lambda request: self.coming
         self.came: list[float] = []
         self.went: list[float] = []
 
     def fill(self, request: dict[str, Any]) -> bytes:
-        self.came.append(time.perf_counter())
+        came = time.perf_counter()
         body = super().fill(request)
-        self.went.append(time.perf_counter())
+        if request.get("priority", "typing") == "typing":  # what is fetched ahead answers nobody
+            self.came.append(came)
+            self.went.append(time.perf_counter())
         return body
 
 
@@ -52,12 +57,16 @@ class Typist:
     def __init__(self, editor: Editor, uri: str, line: int) -> None:
         self.editor, self.uri = editor, uri
         self.line, self.column = line, 0
-        self._typed = cycle(TYPED)
+        self._at = 0
 
-    def step(self) -> None:
-        char = next(self._typed)
+    def step(self) -> str:
+        """Type a character. Returns what a model might say comes next: the rest of the line, another in odd lines."""
+        char = TYPED[self._at]
+        self._at = (self._at + 1) % len(TYPED)
         self.editor.type(self.uri, self.line, self.column, char)
         self.line, self.column = (self.line + 1, 0) if char == "\n" else (self.line, self.column + 1)
+        rest = TYPED[self._at :].partition("\n")[0]
+        return f"other_{rest}" if self.line % 2 else rest
 
 
 def source(lines: int) -> str:
@@ -65,16 +74,19 @@ def source(lines: int) -> str:
 
 
 async def typing(typist: Typist, stub: Timed, characters: int) -> list[dict[str, float]]:
-    """Milliseconds in and out, and both, for each character that reached the engine."""
+    """Milliseconds of each question; where the engine was asked after it, in and out too."""
     samples: list[dict[str, float]] = []
     for _ in range(characters):
-        typist.step()
+        stub.coming = typist.step()
         asked, before = time.perf_counter(), len(stub.came)
         await asyncio.wait_for(typist.editor.ask(typist.uri, typist.line, typist.column), 10)
         answered = time.perf_counter()
-        if len(stub.came) > before:
-            came, went = 1e3 * (stub.came[-1] - asked), 1e3 * (answered - stub.went[-1])
-            samples.append({"in_ms": round(came, 3), "out_ms": round(went, 3), "both_ms": round(came + went, 3)})
+        sample = {"both_ms": round(1e3 * (answered - asked), 3)}
+        if len(stub.went) > before and asked < stub.came[before] and stub.went[before] < answered:
+            sample["in_ms"] = round(1e3 * (stub.came[before] - asked), 3)
+            sample["out_ms"] = round(1e3 * (answered - stub.went[before]), 3)
+            sample["engine_ms"] = round(sample["in_ms"] + sample["out_ms"], 3)
+        samples.append(sample)
         stub.requests.clear()
     return samples
 
@@ -113,9 +125,9 @@ async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[
                     memory.append(server.memory_info().rss / 2**20)
                 computed = sum(server.cpu_times()[:2]) - began
                 waited = await others(editor, stub, uri, 200)
-    metrics: dict[str, float] = {"requests": len(samples)}
-    for name in ("in_ms", "out_ms", "both_ms"):
-        metrics |= _quantiles(name, [sample[name] for sample in samples])
+    metrics: dict[str, float] = {"requests": len(samples), "asked_after": sum("in_ms" in sample for sample in samples)}
+    for name in ("in_ms", "out_ms", "engine_ms", "both_ms"):
+        metrics |= _quantiles(name, [sample[name] for sample in samples if name in sample])
     metrics |= _quantiles("others_ms", waited)
     tenth = len(samples) // 10
     both = [sample["both_ms"] for sample in samples]
@@ -129,6 +141,8 @@ async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[
 
 
 def _quantiles(name: str, values: list[float]) -> dict[str, float]:
+    if len(values) < 2:
+        return {}
     cuts = statistics.quantiles(values, n=1000, method="inclusive")
     return {f"{name}/p50": cuts[499], f"{name}/p99": cuts[989], f"{name}/max": max(values)}
 
