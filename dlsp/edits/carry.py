@@ -31,6 +31,7 @@ class Carry:
     def __init__(self, history: History | None = None) -> None:
         self.history = history or History()
         self._known = Carried(0, "")
+        self._made = 0  # no id is given twice
         self._dismissed: set[tuple[int, str, tuple[str, ...], tuple[str, ...]]] = set()
 
     def changed(self, uri: str, text: str) -> Change:
@@ -64,10 +65,10 @@ class Carry:
             site = proposal.site
             if known is not self._known:
                 return
-            if any(offer.uri == site.page.uri and offer.hunk.touches(site.hunk) for offer in known.offers):
+            if any(offer.uri == site.page.uri and offer.hunk.touches(proposal.hunk) for offer in known.offers):
                 continue
-            name = f"{step.number}-{len(known.offers)}"
-            offer = Offer(name, site.page.uri, site.hunk, site.old, proposal.confidence, site.source)
+            self._made += 1
+            offer = Offer(str(self._made), site.page.uri, proposal.hunk, site.old, proposal.confidence, proposal.source)
             known.offers.append(offer)
             self._expect()
             if not self._is_dismissed(offer):

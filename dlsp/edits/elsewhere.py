@@ -9,7 +9,8 @@ from dlsp.edits.edit import Edit
 from dlsp.edits.page import Page
 from dlsp.edits.sites import rules_of
 
-MOST_FILES, MOST_BYTES, MOST_S = 12, 200_000, 0.5
+MOST_FILES, MOST_BYTES, MOST_S = 12, 400_000, 0.5
+"""Of all that are looked at: how many, how much, and how long it may take to find them."""
 SHORTEST = 4
 """Characters of a name that is looked for in other files."""
 
@@ -25,16 +26,16 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
 
 
 def _holding(workspace: Workspace, names: set[str]) -> Iterator[tuple[Path, str]]:
-    until, found = time.monotonic() + MOST_S, 0
+    until, found, left = time.monotonic() + MOST_S, 0, MOST_BYTES
     for path in workspace.files():
         if time.monotonic() > until or found == MOST_FILES:
             return
         try:
-            if path.stat().st_size > MOST_BYTES:
+            if path.stat().st_size > left:
                 continue
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         if any(name in text for name in names):
-            found += 1
+            found, left = found + 1, left - len(text)
             yield path, text

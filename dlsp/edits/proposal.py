@@ -1,30 +1,38 @@
 """What is proposed at the sites of an edit, and how sure that is."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlsp.edits.edit import Edit
+from dlsp.edits.hunks import Hunk
 from dlsp.edits.page import Page
-from dlsp.edits.sites import Site, substituted
+from dlsp.edits.site import Site
+from dlsp.edits.sites import sites
 from dlsp.edits.weights import WEIGHTS
-
-MOST_OFFERED = 200
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """`confidence` is how likely the site's hunk is exactly right, from 0 to 1."""
+    """`lines` for a site; `confidence` is how likely they are exactly right, from 0 to 1."""
 
     site: Site
+    lines: tuple[str, ...]
     confidence: float
+    source: str
+
+    @property
+    def hunk(self) -> Hunk:
+        return Hunk(self.site.start, self.site.start + len(self.site.old), self.lines)
 
 
-def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Proposal]:
+def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Proposal]:
     """What the edit itself teaches, without a model: the sites that are sure enough."""
-    for site in substituted(edit, own, pages):
-        if site.odds > WEIGHTS.learned_from:
-            yield Proposal(site, probability(site.odds))
+    return [
+        Proposal(site, site.lines, probability(site.odds), "substitution")
+        for site in sites(edit, own, pages)
+        if site.lines is not None and site.odds > WEIGHTS.learned_from
+    ]
 
 
 def probability(odds: float) -> float:

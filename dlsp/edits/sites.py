@@ -4,30 +4,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dlsp.edits.again import again
 from dlsp.edits.edit import Edit
 from dlsp.edits.evidence import evidence, group, score
-from dlsp.edits.hunks import Hunk
 from dlsp.edits.learned import Rule, learn
 from dlsp.edits.matches import Match, matches
 from dlsp.edits.page import Page, token_lines
 from dlsp.edits.scope import reach
+from dlsp.edits.site import Site
 from dlsp.edits.weights import WEIGHTS
 from dlsp.syntax.source import Source
 
 MOST = 64
 """Sites that are looked at, those best founded first."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """On a page, `hunk` would take the place of the lines `old`; `odds` is the logarithm of how likely, by the edit and
-    the text alone."""
-
-    page: Page
-    hunk: Hunk
-    old: tuple[str, ...]
-    odds: float
-    source: str = "substitution"
 
 
 def rules_of(edit: Edit, page: Page) -> list[Rule]:
@@ -99,16 +88,24 @@ def _scope(rule: Rule, own: Page) -> tuple[int, int] | None:
     return None
 
 
-def substituted(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
-    """The lines that would change by what the edit teaches, as far as each change is more likely right than wrong; the
-    best founded first."""
-    found = []
+def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
+    """All of them, none touching another, the best founded first."""
+    found: list[Site] = []
+    for site in sorted([*again(edit, own, pages), *substituted(edit, own, pages)], key=lambda each: -each.odds):
+        if not any(site.touches(other) for other in found):
+            found.append(site)
+    return found[:MOST]
+
+
+def substituted(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Site]:
+    """The lines that would change by what the edit teaches.
+
+    In each those matches count that are sure enough to be shown; where none is, those that are worth a question.
+    """
     for line in marked(edit, own, pages):
-        odds = [
-            score(WEIGHTS.match[group(match)], numbers) for match, numbers in zip(line.found, line.numbers, strict=True)
-        ]
-        kept = [match for match, each in zip(line.found, odds, strict=True) if each > 0]
-        if kept:
-            hunk = Hunk(line.row, line.row + 1, (line.with_only(kept),))
-            found.append(Site(line.page, hunk, (line.page.lines[line.row],), min(each for each in odds if each > 0)))
-    return sorted(found, key=lambda site: -site.odds)[:MOST]
+        odds = [score(WEIGHTS.match[group(each)], it) for each, it in zip(line.found, line.numbers, strict=True)]
+        least = WEIGHTS.learned_from if max(odds) > WEIGHTS.learned_from else WEIGHTS.asked_from
+        kept = [match for match, each in zip(line.found, odds, strict=True) if each > least]
+        old, new = line.page.lines[line.row], line.with_only(kept)
+        if kept and old != new:
+            yield Site(line.page, line.row, (old,), (new,), min(each for each in odds if each > least))

@@ -23,7 +23,7 @@ class EngineGone(UserError):
 
 
 class Engine:
-    """A running engine. Closing the iterator of `infill`, or cancelling its task, cancels the request."""
+    """A running engine. Closing the iterator of `infill` or `sites`, or cancelling its task, cancels the request."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -66,10 +66,17 @@ class Engine:
         except httpx.HTTPError as error:
             raise EngineGone(_gone(error)) from error
 
-    async def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """The events of one request as they happen, up to `done`; an `error` event raises EngineError."""
+        return self._events("/v1/infill", request)
+
+    def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """The same of a request that has sites judged."""
+        return self._events("/v1/sites", request)
+
+    async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         try:
-            async with self._http.stream("POST", "/v1/infill", json=request) as response:
+            async with self._http.stream("POST", path, json=request) as response:
                 if response.is_error:
                     raise EngineError(_refusal(await response.aread()))
                 async for line in _lines(response):

@@ -29,7 +29,7 @@ from dlsp.syntax import languages
 
 METHOD = "dlsp/edits"
 EDITS_S = 60
-MOST_CHARACTERS = 2_000_000
+MOST_CHARACTERS = 400_000
 """Longer documents have no history."""
 NO_EDIT = "nothing was edited yet"
 NO_SITES = "the edit seems to end where it is"

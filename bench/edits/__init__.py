@@ -1,0 +1,1 @@
+"""Edits carried on: `python -m bench.edits`."""

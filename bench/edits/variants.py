@@ -1,0 +1,68 @@
+"""The ways of carrying an edit on that are compared."""
+
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.edits.rows import Row
+from dlsp.edits.hunks import Hunk
+from dlsp.edits.proposal import learned
+from dlsp.edits.propose import BATCH, proposals
+from dlsp.edits.sites import sites
+from dlsp.engine.client import Engine
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Hunks shown, ranges of rows that were looked at, and the seconds it took."""
+
+    shown: list[Hunk]
+    looked_at: list[tuple[int, int]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @classmethod
+    def read(cls, kept: dict[str, Any]) -> "Answer":
+        """From `asdict` by way of JSON."""
+        shown = [Hunk(each["start"], each["end"], tuple(each["lines"])) for each in kept["shown"]]
+        return cls(shown, [(first, last) for first, last in kept["looked_at"]], kept["seconds"])
+
+
+async def substitution(engine: Engine | None, row: Row) -> Answer:
+    """The names that the edit renames, replaced everywhere; told which names they are."""
+    return Answer(row.renamed() if row.shows_rename else [])
+
+
+async def teaching(engine: Engine | None, row: Row) -> Answer:
+    """What the edit teaches by itself, without a model."""
+    began = time.monotonic()
+    shown = [each.hunk for each in learned(row.edit, row.page, [row.page])]
+    return Answer(shown, looked_at(row), time.monotonic() - began)
+
+
+async def judged(engine: Engine | None, row: Row) -> Answer:
+    """As it ships."""
+    return await _asked(engine, row, BATCH, "verified")
+
+
+async def single(engine: Engine | None, row: Row) -> Answer:
+    """One site at a time, autoregressively."""
+    return await _asked(engine, row, 1, "autoregressive")
+
+
+def looked_at(row: Row) -> list[tuple[int, int]]:
+    """The rows of the sites."""
+    found = sites(row.edit, row.page, [row.page])
+    return [(site.start, site.start + len(site.old)) for site in found]
+
+
+async def _asked(engine: Engine | None, row: Row, batch: int, mode: str) -> Answer:
+    assert engine
+    began = time.monotonic()
+    async with aclosing(proposals(engine, row.edit, row.page, [row.page], mode, batch)) as found:
+        shown = [each.hunk async for each in found]
+    return Answer(shown, looked_at(row), time.monotonic() - began)
+
+
+VARIANTS = {"substitution": substitution, "teaching": teaching, "judged": judged, "single": single}
+WITHOUT_MODEL = ("substitution", "teaching")

@@ -1,0 +1,101 @@
+"""`dlsp edits`: the places that a change should be carried on to, for scripts."""
+
+import asyncio
+import json
+import sys
+from argparse import Namespace
+from contextlib import aclosing
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from dlsp.context.workspace import Workspace, around
+from dlsp.edits.edit import Edit
+from dlsp.edits.elsewhere import others
+from dlsp.edits.hunks import applied
+from dlsp.edits.page import Page
+from dlsp.edits.patch import read_patch
+from dlsp.edits.proposal import Proposal
+from dlsp.edits.propose import proposals
+from dlsp.errors import UserError
+from dlsp.models.choose import AUTO, named
+from dlsp.syntax import languages
+
+NONE = "none"
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp edits` with argparse's sub-parsers."""
+    edits = subparsers.add_parser("edits", help="find where a change should be carried on to, and print that as a diff")
+    edits.add_argument(
+        "--diff", required=True, metavar="FILE", help="a unified diff of the change, made already; - reads it"
+    )
+    edits.add_argument(
+        "--model", default=AUTO, metavar="NAME", help=f"default: the one for this machine; {NONE} asks none"
+    )
+    edits.add_argument("--json", action="store_true", help="print one JSON object")
+    edits.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    file, before = read_patch(_read(args.diff))
+    workspace = around(file)
+    if why := workspace.excludes(file):
+        raise UserError(f"{file} is never shown to the model: {why}.")
+    text = file.read_bytes().decode("utf-8", "replace")
+    edit = Edit.between(workspace.name(file), before, text)
+    own = Page(str(file), edit.path, text, languages.of(file), tuple(edit.ranges()))
+    found = asyncio.run(_found(args, edit, own, workspace))
+    if args.json:
+        print(json.dumps({"file": str(file), "sites": [_as_json(each) for each in found]}))
+    else:
+        sys.stdout.writelines(_diffs(found))
+        if not found:
+            print("dlsp: the edit seems to end where it is.", file=sys.stderr)
+    return 0
+
+
+async def _found(args: Namespace, edit: Edit, own: Page, workspace: Workspace) -> list[Proposal]:
+    from dlsp.cli.waiting import engine_of
+
+    pages = [own]
+    for path, text in others(workspace, edit, own):
+        if str(path) != own.uri:
+            pages.append(Page(str(path), workspace.name(path), text, languages.of(path)))
+    if args.model == NONE:
+        return await _all(None, edit, own, pages)
+    async with await engine_of(named(args.model)) as engine:
+        return await _all(engine, edit, own, pages)
+
+
+async def _all(engine: Any, edit: Edit, own: Page, pages: list[Page]) -> list[Proposal]:
+    async with aclosing(proposals(engine, edit, own, pages, "verified")) as found:
+        return sorted([each async for each in found], key=lambda each: (each.site.page.uri, each.site.start))
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise UserError(f"{name} cannot be read: give the file of a unified diff.") from None
+
+
+def _diffs(found: list[Proposal]) -> list[str]:
+    """One diff a file."""
+    lines: list[str] = []
+    for page in dict.fromkeys(each.site.page for each in found):
+        after = applied(page.lines, [each.hunk for each in found if each.site.page == page])
+        lines += unified_diff(page.lines, after, f"a/{page.path}", f"b/{page.path}")
+    return lines
+
+
+def _as_json(proposal: Proposal) -> dict[str, Any]:
+    site = proposal.site
+    return {
+        "file": site.page.uri,
+        "line": site.start + 1,
+        "old": "".join(site.old),
+        "new": "".join(proposal.lines),
+        "confidence": round(proposal.confidence, 3),
+        "source": proposal.source,
+    }

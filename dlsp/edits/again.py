@@ -1,0 +1,49 @@
+"""Places where the very lines that were edited stand once more, or the very lines between which something was put."""
+
+from collections.abc import Iterator, Sequence
+
+from dlsp.edits.edit import Edit
+from dlsp.edits.page import Page
+from dlsp.edits.site import Site
+
+SAME_LINES, SAME_PLACE = 1.5, 1.8
+"""Log odds, as counted in the training edits."""
+TELLING = 12
+"""Characters that lines must have for their coming again to mean something."""
+
+
+def again(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Site]:
+    """Indentation may differ; the lines put there are indented as the place is."""
+    for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
+        old = edit.before[hunk.start : hunk.end]
+        around = own.lines[first - 1 : first] + own.lines[last : last + 1]
+        wanted = old or (around if len(around) == 2 else [])
+        if len("".join(line.strip() for line in wanted)) < TELLING:
+            continue
+        for page in pages:
+            for at in _places([line.strip() for line in wanted], page.lines):
+                there = page.lines[at : at + len(wanted)]
+                lines = _indented(hunk.lines, wanted[0], there[0])
+                start, end = (at, at + len(old)) if old else (at + 1, at + 1)
+                complete = all(line.endswith("\n") for line in (*there, *(lines or ())))
+                if lines is not None and complete and not page.is_edited(start, end):
+                    odds = SAME_LINES if old else SAME_PLACE
+                    yield Site(page, start, tuple(page.lines[start:end]), lines, odds)
+
+
+def _places(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
+    for at, line in enumerate(lines):
+        if line.strip() == wanted[0] and [each.strip() for each in lines[at : at + len(wanted)]] == wanted:
+            yield at
+
+
+def _indented(lines: Sequence[str], model: str, there: str) -> tuple[str, ...] | None:
+    """The lines, moved as `there` is against `model`; None where they are indented less than `model`."""
+    was, now = _indent(model), _indent(there)
+    if any(line.strip() and not line.startswith(was) for line in lines):
+        return None
+    return tuple(now + line[len(was) :] if line.strip() else line for line in lines)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

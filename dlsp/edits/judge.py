@@ -1,0 +1,41 @@
+"""How the model's numbers weigh with what the edit teaches: *no edit* is an answer like any other."""
+
+from typing import Any
+
+from dlsp.edits.evidence import score
+from dlsp.edits.prompt import proposed
+from dlsp.edits.proposal import Proposal, probability
+from dlsp.edits.site import Site
+from dlsp.edits.weights import WEIGHTS
+
+MOST = 12.0
+"""Differences of log-probabilities beyond this say nothing more."""
+
+
+def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
+    """What to propose at a site after the engine's `site` event; None: leave it as it is."""
+    if site.lines is not None:
+        odds = score(WEIGHTS.judge["substitution"], numbers(event["text"], event["candidates"][0], site.odds))
+        lines, source = site.lines, "substitution"
+    else:
+        answer = event["proposal"]
+        found = proposed(site, answer["text"]) if answer and answer["without"] is not None else None
+        if found is None:
+            return None
+        odds = score(WEIGHTS.judge["model"], numbers(event["text"], answer, site.odds))
+        lines, source = found, "model"
+    return Proposal(site, lines, probability(odds), source) if odds > WEIGHTS.judged_from else None
+
+
+def numbers(old: dict[str, Any], new: dict[str, Any], odds: float) -> list[float]:
+    """One for each of NUMBERS: how much likelier the new text is than the old one with the edit in sight, and without
+    it, in shares of MOST."""
+    seen, unseen = new["with"] - old["with"], new["without"] - old["without"]
+    return [1.0, odds, _bounded(seen), _bounded(unseen)]
+
+
+NUMBERS = ("always", "odds", "with", "without")
+
+
+def _bounded(value: float) -> float:
+    return max(-MOST, min(MOST, value)) / MOST

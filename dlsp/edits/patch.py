@@ -1,0 +1,34 @@
+"""An edit as a unified diff says it, of a file that has it already."""
+
+from pathlib import Path
+
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchSet
+
+from dlsp.edits.hunks import Hunk, applied, lines_of
+from dlsp.errors import UserError
+
+
+def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
+    """The one file that the diff changes, below `folder` (else the present one), and its text before the change."""
+    try:
+        patches = list(PatchSet(text))
+    except UnidiffParseError:
+        patches = []
+    if len(patches) != 1 or not patches[0].is_modified_file:
+        raise UserError(
+            "The diff must be a unified one that changes one file: for example what `git diff FILE` prints."
+        )
+    file = (folder or Path.cwd()) / patches[0].path
+    try:
+        lines = lines_of(file.read_bytes().decode("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"{file} cannot be read: run this where the diff's paths begin.") from None
+    undone = []
+    for hunk in patches[0]:
+        new = [line[1:] for line in hunk.target]
+        start = hunk.target_start - (1 if new else 0)
+        if lines[start : start + len(new)] != new:
+            raise UserError(f"{file} does not hold the change of the diff: apply it first.")
+        undone.append(Hunk(start, start + len(new), tuple(line[1:] for line in hunk.source)))
+    return file, "".join(applied(lines, undone))

@@ -1,0 +1,42 @@
+"""What the model is asked for a selection and an instruction, and what its answer changes.
+
+It sees the instruction as the subject of a patch that takes the selected lines away, and is asked for what comes in
+their place. Lines as they stand are its first draft, so those that the instruction leaves alone cost next to nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dlsp.edits.edit import marked
+from dlsp.edits.hunks import Hunk, canonical
+from dlsp.edits.page import Page
+from dlsp.edits.prompt import proposed_lines
+
+BEFORE, AFTER = 30, 10
+"""Lines shown around the selection."""
+NAME = "change.patch"
+MOST_LINES = 60
+TOKENS_A_LINE, FEWEST_TOKENS, MOST_TOKENS = 40, 96, 1024
+
+
+def request(page: Page, first: int, last: int, instruction: str, sketch: str, mode: str) -> dict[str, Any]:
+    """The body of a request for rows `first` to `last` of the page; the sketch says roughly what should come out."""
+    lines = page.lines
+    subject = " ".join(instruction.split()) or "Work out the sketch"
+    wish = f"\n{sketch.rstrip()}\n" if sketch.strip() else ""
+    head = f"Subject: [PATCH] {subject}\n{wish}---\n--- a/{page.path}\n+++ b/{page.path}\n@@ @@\n"
+    site = {
+        "path": NAME,
+        "prefix": head + "".join(marked(" ", lines[max(0, first - BEFORE) : first]) + marked("-", lines[first:last])),
+        "suffix": "".join(marked(" ", lines[last : last + AFTER])),
+        "text": "".join(marked("+", lines[first:last])),
+    }
+    most = max(FEWEST_TOKENS, min(MOST_TOKENS, TOKENS_A_LINE * (last - first)))
+    return {"sites": [site], "mode": mode, "max_tokens": most, "priority": "filling"}
+
+
+def changed(page: Page, first: int, last: int, answer: str) -> Hunk | None:
+    """What an answer changes among the rows; None where it is nothing, or no diff of them."""
+    old: Sequence[str] = page.lines[first:last]
+    lines = proposed_lines(old, answer)
+    return canonical(Hunk(first, last, lines), page.lines) if lines is not None else None

@@ -1,0 +1,89 @@
+"""`dlsp/rewrite`: selected lines, changed as an instruction says.
+
+Params `{textDocument: {uri, version?}, range, instruction, sketch?}`. Whole lines are taken. The result is
+`{textDocument: {uri, version}, range, newText}`, for that version of the document; an error says why there is none.
+"""
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from dlsp.edits.hunks import Hunk
+from dlsp.edits.offers import Offer
+from dlsp.edits.page import Page
+from dlsp.engine.client import EngineGone
+from dlsp.errors import UserError
+from dlsp.rewrite.rewrite import MOST_LINES, changed, request
+from dlsp.server.edits import Edits, key
+from dlsp.server.latest import Stale
+from dlsp.server.server import document_path
+from dlsp.server.spots import Spots, plain
+from dlsp.syntax import languages
+
+METHOD = "dlsp/rewrite"
+REWRITE_S = 180
+
+
+def add(edits: Edits) -> None:
+    """Give the server the request."""
+
+    @edits.server.feature(METHOD)
+    async def rewrite(params: Any) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(REWRITE_S):
+                with edits.server.status:
+                    return await edits.server.latest.run(key(params.textDocument.uri), _rewritten(edits, params))
+        except Stale:
+            raise JsonRpcException("The document has changed.", types.LSPErrorCodes.ServerCancelled) from None
+        except TimeoutError:
+            raise JsonRpcException("The engine took too long; try again.", types.LSPErrorCodes.RequestFailed) from None
+        except UserError as error:
+            raise JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed) from None
+
+
+async def _rewritten(edits: Edits, params: Any) -> dict[str, Any]:
+    uri, server = params.textDocument.uri, edits.server
+    document, path = edits.document(uri), document_path(uri)
+    if document is None:
+        raise UserError("The document is not open.")
+    workspace = server.surroundings(uri)
+    if why := workspace.excludes(path):
+        raise UserError(f"This file is never shown to the model: {why}.")
+    version, page = document.version, Page(uri, workspace.name(path), document.source, languages.of(path))
+    first, last = _rows(page, params.range)
+    link = server.link(uri)
+    link.make()
+    if link.engine is None:
+        raise UserError(f"Nothing can be rewritten yet: {link.quiet.value}.")
+    wish = str(getattr(params, "instruction", "")), str(getattr(params, "sketch", None) or "")
+    answer = ""
+    try:
+        body = request(page, first, last, *wish, server.settings(uri).mode)
+        async with aclosing(link.engine.sites(body)) as events:
+            async for event in events:
+                answer = event["proposal"]["text"]
+    except EngineGone:
+        link.lost(link.engine)
+        raise
+    hunk = changed(page, first, last, answer)
+    spot = Spots(server).spot(_offer(page, hunk)) if hunk else None
+    if spot is None:
+        raise UserError("The model would leave these lines as they are; say more about what to change.")
+    return {"textDocument": {"uri": uri, "version": version}, "range": plain(spot.range), "newText": spot.new}
+
+
+def _rows(page: Page, span: Any) -> tuple[int, int]:
+    """The rows that a selection touches; one that ends at a line's start does not touch that line."""
+    first, last = span.start.line, span.end.line + (span.end.character > 0 or span.end.line == span.start.line)
+    if not 0 <= first < last or first >= len(page.lines):
+        raise UserError("Select the lines to rewrite.")
+    if last - first > MOST_LINES:
+        raise UserError(f"Select at most {MOST_LINES} lines.")
+    return first, min(last, len(page.lines))
+
+
+def _offer(page: Page, hunk: Hunk) -> Offer:
+    return Offer("", page.uri, hunk, tuple(page.lines[hunk.start : hunk.end]), 1.0, "model")

@@ -1,0 +1,66 @@
+"""What an edit teaches and where that applies."""
+
+from dlsp.edits.edit import Edit
+from dlsp.edits.page import Page
+from dlsp.edits.site import Site
+from dlsp.edits.sites import rules_of, sites
+from dlsp.syntax import languages
+
+PYTHON = languages.of("a.py")
+
+
+def carried(before: str, after: str, *others: str) -> list[Site]:
+    edit, own = made(before, after)
+    pages = [Page(f"{number}.py", f"{number}.py", text, PYTHON) for number, text in enumerate(others)]
+    return sites(edit, own, [own, *pages])
+
+
+def made(before: str, after: str) -> tuple[Edit, Page]:
+    edit = Edit.between("a.py", before, after)
+    return edit, Page("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
+
+
+def changes(sites: list[Site]) -> dict[str, str]:
+    assert all(site.lines for site in sites)
+    return {"".join(site.old).strip(): "".join(site.lines or ()).strip() for site in sites}
+
+
+def test_a_rename_reaches_uses_and_other_files() -> None:
+    before = "def late_fee(days):\n    return days\n\n\nprint(late_fee(2), late_fee(3))\n"
+    found = carried(before, before.replace("def late_fee", "def overdue_fee"), "import a\n\na.late_fee(1)\n")
+    assert changes(found) == {
+        "print(late_fee(2), late_fee(3))": "print(overdue_fee(2), overdue_fee(3))",
+        "a.late_fee(1)": "a.overdue_fee(1)",
+    }
+
+
+def test_a_call_changed_in_its_middle_is_changed_so_elsewhere() -> None:
+    line = "result = runner.run(path, check=True)\n"
+    before = line + "x = 1\n" + line + "result = other.run(path)\n"
+    after = before.replace("check=True", "check=False", 1)
+    assert changes(carried(before, after)) == {line.strip(): line.strip().replace("True", "False")}
+
+
+def test_the_edited_lines_are_no_site() -> None:
+    before = "a = late_fee(late_fee)\n"
+    edit, own = made(before, "a = overdue_fee(late_fee)\n")
+    assert rules_of(edit, own)
+    assert sites(edit, own, [own]) == []
+
+
+def test_a_word_inside_another_is_left_alone() -> None:
+    before = "late_fee = 1\nmy_late_fee = late_fee_of\n"
+    assert carried(before, before.replace("late_fee = 1", "overdue_fee = 1", 1)) == []
+
+
+def test_the_same_lines_get_the_same_edit_as_they_are_indented() -> None:
+    old, new = "log(adapter(words))\n", "if words is not None:\n    log(adapter(words))\n"
+    found = carried(old + "x = 1\nif x:\n    " + old, new + "x = 1\nif x:\n    " + old)
+    assert [site.lines for site in found] == [("    if words is not None:\n", "        log(adapter(words))\n")]
+
+
+def test_what_was_put_between_two_lines_is_put_between_them_elsewhere() -> None:
+    around = "start_the_engine()\nuse_it()\n"
+    before = around + "x = 1\n" + around + "start_the_engine()\n"
+    (site,) = carried(before, before.replace("use_it()", "wait()\nuse_it()", 1))
+    assert (site.start, site.old, site.lines) == (5, (), ("wait()\n",))

@@ -1,0 +1,20 @@
+"""What a selection's answer changes, and what the model is asked."""
+
+from dlsp.edits.hunks import Hunk
+from dlsp.edits.page import Page
+from dlsp.rewrite.rewrite import changed, request
+
+PAGE = Page("u", "fees.py", "a = 1\nb = 2\nc = 3\nd = 4\n")
+
+
+def test_lines_left_alone_are_held() -> None:
+    assert changed(PAGE, 1, 3, "+b = 2\n+c = 30\n") == Hunk(2, 3, ("c = 30\n",))
+    assert changed(PAGE, 1, 3, "+b = 2\n+c = 3\n") is None
+    assert changed(PAGE, 1, 3, "c = 30\n") is None, "no lines of a diff"
+
+
+def test_the_instruction_is_the_subject_of_a_patch() -> None:
+    (site,) = request(PAGE, 1, 3, "make it\nlarge", "b = 200", "verified")["sites"]
+    assert site["prefix"].startswith("Subject: [PATCH] make it large\n\nb = 200\n---\n--- a/fees.py\n")
+    assert site["prefix"].endswith("@@ @@\n a = 1\n-b = 2\n-c = 3\n")
+    assert (site["text"], site["suffix"]) == ("+b = 2\n+c = 3\n", " d = 4\n")

@@ -1,0 +1,158 @@
+"""`dlsp/edits`, Copilot's dialect, the code action and the command, as an editor sees them: a real server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from tests.dlsp.editor import Editor
+from tests.dlsp.place import Place
+
+TEXT = """# 🙂 fees
+def late_fee(days):
+    return days * 2
+
+
+def total(days):
+    base = late_fee(days)  # 🙂
+    return base + late_fee(1)
+"""
+OTHER = "from fees import late_fee\n\nprint(late_fee(3))\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, state_folder: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "fees.py").write_text(TEXT)
+    (tmp_path / "project" / "other.py").write_text(OTHER)
+    (tmp_path / "project" / "hidden.py").write_text(OTHER)
+    (tmp_path / "project" / ".dlspignore").write_text("hidden.py\n")
+    return tmp_path / "project"
+
+
+@pytest_asyncio.fixture
+async def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Editor]:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))  # no model there
+    monkeypatch.setenv("DLSP_MODEL_FILE", str(tmp_path / "none.gguf"))
+    async with Editor(folder) as editor:
+        yield editor
+
+
+async def ask(place: Place, **more: Any) -> Any:
+    params = {"textDocument": {"uri": place.uri}, **more}
+    return await asyncio.wait_for(place.editor.client.protocol.send_request_async("dlsp/edits", params), 30)
+
+
+async def test_a_rename_is_carried_on(editor: Editor, folder: Path) -> None:
+    place = Place(editor, folder / "fees.py")
+    assert (await ask(place)).edit is None
+    place.replace("def late_fee", "def overdue_fee")
+    answer = await ask(place, partialResultToken="more")
+    assert (answer.edit.oldText, answer.edit.newText) == ("late_fee", "overdue_fee")
+    assert place.held(answer.edit.range) == "overdue_fee"
+    own = [site for site in answer.sites if site.textDocument.uri == place.uri]
+    assert [(site.oldText, site.newText, site.range.start.line) for site in own] == [
+        ("late_fee", "overdue_fee", 6),
+        ("late_fee", "overdue_fee", 7),
+    ]
+    assert all(place.held(site.range) == site.oldText and site.textDocument.version == 2 for site in own)
+    elsewhere = {site.textDocument.uri: site.textDocument.version for site in answer.sites if site not in own}
+    assert elsewhere == {(folder / "other.py").as_uri(): None}
+    assert len([value for value in editor.progress if "sites" in str(value)]) == len(answer.sites)
+
+
+async def test_places_move_and_go_as_they_are_applied_and_dismissed(editor: Editor, folder: Path) -> None:
+    place = Place(editor, folder / "fees.py")
+    place.replace("def late_fee", "def overdue_fee")
+    first, second, *_ = (await ask(place)).sites
+    place.change(first.range.start, first.range.end, first.newText)
+    answer = await ask(place)
+    assert answer.edit.newText == "overdue_fee", "what was carried on is no edit of the user's"
+    (left,) = [site for site in answer.sites if site.textDocument.uri == place.uri]
+    assert left.id == second.id
+    assert left.textDocument.version == 3
+    assert place.held(left.range) == "late_fee"
+    editor.client.protocol.notify("dlsp/didDismissEdits", {"ids": [left.id]})
+    assert left.id not in [site.id for site in (await ask(place)).sites]
+
+
+async def test_undoing_the_edit_removes_its_places(editor: Editor, folder: Path) -> None:
+    place = Place(editor, folder / "fees.py")
+    place.replace("def late_fee", "def overdue_fee")
+    assert (await ask(place)).sites
+    place.replace("def overdue_fee", "def late_fee")
+    answer = await ask(place)
+    assert (answer.edit, len(answer.sites), bool(answer.quiet)) == (None, 0, True)
+
+
+async def test_copilots_dialect(editor: Editor, folder: Path) -> None:
+    place = Place(editor, folder / "fees.py")
+    place.replace("def late_fee", "def overdue_fee")
+
+    async def next_edits(version: int) -> Any:
+        params = {
+            "textDocument": {"uri": place.uri, "version": version},
+            "position": {"line": 1, "character": 4},
+            "context": {"triggerKind": 2},
+        }
+        sent = editor.client.protocol.send_request_async("textDocument/copilotInlineEdit", params)
+        return (await asyncio.wait_for(sent, 30)).edits
+
+    assert not await next_edits(1)
+    edits = await next_edits(2)
+    assert [(edit.text, edit.textDocument.uri, edit.textDocument.version) for edit in edits] == [
+        ("overdue_fee", place.uri, 2)
+    ] * 2
+    editor.client.protocol.notify("textDocument/didShowInlineEdit", {"item": {"command": edits[0].command._asdict()}})
+    editor.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": place.uri}})
+    command = edits[0].command
+    accepted = types.ExecuteCommandParams(command.command, list(command.arguments))
+    await asyncio.wait_for(editor.client.workspace_execute_command_async(accepted), 30)
+
+
+async def test_the_code_action_carries_on_everywhere(editor: Editor, folder: Path) -> None:
+    place = Place(editor, folder / "fees.py")
+    place.replace("def late_fee", "def overdue_fee")
+    here = types.Range(types.Position(0, 0), types.Position(0, 0))
+
+    async def actions(kind: types.CodeActionTriggerKind) -> Any:
+        context = types.CodeActionContext([], trigger_kind=kind)
+        params = types.CodeActionParams(types.TextDocumentIdentifier(place.uri), here, context)
+        return await asyncio.wait_for(editor.client.text_document_code_action_async(params), 30)
+
+    assert not await actions(types.CodeActionTriggerKind.Automatic), "looked for places without being asked"
+    (action,) = await actions(types.CodeActionTriggerKind.Invoked)
+    assert action.title == "Carry this edit on (4 places)"
+    assert list(await actions(types.CodeActionTriggerKind.Automatic)) == [action]
+    documents = {change.text_document.uri: change for change in action.edit.document_changes}
+    assert documents[place.uri].text_document.version == 2
+    assert documents[(folder / "other.py").as_uri()].text_document.version is None
+
+
+async def test_the_command_applies_the_edit(editor: Editor, folder: Path) -> None:
+    applied: list[types.ApplyWorkspaceEditParams] = []
+
+    @editor.client.feature(types.WORKSPACE_APPLY_EDIT)
+    def apply(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        applied.append(params)
+        return types.ApplyWorkspaceEditResult(True)
+
+    place = Place(editor, folder / "fees.py")
+    run = types.ExecuteCommandParams("dlsp.carryEdit", [place.uri])
+    with pytest.raises(JsonRpcException, match="Nothing to carry on"):
+        await asyncio.wait_for(editor.client.workspace_execute_command_async(run), 30)
+    place.replace("def late_fee", "def overdue_fee")
+    await asyncio.wait_for(editor.client.workspace_execute_command_async(run), 30)
+    (asked,) = applied
+    assert len(asked.edit.document_changes or ()) == 2
+
+
+async def test_a_document_that_is_not_open(editor: Editor) -> None:
+    params = {"textDocument": {"uri": "file:///nowhere.py"}}
+    with pytest.raises(JsonRpcException, match="not open"):
+        await asyncio.wait_for(editor.client.protocol.send_request_async("dlsp/edits", params), 30)
