@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 COLON = re.compile(r"[ \t]*(?:async[ \t]+)?def[ \t]+\w+")
 BRACE = re.compile(r"[ \t]*(?!(?:if|for|while|switch|else|try|catch|do|with|class|struct|enum|namespace|match)\b)\S")
+WORD = re.compile(
+    r"[ \t]*(?:local[ \t]+)?function\b.*\)[ \t]*(?:--.*)?$|[ \t]*def[ \t]+[\w.]+[?!]?(?:[ \t]*\(.*\))?[ \t]*(?:#.*)?$"
+)
+TODO = re.compile(r"\s*(?:#|//|--|/\*|\*).*\b(?:TODO|FIXME)\b")
 COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 PLACEHOLDER = re.compile(
     r"\s*(?:pass|\.\.\.|raise NotImplementedError\b.*|todo!\(.*\);?|unimplemented!\(.*\);?"
@@ -18,6 +22,9 @@ STRINGS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|//.*")
 OPEN, CLOSE = "([{", ")]}"
 FARTHEST = 400
 """Lines above the cursor within which the definition is looked for."""
+
+
+NO_FUNCTION = "Put the cursor on a function without a body (nothing, `...`, `pass` or a TODO), or select lines of one."
 
 
 @dataclass(frozen=True)
@@ -40,12 +47,33 @@ def gap(text: str, offset: int) -> Gap | None:
     for number in range(at, max(-1, at - FARTHEST), -1):
         head = _head(lines, number)
         if head is not None and at <= (last := _last(lines, number, head)):
-            return _gap(lines, number, head, last, at)
+            return _gap(lines, number, head, last, at) or (_todo(lines, at) if at > head else None)
+    return None
+
+
+def selected(text: str, start: int, end: int) -> Gap | None:
+    """The whole lines between two offsets, to be written anew; None where they are not of one function's body."""
+    lines = text.split("\n")
+    first, last = text.count("\n", 0, start), text.count("\n", 0, end)
+    last -= last > first and text[end - 1] == "\n"
+    for number in range(first - 1, max(-1, first - FARTHEST), -1):
+        head = _head(lines, number)
+        if head is not None and head < first and last <= _last(lines, number, head):
+            starts = _starts(lines)
+            told = next((line for line in lines[first : last + 1] if line.strip()), "")
+            closes = lines[last].strip() in ("}", "end", "};") and len(_indent(lines[last])) <= len(
+                _indent(lines[number])
+            )
+            if not told or closes:
+                return None
+            return Gap(starts[first] - 1, starts[last] + len(lines[last]), "\n" + _indent(told), "")
     return None
 
 
 def _head(lines: list[str], number: int) -> int | None:
     """The last line of the definition that begins on a line, None if none does."""
+    if _ends_by_word(lines, number):
+        return number
     if COLON.match(lines[number]):
         opener = ":"
     elif BRACE.match(lines[number]) and "(" in lines[number]:
@@ -62,13 +90,19 @@ def _head(lines: list[str], number: int) -> int | None:
     return None
 
 
+def _ends_by_word(lines: list[str], number: int) -> bool:
+    """Whether the definition on a line is of a language whose blocks end with `end`."""
+    found = WORD.match(lines[number])
+    return bool(found) and ("function" in found[0] or any(line.strip() == "end" for line in lines))
+
+
 def _last(lines: list[str], number: int, head: int) -> int:
     """The last line that belongs to the function: indented deeper than it, or blank with such a line to come."""
     floor, last = _indent(lines[number]), head
     for end in range(head + 1, len(lines)):
         line = lines[end]
         if line.strip() and len(_indent(line)) <= len(floor):
-            if line.lstrip().startswith("}") and line.startswith(floor):
+            if _closes(line) and line.startswith(floor):
                 last = end
             break
         if line.strip():
@@ -76,16 +110,17 @@ def _last(lines: list[str], number: int, head: int) -> int:
     blank = last
     while blank + 1 < len(lines) and not lines[blank + 1].strip() and blank == last:
         blank += 1  # a cursor on the empty line under a bare definition is meant too
-    return blank if not lines[last].strip().startswith("}") else last
+    return last if _closes(lines[last]) else blank
 
 
 def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | None:
     floor = _indent(lines[number])
+    word = _ends_by_word(lines, number)
     brace = STRINGS.sub("", lines[head]).rstrip().rstrip(";").rstrip("}").rstrip().endswith("{")
-    opened = re.match(r".*\{" if brace else r".*?\)[^:#]*:|.*?:", lines[head])
+    opened = None if word else re.match(r".*\{" if brace else r".*?\)[^:#]*:|.*?:", lines[head])
     column = opened.end() if opened else len(lines[head])
     inline = lines[head][column:]
-    closing = brace and lines[last].strip().startswith("}") and last > head
+    closing = (brace or word) and _closes(lines[last]) and last > head
     first, end = head + 1, last - 1 if closing else last
     while end > head and not lines[end].strip():
         end -= 1
@@ -97,15 +132,14 @@ def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | 
     if not (COMMENT.match(inline) or PLACEHOLDER.fullmatch(inline.rstrip("}; ") if brace else inline)):
         return None
     inner = next((_indent(line) for line in lines[first : end + 1] if line.strip()), floor + _unit(lines))
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    starts = _starts(lines)
     after_head = starts[head] + (len(lines[head]) if COMMENT.match(inline) else column)
     start = starts[keep] - 1 if keep > first else after_head
     stop = starts[end] + len(lines[end])
     tail = ""
-    if brace and not closing:
-        stop, tail = (stop if inline.strip() else max(start, stop)), "\n" + floor + (inline.strip() or "}")
+    if (brace or word) and not closing:
+        closer = "end" if word else inline.strip() or "}"
+        stop, tail = (stop if inline.strip() else max(start, stop)), "\n" + floor + closer
     return Gap(start, max(start, stop), "\n" + inner, tail)
 
 
@@ -121,6 +155,26 @@ def _kept(lines: list[str], first: int, end: int) -> int:
     while at <= end and COMMENT.match(lines[at]):
         at += 1
     return at
+
+
+def _todo(lines: list[str], at: int) -> Gap | None:
+    """After a TODO among statements: what it asks for."""
+    if not TODO.match(lines[at]):
+        return None
+    end = _starts(lines)[at] + len(lines[at])
+    return Gap(end, end, "\n" + _indent(lines[at]), "")
+
+
+def _closes(line: str) -> bool:
+    return line.strip().startswith("}") or line.strip() == "end"
+
+
+def _starts(lines: list[str]) -> list[int]:
+    """Where each line begins."""
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    return starts
 
 
 def _indent(line: str) -> str:

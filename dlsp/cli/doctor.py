@@ -19,10 +19,24 @@ def add(subparsers: Any) -> None:
     doctor = subparsers.add_parser("doctor", help="see whether everything works, and what to do if not")
     doctor.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
     doctor.add_argument("--json", action="store_true", help="for a bug report: no source text, no user names")
+    doctor.add_argument(
+        "--last",
+        type=int,
+        nargs="?",
+        const=20,
+        metavar="N",
+        help="instead: what was decided the last N times an editor asked (20), and how often each reason was given",
+    )
     doctor.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
+    if args.last is not None:
+        from dlsp.doctor.last import lines
+
+        for line in lines(max(0, args.last)):
+            print(line)
+        return 0
     found = []
     for check in checks(named(args.model)):
         found.append(check)

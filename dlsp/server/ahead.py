@@ -1,12 +1,14 @@
 """Asking the engine: for the question that is there, and ahead of the next one, never in the way of typing."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from lsprotocol import types
+from pygls.uris import urlparse
 
 from dlsp import suggest
 from dlsp.context.anchor import Anchor
@@ -75,11 +77,10 @@ def warm(server: Server, moment: Moment) -> None:
     _later(moment, go())
 
 
-def changed(server: Server, params: types.DidChangeTextDocumentParams) -> None:
+def changed(server: Server, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
     """The document was edited: what grows is let go unless the edit agrees with it; soon the engine may be asked."""
-    uri = params.text_document.uri
     typing = server.typing(uri)
-    typing.changed(params.content_changes, server.units)
+    typing.changed(changes, server.units)
     moment = None
     with suppress(Silence):
         moment = Moment.of(server, uri, typing.end) if typing.end else None
@@ -141,12 +142,18 @@ def _request(server: Server, moment: Moment, priority: str) -> dict[str, Any]:
     return suggest.request(
         anchor.context,
         middle=middle,
-        path=workspace.name(moment.path),
+        path=_path(server, moment),
         session=moment.uri,
         end=suggest.end_rule(moment.before),
         mode=server.settings(moment.uri).mode,
         **more,
     )
+
+
+def _path(server: Server, moment: Moment) -> str:
+    """The document's path as its folder of the workspace sees it, else its name."""
+    folder = server.folder(moment.uri)
+    return moment.path.relative_to(folder).as_posix() if folder else PurePath(urlparse(moment.uri)[2]).name
 
 
 def _fits(moment: Moment, before: str) -> bool:

@@ -1,6 +1,7 @@
 """`dlsp/fill`: the body of the function at a position, streamed while it comes into focus.
 
-Params `{textDocument, position, partialResultToken?, seed?}`. Each partial result, a `$/progress` of that token, is
+Params `{textDocument, position, range?, partialResultToken?, seed?}`; the lines of a `range` are written anew, and a
+seed other than 0 gives an alternative. Each partial result, a `$/progress` of that token, is
 `{range, committed, canvas}`: fixed text, then the positions being denoised, None for a mask. The result is
 `{range, newText}` to apply to the document as it was when this was asked; an error says why there is none.
 """
@@ -14,12 +15,11 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from dlsp import suggest
+from dlsp.body import body, request
 from dlsp.completion.endings import line_ending, with_endings
-from dlsp.completion.special import cut_special
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
-from dlsp.function import Gap, gap
+from dlsp.function import NO_FUNCTION, Gap, gap, selected
 from dlsp.server.documents import Document
 from dlsp.server.latest import Stale
 from dlsp.server.server import Server, document_path
@@ -28,20 +28,21 @@ METHOD = "dlsp/fill"
 COMMAND = "dlsp.fill"
 TITLE = "Fill function"
 FILL_S = 180
-NO_FUNCTION = "Put the cursor on a function without a body (nothing, `...`, `pass` or a TODO) to fill it in."
 
 
 def add(server: Server) -> None:
     """Give the server the request and the command."""
 
     @server.feature(METHOD)
-    async def request(params: Any) -> dict[str, Any]:
+    async def filled(params: Any) -> dict[str, Any]:
         return await fill(server, params)
 
     @server.command(COMMAND)
-    async def command(uri: str, position: Any) -> None:
+    async def command(uri: str, position: Any, end: Any = None) -> None:
         document = types.OptionalVersionedTextDocumentIdentifier(uri, _document(server, uri).version)
-        edit = await fill(server, SimpleNamespace(textDocument=SimpleNamespace(uri=uri), position=_read(position)))
+        span = types.Range(_read(position), _read(end)) if end else None
+        asked = SimpleNamespace(textDocument=SimpleNamespace(uri=uri), position=_read(position), range=span)
+        edit = await fill(server, asked)
         start, end = _read(edit["range"]["start"]), _read(edit["range"]["end"])
         changes = types.TextDocumentEdit(document, [types.TextEdit(types.Range(start, end), edit["newText"])])
         whole = types.WorkspaceEdit(document_changes=[changes])
@@ -64,19 +65,19 @@ async def fill(server: Server, params: Any) -> dict[str, Any]:
 
 def code_actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     """ "Fill function" where the function at the cursor has no body."""
-    uri, position = params.text_document.uri, params.range.start
+    uri, span = params.text_document.uri, params.range
     try:
-        _place(_document(server, uri), position)
+        _place(_document(server, uri), span)
     except UserError:
         return []
-    where = {"line": position.line, "character": position.character}
-    command = types.Command(TITLE, COMMAND, arguments=[uri, where])
+    start, end = ({"line": each.line, "character": each.character} for each in (span.start, span.end))
+    command = types.Command(TITLE, COMMAND, arguments=[uri, start, *([end] if end != start else [])])
     return [types.CodeAction(TITLE, kind=types.CodeActionKind.RefactorRewrite, command=command)]
 
 
 async def _fill(server: Server, uri: str, params: Any) -> dict[str, Any]:
     document = _document(server, uri)
-    text, place = _place(document, _read(params.position))
+    text, place = _place(document, _range_of(params))
     link = server.link(uri)
     link.make()
     engine = link.engine
@@ -88,22 +89,15 @@ async def _fill(server: Server, uri: str, params: Any) -> dict[str, Any]:
     workspace, file = server.surroundings(uri), document_path(uri)
     if why := workspace.excludes(file):
         raise UserError(f"This file is never shown to the model: {why}.")
-    request = suggest.request(
-        workspace.context(file, text[: place.start] + place.lead, place.tail + text[place.end :]),
-        path=workspace.name(file),
-        mode=server.settings(uri).mode,
-        end="body",
-        priority="filling",
-        seed=getattr(params, "seed", None) or 0,
-    )
+    context = workspace.context(file, text[: place.start] + place.lead, place.tail + text[place.end :])
+    seed = int(getattr(params, "seed", None) or 0)
+    asked = request(context, workspace.name(file), server.settings(uri).mode, seed)
     try:
-        async with aclosing(engine.infill(request)) as events:
+        async with aclosing(engine.infill(asked)) as events:
             async for event in events:
                 if event["event"] == "fill":
-                    body = cut_special(event["text"]).rstrip()
-                    if not body.strip():
-                        raise UserError("The model has nothing to fill in here.")
-                    return {"range": span, "newText": with_endings(place.lead + body + place.tail, ending)}
+                    written = body(event["text"], text, place, workspace.source(file))
+                    return {"range": span, "newText": with_endings(written, ending)}
                 if token is not None and event["event"] == "canvas":
                     seen = {"committed": place.lead + event["committed"], "canvas": event["canvas"]}
                     server.progress(types.ProgressParams(token, {"range": span, **seen}))
@@ -120,11 +114,14 @@ def _document(server: Server, uri: str) -> Document:
     return document
 
 
-def _place(document: Document, position: types.Position) -> tuple[str, Gap]:
-    """The document with `\\n` at the line ends, and the gap in it."""
-    cursor = document.cursor(position)
+def _place(document: Document, span: types.Range) -> tuple[str, Gap]:
+    """The document with `\\n` at the line ends, and the gap in it: of the lines selected, else at the cursor."""
     text = _plain(document.source)
-    found = gap(text, len(_plain(document.source[: cursor[0]]))) if cursor else None
+    cursors = [document.cursor(each) for each in (span.start, span.end)]
+    start, end = (len(_plain(document.source[: each[0]])) if each else 0 for each in cursors)
+    found = None
+    if cursors[0]:
+        found = (selected(text, start, end) if end > start else None) or gap(text, start)
     if found is None:
         raise UserError(NO_FUNCTION)
     return text, found
@@ -139,6 +136,13 @@ def _range(document: Document, text: str, place: Gap) -> dict[str, Any]:
         return {"line": line, "character": units}
 
     return {"start": position(place.start), "end": position(place.end)}
+
+
+def _range_of(params: Any) -> types.Range:
+    """What was selected, else the cursor's place."""
+    if span := getattr(params, "range", None):
+        return types.Range(_read(span.start), _read(span.end))
+    return types.Range(_read(params.position), _read(params.position))
 
 
 def _read(position: Any) -> types.Position:

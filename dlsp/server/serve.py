@@ -8,7 +8,7 @@ from threading import Event
 from lsprotocol import types
 from pygls.io_ import run_async
 
-from dlsp.server import actions, ahead, carry, copilot, fill, logfile
+from dlsp.server import actions, ahead, carry, copilot, fill, logfile, rewrite
 from dlsp.server.edits import add as add_edits
 from dlsp.server.inline import inline_completion
 from dlsp.server.server import Server
@@ -55,7 +55,7 @@ def build() -> Server:
     def changed(params: types.DidChangeTextDocumentParams) -> None:
         edits.changed(params.text_document.uri)
         server.latest.drop(params.text_document.uri)
-        ahead.changed(server, params)
+        ahead.changed(server, params.text_document.uri, params.content_changes)
         for change in params.content_changes[-1:]:
             if isinstance(change, types.TextDocumentContentChangePartial):
                 server.notice(params.text_document.uri, change.range.start.line, edited=True)
@@ -70,6 +70,7 @@ def build() -> Server:
         cells = params.change.cells
         for text in (cells and cells.text_content) or ():
             server.latest.drop(text.document.uri)
+            ahead.changed(server, text.document.uri, text.changes)
         structure = cells and cells.structure
         for cell in (structure and structure.did_close) or ():
             server.forget(cell.uri)
@@ -92,6 +93,7 @@ def build() -> Server:
     copilot.add(edits)
     carry.add(edits)
     actions.add(edits)
+    rewrite.add(edits)
     return server
 
 

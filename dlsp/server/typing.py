@@ -10,6 +10,7 @@ from dlsp.gate.edit import Edit, edit
 from dlsp.gate.facts import Facts, inside
 from dlsp.recall.memory import Memory
 from dlsp.server.growing import Growing
+from dlsp.server.settings import Settings
 
 PAIRS = frozenset(["()", "[]", "{}", '""', "''", "``"])
 
@@ -20,7 +21,8 @@ class Typing:
     `unasked` counts the edits since the editor last asked: one that does not ask any more wants nothing done ahead.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.memory = Memory()
         self.growing: Growing | None = None
         self.anchor: Anchor | None = None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlsp.function import gap
+from dlsp.function import gap, selected
 
 FOUND = {
     "a bare definition": ("def f(a):|\n", "def f(a):\n    BODY\n"),
@@ -23,6 +23,17 @@ FOUND = {
     "braces on one line": ("function f(a) {|}\ng()\n", "function f(a) {\n    BODY\n}\ng()\n"),
     "braces with a TODO": ("function f(a) {\n  // TODO |\n}\ng()\n", "function f(a) {\n  // TODO \n  BODY\n}\ng()\n"),
     "braces around an empty line": ("fn f(a: u8) -> u8 {\n|\n}\n", "fn f(a: u8) -> u8 {\n    BODY\n}\n"),
+    "ruby": ("def f(a)\n  |\nend\n", "def f(a)\n    BODY\nend\n"),
+    "ruby without its end": ("def a\n  1\nend\n\ndef full?|\n", "def a\n  1\nend\n\ndef full?\n  BODY\nend\n"),
+    "lua with a TODO": (
+        "local function f(a)\n  -- TODO: it|\nend\nreturn f\n",
+        "local function f(a)\n  -- TODO: it\n  BODY\nend\nreturn f\n",
+    ),
+    "bash": ("f() {\n|\n}\n", "f() {\n    BODY\n}\n"),
+    "a TODO among statements": (
+        "def f(a):\n    b = a\n    # TODO: the rest|\n    return b\n",
+        "def f(a):\n    b = a\n    # TODO: the rest\n    BODY\n    return b\n",
+    ),
     "a brace that is open": ("func f(a int) int {|\n", "func f(a int) int {\n    BODY\n}\n"),
 }
 
@@ -48,3 +59,22 @@ def test_found(marked: str, filled: str) -> None:
 )
 def test_not_found(marked: str) -> None:
     assert gap(marked.replace("|", ""), max(0, marked.find("|"))) is None
+
+
+@pytest.mark.parametrize(
+    ("marked", "filled"),
+    [
+        ("def f(a):\n[    b = 1\n    c = 2\n]    return c\n", "def f(a):\n    BODY\n    return c\n"),
+        ("fn f() {\n    l[et a = 1;\n    let b = 2;]\n}\n", "fn f() {\n    BODY\n}\n"),
+    ],
+)
+def test_selected(marked: str, filled: str) -> None:
+    text = marked.replace("[", "").replace("]", "")
+    found = selected(text, marked.index("["), marked.index("]") - 1)
+    assert found
+    assert text[: found.start] + found.lead + "BODY" + found.tail + text[found.end :] == filled
+
+
+@pytest.mark.parametrize("marked", ["[a = 1\n]b = 2\n", "fn f() {\n    [a();\n}]\n", "def f():\n[\n]\nx = 1\n"])
+def test_what_is_no_body_is_not_selected(marked: str) -> None:
+    assert selected(marked.replace("[", "").replace("]", ""), marked.index("["), marked.index("]") - 1) is None

@@ -11,6 +11,7 @@ from dlsp.gate.gate import Verdict
 from dlsp.server.feedback import Feedback
 from dlsp.server.moment import Moment
 from dlsp.server.offer import Offer, item
+from dlsp.server.settings import Settings
 from dlsp.server.typing import Typing
 
 HERE = types.Position(0, 4)
@@ -22,7 +23,7 @@ class Learned:
     def __init__(self) -> None:
         self.seen: list[tuple[str, float, bool]] = []
         self.learning = self
-        self.typings: dict[str, Typing] = defaultdict(Typing)
+        self.typings: dict[str, Typing] = defaultdict(lambda: Typing(Settings()))
 
     def saw(self, language: str, probability: float, right: bool) -> None:
         self.seen.append((language, probability, right))

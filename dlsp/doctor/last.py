@@ -1,0 +1,43 @@
+"""What was decided the last times that an editor asked, and how often each reason for quiet was given."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from dlsp.quiet import Quiet
+from dlsp.server import decisions
+
+COUNTED = 2000
+
+
+def lines(most: int) -> Iterator[str]:
+    """The last `most` decisions, the newest last, then the counts of all that are kept."""
+    kept = decisions.last(COUNTED)
+    if not kept:
+        yield "No editor has asked yet."
+        return
+    for each in kept[-most:] if most else []:
+        yield _line(each)
+    shown = [each for each in kept if not each.get("quiet")]
+    remembered = sum(bool(each.get("memory")) for each in shown)
+    yield f"Of the last {len(kept)} questions, {len(shown)} had a suggestion, {remembered} of them from memory."
+    for name, count in Counter(each["quiet"] for each in kept if each.get("quiet")).most_common():
+        yield f"{count:6} quiet, {name}: {_said(name)}"
+
+
+def _line(each: dict[str, Any]) -> str:
+    when = time.strftime("%H:%M:%S", time.localtime(float(each.get("time") or 0)))
+    where = f"line {int(each.get('line') or 0) + 1}"
+    probability = each.get("probability")
+    sure = f", right with {probability:.0%}" if isinstance(probability, float) else ""
+    if name := each.get("quiet"):
+        what = f"quiet, {name}: {_said(name)}{sure}"
+    else:
+        source = "from memory" if each.get("memory") else "from the engine"
+        what = f"a suggestion of {each.get('length')} characters {source}{sure}"
+    return f"{when} {each.get('language') or 'unknown'}, {where}: {what}, {each.get('ms')} ms"
+
+
+def _said(name: str) -> str:
+    return Quiet[name.upper()].value if name.upper() in Quiet.__members__ else "a reason of another version"
