@@ -94,7 +94,7 @@ async def _run(asked: argparse.Namespace) -> int:
 async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journal, world: World) -> bool:
     """Play what is missing, script by script and contender by contender in changing order; whether nothing is left."""
     todo = [script for script in scripts if any(_key(who, script) not in journal.entries for who in asked.contenders)]
-    todo.sort(key=lambda script: (script.folder, script.id))
+    todo.sort(key=lambda script: (not script.folder, script.folder, script.id))
     until = time.monotonic() + 60 * asked.minutes if asked.minutes else float("inf")
     commit = results.commit()
     with progress("playing", len(todo)) as advance:
