@@ -8,6 +8,8 @@ from dlsp.edits.hunks import Hunk, hunks, lines_of
 
 SHOWN = 3
 """Unchanged lines shown around a hunk."""
+MOST_COMPARED = 2_000
+"""Lines; what is longer is one hunk."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,10 @@ class Edit:
         end = before.find("\n", len(before) - tail) + 1 if tail else 0
         tail = len(before) - end if end else 0
         row = before.count("\n", 0, start)
-        found = hunks(lines_of(before[start : len(before) - tail]), lines_of(after[start : len(after) - tail]))
+        old, new = lines_of(before[start : len(before) - tail]), lines_of(after[start : len(after) - tail])
+        # Comparing long texts line by line would take seconds.
+        small = len(old) + len(new) <= MOST_COMPARED
+        found = hunks(old, new) if small else [Hunk(0, len(old), tuple(new))]
         moved = (Hunk(each.start + row, each.end + row, each.lines) for each in found)
         return cls(path, before, tuple(moved))
 

@@ -1,5 +1,7 @@
 """Edits as hunks of lines: whatever the texts, applying them gives the text after."""
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +48,11 @@ def test_hunks_touch_where_they_share_a_line_or_an_edge_is_inserted_at() -> None
     assert not line.touches(Hunk(4, 5, ()))
     assert not line.touches(Hunk(2, 3, ()))
     assert not line.touches(Hunk(5, 5, ("y",)))
+
+
+def test_a_whole_file_that_changed_is_one_hunk_at_once() -> None:
+    before = "".join(f"line {number}\n" for number in range(20_000))
+    began = time.monotonic()
+    edit = Edit.between("x.py", before, before.replace("line", "row"))
+    assert len(edit.hunks) == 1
+    assert time.monotonic() - began < 5, "line by line this takes minutes"

@@ -1,0 +1,64 @@
+"""What the model's numbers do to a site: they can speak for it and against it."""
+
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
+from dlsp.edits.edit import Edit
+from dlsp.edits.judge import judged
+from dlsp.edits.page import Page
+from dlsp.edits.propose import proposals
+from dlsp.edits.site import Site
+from dlsp.edits.weights import WEIGHTS
+from dlsp.engine.client import Engine
+from dlsp.syntax import languages
+
+PAGE = Page("u", "a.py", "print(late_fee(1))\n")
+
+
+def site(odds: float) -> Site:
+    return Site(PAGE, 0, ("print(late_fee(1))\n",), ("print(overdue_fee(1))\n",), odds)
+
+
+def event(likelier: float) -> dict[str, Any]:
+    old = {"with": -5.0, "without": -5.0, "tokens": 5}
+    return {"site": 0, "text": old, "candidates": [{"with": -5.0 + likelier, "without": -5.0, "tokens": 5}]}
+
+
+def test_the_model_may_turn_the_evidence() -> None:
+    doubtful = WEIGHTS.asked_from + 0.1
+    assert judged(site(doubtful), event(-12)) is None
+    sure = judged(site(WEIGHTS.sure_from), event(12))
+    assert sure
+    assert sure.lines == ("print(overdue_fee(1))\n",)
+    less = judged(site(WEIGHTS.sure_from), event(0))
+    assert less is None or less.confidence < sure.confidence
+
+
+class Asked:
+    """An engine that is asked how likely texts are; all candidates are as likely as it says."""
+
+    def __init__(self, likelier: float) -> None:
+        self.likelier = likelier
+        self.bodies: list[dict[str, Any]] = []
+
+    async def sites(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        self.bodies.append(body)
+        for number in range(len(body["sites"])):
+            yield {**event(self.likelier), "site": number}
+
+
+async def texts(engine: Asked) -> list[tuple[str, ...]]:
+    before = "def late_fee(days):\n    return days\n\n\n" + "".join(f"x = late_fee({n})\n" for n in range(20))
+    edit = Edit.between("a.py", before, after := before.replace("def late", "def overdue"))
+    own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
+    return [each.lines async for each in proposals(cast(Engine, engine), edit, own, [own], "verified")]
+
+
+async def test_sites_are_asked_for_together_and_shown_if_the_model_agrees() -> None:
+    agrees, disagrees = Asked(12), Asked(-12)
+    assert len(await texts(agrees)) == 20
+    assert not await texts(disagrees)
+    (first, *_) = agrees.bodies
+    assert len(first["sites"]) > 1
+    assert "-def late_fee(days):\n+def overdue_fee(days):\n" in first["edit"][0]["text"]
+    assert first["sites"][0]["text"].startswith("x = late_fee(")
