@@ -1,6 +1,6 @@
 """A site: how likely what stands there is, and what might stand there instead, with an edit in sight and without."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -12,11 +12,10 @@ from dlsp_engine.decode.decoder import Decoder
 from dlsp_engine.decode.reading import Reader
 from dlsp_engine.decode.resuming import resume
 from dlsp_engine.decode.session import Session
-from dlsp_engine.decode.verified import Drafter
 from dlsp_engine.job import Job, decoder
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import Options
-from dlsp_engine.text.prompt import Gap, Prompt, opening, prompt
+from dlsp_engine.text.prompt import Gap, opening, prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
 
@@ -55,7 +54,7 @@ class Judgement:
 
 
 class SiteJob(Job):
-    """Reads all texts with the edit in sight, lets the model propose its own, then reads them without the edit.
+    """Reads all texts with the edit in sight, where the model may propose its own, and without it.
 
     What reading shows of the model's own answer is not decoded again: where `text` stands, proposing takes no step.
     """
@@ -73,8 +72,11 @@ class SiteJob(Job):
         self.site = site
         self._tokenizer = tokenizer
         self._costs, self._acceptance = costs, acceptance
-        self._likely: list[dict[str, float]] = []
-        self._lengths: dict[str, int] = {}
+        self._known = prompt(site.gap, tokenizer)
+        self._cut = ""
+        self._given: dict[str, float] = {}
+        self._plain: dict[str, float] = {}
+        self._greedy: list[tuple[int, float]] = []
         self._fill: Fill | None = None
         self._part: Reader | Decoder | None = None
         self._parts = self._work()
@@ -85,18 +87,16 @@ class SiteJob(Job):
         return self._part is None
 
     def outcome(self) -> Judgement:
-        fill = self._fill
-        likely = {text: self._likelihood(text) for text in self._lengths}
+        site, fill = self.site, self._fill
         return Judgement(
-            likely[self.site.text],
-            tuple(likely[text] for text in self.site.candidates),
-            (fill, likely[fill.text]) if fill else None,
+            self._likelihood(site.text),
+            tuple(map(self._likelihood, site.candidates)),
+            (fill, self._likelihood(fill.text)) if fill else None,
             self.cost,
         )
 
     def _likelihood(self, text: str) -> Likelihood:
-        given, *without = (likely[text] for likely in self._likely)
-        return Likelihood(self._lengths[text], given, without[0] if without else None)
+        return Likelihood(len(self._tokenizer.encode(text)), self._given[text], self._plain.get(text))
 
     def _ask(self, room: int, sharing: int) -> Rows:
         if isinstance(self._part, Reader):
@@ -120,54 +120,57 @@ class SiteJob(Job):
     def _work(self) -> Iterator[Reader | Decoder]:
         """One part after the other, each to be stepped until it is done."""
         site = self.site
-        texts = dict.fromkeys([site.text, *site.candidates])
-        reader, cut = self._lane(site.gap)
-        known = prompt(site.gap, self._tokenizer)
-        greedy: list[tuple[int, float]] = []
-        for text in texts:
-            yield from self._read(reader, cut, text)
-            greedy = max(greedy, self._greedy(reader, known), key=len)
+        texts = [*dict.fromkeys([site.text, *site.candidates])]
+        reader = self._open(site.gap)
+        yield from self._read(reader, texts, self._given)
         if site.propose:
-            answer = Answer(site.gap, self.options, self._tokenizer, known.forced)
-            if self.options.mode != "diffusion":
-                answer.commit([token for token, _ in greedy], [log_p for _, log_p in greedy])
-            if not answer.reason:
-                self.session.advance([*known.tokens, *answer.tokens])
-                drafter = self._drafter([self._tokenizer.encode(cut + text) for text in texts])
-                yield decoder(self.session, answer, self._costs, self._acceptance, drafter)
-            self.cost.tokens = answer.committed
-            self._fill = answer.fill(self.cost)
-            if answer.text not in texts:
-                texts[answer.text] = None
-                yield from self._read(reader, cut, answer.text)
+            yield from self._propose(reader, texts)
         if len(texts) > 1:
-            reader, cut = self._lane(site.without)
-            for text in texts:
-                yield from self._read(reader, cut, text)
+            # The session with the edit in sight is put aside: the edit's next sites go on from it.
+            seen, self.session = self.session, self.session.fork(opening(site.without, self._tokenizer)[0])
+            yield from self._read(self._open(site.without), texts, self._plain)
+            self.session = seen
 
-    def _greedy(self, reader: Reader, known: Prompt) -> list[tuple[int, float]]:
+    def _open(self, gap: Gap) -> Reader:
+        """A reader of texts in the gap."""
+        tokens, self._cut = opening(gap, self._tokenizer)
+        self.cost.prompt_tokens += len(tokens)
+        self.cost.cached_tokens += self.session.advance(tokens)
+        return Reader(self.session, tokens, self._tokenizer.stops)
+
+    def _read(self, reader: Reader, texts: Sequence[str], likely: dict[str, float]) -> Iterator[Reader]:
+        for text in texts:
+            reader.read(self._tokens(text))
+            yield reader
+            likely[text] = reader.total
+            self._greedy = max(self._greedy, self._shown(reader), key=len)
+
+    def _propose(self, reader: Reader, texts: list[str]) -> Iterator[Reader | Decoder]:
+        """The model's own text, which joins `texts` if it is new."""
+        known, options = self._known, self.options
+        answer = Answer(self.site.gap, options, self._tokenizer, known.forced)
+        if options.mode != "diffusion":
+            answer.commit([token for token, _ in self._greedy], [log_p for _, log_p in self._greedy])
+        if not answer.reason:
+            self.session.advance([*known.tokens, *answer.tokens])
+            otherwise = Copier(self._tokenizer.stops) if options.copy else lambda tokens: []
+            drafter = resume([self._tokens(text) for text in texts], otherwise)
+            yield decoder(self.session, answer, self._costs, self._acceptance, drafter)
+        self.cost.tokens = answer.committed
+        self._fill = answer.fill(self.cost)
+        if answer.text not in texts:
+            texts.append(answer.text)
+            yield from self._read(reader, [answer.text], self._given)
+
+    def _tokens(self, text: str) -> list[int]:
+        return self._tokenizer.encode(self._cut + text)
+
+    def _shown(self, reader: Reader) -> list[tuple[int, float]]:
         """What the reader shows of the answer to the prompt, where what was read begins with all that is known."""
+        known = self._known
         middle = known.tokens[len(reader.prompt) :]
         if reader.tokens[: len(middle)] != middle:
             return []
         shown = reader.greedy(len(middle))
         stands = b"".join(self._tokenizer.token_bytes(token) for token, _ in shown[:-1])
         return shown if len(stands) >= len(known.forced) else []
-
-    def _drafter(self, texts: list[list[int]]) -> Drafter:
-        return resume(texts, Copier(self._tokenizer.stops) if self.options.copy else lambda tokens: [])
-
-    def _lane(self, gap: Gap) -> tuple[Reader, str]:
-        """Begins reading after the gap's prompt; what the prompt cut off to be read again."""
-        tokens, cut = opening(gap, self._tokenizer)
-        self.cost.prompt_tokens += len(tokens)
-        self.cost.cached_tokens += self.session.advance(tokens)
-        self._likely.append({})
-        return Reader(self.session, tokens, self._tokenizer.stops), cut
-
-    def _read(self, reader: Reader, cut: str, text: str) -> Iterator[Reader]:
-        tokens = self._tokenizer.encode(cut + text)
-        reader.read(tokens)
-        yield reader
-        self._likely[-1][text] = reader.total
-        self._lengths.setdefault(text, len(tokens))

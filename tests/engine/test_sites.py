@@ -57,7 +57,9 @@ def test_likelihoods_and_proposals_are_the_plain_ones(tiny: Engine, mode: str):
         site("    return 1" * 20, prefix="def f():\n    "),
         site("é = '日本'", propose=False),
     ]
-    for each, told in zip(sites, judged(tiny, sites, options), strict=True):
+    judgements = judged(tiny, sites, options)
+    assert judgements[-1].text.without is None, "nothing to compare it with"
+    for each, told in zip(sites, judgements, strict=True):
         close(told.text, tiny, each, each.text)
         assert len(told.candidates) == len(each.candidates)
         for text, likely in zip(each.candidates, told.candidates, strict=True):
@@ -70,7 +72,6 @@ def test_likelihoods_and_proposals_are_the_plain_ones(tiny: Engine, mode: str):
             assert torch.tensor(fill.confidence).allclose(torch.tensor(expected.confidence), atol=1e-4)
             close(likely, tiny, each, fill.text)
             assert likely.without is not None
-    assert told.text.without is None, "nothing to compare the last one with"
 
 
 class Latin(ByteTokenizer):
@@ -166,3 +167,25 @@ def test_a_text_longer_than_a_step_is_read_in_parts(tiny: Engine):
     close(told.text, tiny, each, each.text)
     close(told.candidates[0], tiny, each, each.candidates[0])
     assert told.cost.rows < 2 * (360 + 20), "what a candidate begins with like the text is read once"
+
+
+@pytest.mark.model
+def test_the_real_model_says_the_same_in_a_batch(real: Engine):
+    """Invariant 1 in a batch, in float32: answers, proposals and likelihoods, with prompts that begin alike."""
+    options = Options(max_tokens=10, end="line")
+    calls = [site(f"total = area({n}, 2)", f"total = size({n}, 2)", prefix=f"w = {n}\n") for n in range(3)]
+    gaps = [Gap(f"def twice_{n}(x):\n    ret", "\n", path="c.py", files=FILES) for n in range(3)]
+    weighed = {real.site_job(each, options): each for each in calls}
+    filled = {real.job(each, options): each for each in gaps}
+    while running := [job for job in (*weighed, *filled) if not job.done]:
+        real.step(running)
+    assert sum(job.cost.cached_tokens for job in (*weighed, *filled)) > 5 * 30, "the files are prefilled once"
+    answers = [(job.outcome(), gap) for job, gap in filled.items()]
+    for job, each in weighed.items():
+        told = job.outcome()
+        close(told.text, real, each, each.text)
+        close(told.candidates[0], real, each, each.candidates[0])
+        assert told.proposal
+        answers.append((told.proposal[0], each.gap))
+    for fill, gap in answers:
+        assert fill.tokens == real.fill(gap, replace(options, mode="autoregressive")).tokens

@@ -74,6 +74,13 @@ class Session:
         twin.tokens = list(self.tokens)
         return twin
 
+    def fork(self, tokens: list[int]) -> "Session":
+        """Another session, for `tokens`, with what is cached of them here."""
+        same = common(self.tokens[: self.cache.length], tokens)
+        twin = Session(self.cache.fork(same))
+        twin.tokens = tokens[:same]
+        return twin
+
 
 def common(one: list[int], other: list[int]) -> int:
     """How many first elements are equal."""

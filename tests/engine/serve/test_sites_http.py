@@ -40,12 +40,21 @@ def test_an_event_for_each_site_then_done(client: httpx.Client):
     assert cost["tau"] == pytest.approx(cost["tokens"] / cost["forwards"], abs=1e-3)
 
 
-def test_the_next_request_finds_the_common_files(client: httpx.Client):
-    costs = []
-    for text in ("-area\n+size\n", "-one\n+another\n"):
-        body = BODY | {"edit": [{"path": "edit.diff", "text": text}], "sites": [SITE]}
-        costs.append(json.loads(client.post("/v1/sites", json=body).text.splitlines()[0])["cost"])
-    assert costs[1]["cached_tokens"] > costs[0]["cached_tokens"] + 80
+def prefilled(client: httpx.Client, **changed) -> int:
+    """Tokens of the prompts of a request with one site that were not cached."""
+    site = SITE | {"candidates": ["size(1)"], "propose": False, "prefix": "a"}
+    answer = client.post("/v1/sites", json=BODY | {"sites": [site]} | changed)
+    cost = json.loads(answer.text.splitlines()[0])["cost"]
+    return cost["prompt_tokens"] - cost["cached_tokens"]
+
+
+def test_the_next_request_finds_what_the_last_one_prefilled(client: httpx.Client):
+    first = prefilled(client)
+    files, edit = len(BODY["files"][0]["text"]), len(BODY["edit"][0]["text"])
+    other_edit = prefilled(client, edit=[{"path": "edit.diff", "text": "-one\n+two\n"}])
+    assert other_edit <= first - files
+    other_site = prefilled(client, edit=[{"path": "edit.diff", "text": "-one\n+two\n"}], max_tokens=6)
+    assert other_site <= other_edit - edit
 
 
 @pytest.mark.parametrize("wanted", [1, 8])

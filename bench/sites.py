@@ -1,0 +1,121 @@
+"""Eight sites of one edit judged together, against eight requests: `python -m bench.sites --edits 6`.
+
+Edits and sites are those of the mined `dev` set that have eight or more sites, asked as dlsp asks: *judged* with the
+text that the edit suggests, and *open*, where the model writes its own. Three ways, in an order that changes from edit
+to edit: all sites at once, each alone, and each alone but with the beginning of the prompt from the one before.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from bench import results
+from bench.edits.rows import load
+from dlsp.edits.prompt import request
+from dlsp.edits.sites import substituted
+from dlsp.errors import UserError
+from dlsp.models import catalogue, store
+
+if TYPE_CHECKING:
+    from dlsp_engine import Engine
+    from dlsp_engine.serve.sites import SitesRequest
+
+SITES = 8
+WAYS = ("together", "alone", "prefix kept")
+
+
+def bodies(most: int) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    """(edit, kind -> the request for its first eight sites) of so many edits."""
+    found = []
+    for row in load("dev"):
+        sites = [site for site in substituted(row.edit, row.page, [row.page]) if site.lines is not None][:SITES]
+        if len(sites) == SITES:
+            kinds = {"judged": sites, "open": [replace(site, lines=None) for site in sites]}
+            found.append((row.id, {kind: request(row.edit, each, "verified") for kind, each in kinds.items()}))
+    return found[:: max(1, len(found) // most)][:most]
+
+
+def run(engine: "Engine", wanted: "SitesRequest", way: str) -> dict[str, float]:
+    """Seconds until all sites are judged, with rows and tokens of all steps."""
+    began = time.perf_counter()
+    ended = []
+    groups = [wanted.sites] if way == "together" else [(site,) for site in wanted.sites]
+    for sites in groups:
+        jobs = [engine.site_job(site, wanted.options) for site in sites]
+        if way == "prefix kept" and ended:
+            jobs[0].borrow([ended[-1].session])
+        while running := [job for job in jobs if not job.done]:
+            engine.step(running)
+        ended += jobs
+    seconds = time.perf_counter() - began
+    costs = [job.outcome().cost for job in ended]
+    counts = ("rows", "prompt_tokens", "cached_tokens")
+    return {"seconds": seconds} | {name: sum(getattr(cost, name) for cost in costs) for name in counts}
+
+
+def summary(samples: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """By kind and way: median seconds, and the median ratio of all at once to it with the range of ratios."""
+    metrics: dict[str, float] = {}
+    for kind in dict.fromkeys(sample["kind"] for sample in samples):
+        own = [sample for sample in samples if sample["kind"] == kind]
+        for way in WAYS:
+            metrics[f"{kind}/{way}/seconds"] = statistics.median(sample[way]["seconds"] for sample in own)
+            ratios = [sample["together"]["seconds"] / sample[way]["seconds"] for sample in own]
+            metrics[f"{kind}/{way}/ratio"] = statistics.median(ratios)
+            metrics[f"{kind}/{way}/ratio_least"], metrics[f"{kind}/{way}/ratio_most"] = min(ratios), max(ratios)
+    return {name: round(value, 4) for name, value in metrics.items()}
+
+
+def show(metrics: dict[str, float]) -> None:
+    table = Table("sites", "way", "seconds", "all at once / this", "range", title="eight sites of one edit")
+    for kind, way in dict.fromkeys(tuple(name.split("/")[:2]) for name in metrics):
+        get = {what: metrics[f"{kind}/{way}/{what}"] for what in ("seconds", "ratio", "ratio_least", "ratio_most")}
+        spread = f"{get['ratio_least']:.2f} to {get['ratio_most']:.2f}"
+        table.add_row(kind, way, f"{get['seconds']:.2f}", f"{get['ratio']:.2f}", spread)
+    Console().print(table)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.sites", description="Eight sites at once, against one by one.")
+    parser.add_argument("--edits", type=int, default=6)
+    parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--dtype", default="int8", choices=("int8", "bfloat16", "float32"))
+    asked = parser.parse_args()
+    try:
+        model = catalogue.find(asked.model)
+        path, chosen = store.path(model), bodies(asked.edits)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    from dlsp_engine import Engine
+    from dlsp_engine.serve.sites import parse_sites
+
+    engine = Engine.load(path, store.folder(), asked.dtype)
+    rng = random.Random(0)
+    warm_up = parse_sites(chosen[0][1]["judged"])
+    run(engine, replace(warm_up, sites=tuple(islice(warm_up.sites, 2))), "together")
+    samples = []
+    for name, kinds in track(chosen, description="judging"):
+        for kind, body in kinds.items():
+            wanted = parse_sites(body)
+            found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}
+            samples.append({"edit": name, "kind": kind} | {way: found[way] for way in WAYS})
+    metrics = summary(samples)
+    show(metrics)
+    command = f"python -m bench.sites --edits {len(chosen)} --model {asked.model} --dtype {asked.dtype}"
+    print(f"Written to {results.write(f'sites-{model.name}-{asked.dtype}', command, metrics, samples)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
