@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import { askAgain } from "./again";
+import { Edits } from "./edits";
 import { Feedback, type Item } from "./feedback";
 import { Fill } from "./fill";
 import { menu, snooze } from "./menu";
@@ -35,6 +36,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   };
   const running = new Server(output, status, middleware, (line) => suggest.note(line));
   const fill = new Fill(running, status);
+  const edits = new Edits(running, (document) => onOff.off(document) ?? fill.busy(document));
   suggest.busy = (document) => fill.busy(document);
   server = running;
 
@@ -42,8 +44,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "dlsp.fillFunction": () => fill.start(),
     "dlsp.keepFill": () => fill.keep(),
     "dlsp.dismissFill": () => fill.dismiss(),
+    "dlsp.nextEdit": () => edits.next(),
+    "dlsp.goOn": () => edits.goOn(),
+    "dlsp.acceptEdits": () => edits.acceptAll(),
+    "dlsp.dismissEdits": () => edits.dismiss(),
     "dlsp.toggle": () => onOff.toggle(),
-    "dlsp.snooze": () => snooze(onOff),
+    "dlsp.snoozeSuggestions": () => snooze(onOff),
     "dlsp.why": () => vscode.window.showInformationMessage(why(running, status, suggest)),
     "dlsp.restart": () => running.restart(),
     "dlsp.log": () => output.show(),
@@ -59,8 +65,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     status,
     feedback,
     fill,
+    edits,
     askAgain(status),
-    onOff.changed(() => vscode.commands.executeCommand("editor.action.inlineSuggest.hide")),
+    onOff.changed(() => {
+      edits.clear();
+      return vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
+    }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("dlsp.command")) {
         void running.restart();

@@ -16,7 +16,7 @@ export async function menu(status: Status, onOff: Switch): Promise<void> {
   const command = status.state === "error" ? named(status.message) : undefined;
   const entries: Entry[] = [
     { label: off ? "$(play) Switch On" : "$(circle-slash) Switch Off", run: () => call("dlsp.toggle") },
-    { label: "$(watch) Snooze …", run: () => call("dlsp.snooze") },
+    { label: "$(watch) Snooze …", run: () => call("dlsp.snoozeSuggestions") },
     { label: "$(sparkle) Fill Function", run: () => call("dlsp.fillFunction") },
     { label: "$(question) Why Nothing?", run: () => call("dlsp.why") },
     { label: "$(output) Show Log", run: () => call("dlsp.log") },

@@ -5,20 +5,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from playwright.sync_api import Page, Playwright, sync_playwright
+from playwright.sync_api import Page, Playwright, ViewportSize, sync_playwright
 
 from tests.e2e.vscode.provide import Editor
+from tests.e2e.vscode.settings import View
 
 T = TypeVar("T")
-WIDTH, HEIGHT = 1100, 700
 PATIENCE_MS = 40_000
 
 
 class Browser:
     """`do` runs a call on the page and returns what it returns."""
 
-    def __init__(self, editor: Editor, scale: float = 1) -> None:
-        self._editor, self._scale = editor, scale
+    def __init__(self, editor: Editor, view: View) -> None:
+        self._editor, self._view = editor, view
         self._thread = ThreadPoolExecutor(1)
         self._playwright: Playwright | None = None
         self._page: Page | None = None
@@ -33,8 +33,8 @@ class Browser:
                 args=["--no-sandbox", "--disable-gpu"],
                 env={**os.environ, "LD_LIBRARY_PATH": str(self._editor.libraries)},
             )
-            size = {"width": WIDTH, "height": HEIGHT}
-            self._page = chromium.new_page(viewport=size, device_scale_factor=self._scale)  # type: ignore[arg-type]
+            size = ViewportSize(width=self._view.width, height=self._view.height)
+            self._page = chromium.new_page(viewport=size, device_scale_factor=self._view.scale)
             self._page.set_default_timeout(PATIENCE_MS)
             self._page.goto(address, wait_until="commit")
             self._page.wait_for_selector(selector)

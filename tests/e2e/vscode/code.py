@@ -1,15 +1,16 @@
 """A real VS Code in a real browser, driven as its user would: keys in, the screen and the saved file out."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from tests.e2e.vscode import settings
 from tests.e2e.vscode.browser import Browser
-from tests.e2e.vscode.look import AFTER, GHOST, LINES, STATUS, TEXTS
+from tests.e2e.vscode.look import ACTIVE, AFTER, GHOST, LINES, STATUS, TEXTS
 from tests.e2e.vscode.provide import Editor
 from tests.e2e.vscode.serve import Served
-from tests.e2e.vscode.settings import CLEAR, CLOSE, FOCUS
+from tests.e2e.vscode.settings import CLEAR, CLOSE, FOCUS, View
 from tests.e2e.waiting import until
 
 SCREENS = Path(__file__).parents[3] / "build" / "screens" / "vscode"
@@ -22,7 +23,7 @@ class Code:
     """Use as `with Code(editor, vsix, folder, project, state) as code`.
 
     `folder` is for its own files, `project` the folder it opens; `state` is the state folder of dlsp. Unless `bare`,
-    `dlsp` is on PATH. `scale` is how many pixels of a picture a pixel of the page is.
+    `dlsp` is on PATH.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class Code:
         project: Path,
         state: Path,
         bare: bool = False,
-        scale: float = 1,
+        view: View | None = None,
     ) -> None:
         self.project, self.name = project, ""
         self._number = 0
+        self._view, self._user = view or View(), folder / "user" / "User"
+        settings.write(self._user, self._view.settings)
         self._served = Served(editor, vsix, folder, state, bare)
-        self.browser = Browser(editor, scale)
+        self.browser = Browser(editor, self._view)
 
     def __enter__(self) -> Self:
         try:
@@ -102,6 +105,10 @@ class Code:
         self.browser.wait_for(".quick-input-widget", hidden=True)
         self.browser.wait_for(FOCUSED)
 
+    def configure(self, more: Mapping[str, Any]) -> None:
+        """Have the user's settings be those of the tests and `more`, which VS Code finds out by itself."""
+        settings.write(self._user, {**self._view.settings, **more})
+
     def click_status(self) -> None:
         self.browser.do(lambda page: page.click('.statusbar-item[id*="dlsp"] a'))
 
@@ -134,6 +141,10 @@ class Code:
         icon, sentence = self.browser.evaluate(STATUS)
         return icon, sentence
 
+    def active(self) -> str:
+        """The name of the file that is shown."""
+        return self.browser.evaluate(ACTIVE)
+
     def notifications(self) -> list[str]:
         return self.browser.evaluate(TEXTS, ".notification-list-item-message")
 
@@ -145,10 +156,10 @@ class Code:
         """What the open completion menu offers."""
         return self.browser.evaluate(TEXTS, ".suggest-widget.visible .monaco-list-row .label-name")
 
-    def screenshot(self, name: str) -> Path:
+    def screenshot(self, name: str, folder: Path = SCREENS) -> Path:
         """Keep a picture."""
-        SCREENS.mkdir(parents=True, exist_ok=True)
-        path = SCREENS / f"{name}.png"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.png"
         self.browser.do(lambda page: page.screenshot(path=path))
         return path
 

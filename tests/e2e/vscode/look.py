@@ -39,3 +39,5 @@ STATUS = """
 """
 # The texts of all elements of a kind.
 TEXTS = "(selector) => [...document.querySelectorAll(selector)].map((each) => each.textContent)"
+# The name of the active editor's file.
+ACTIVE = "() => document.querySelector('.tab.active')?.dataset.resourceName ?? ''"

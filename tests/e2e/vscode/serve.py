@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dlsp.models import store
-from tests.e2e.vscode import settings
 from tests.e2e.vscode.provide import Editor
 from tests.e2e.waiting import until
 
@@ -23,11 +22,10 @@ OPTIONS = (
 class Served:
     """Started by its making; `folder` is for its own files, `state` the state folder of dlsp.
 
-    Unless `bare`, `dlsp` is on PATH.
+    The settings are in its `user/User` already. Unless `bare`, `dlsp` is on PATH.
     """
 
     def __init__(self, editor: Editor, vsix: Path, folder: Path, state: Path, bare: bool) -> None:
-        settings.write(folder / "user" / "User")
         environment = {
             **editor.node.environment,
             "DLSP_STATE_DIR": str(state),

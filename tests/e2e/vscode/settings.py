@@ -1,11 +1,14 @@
 """The VS Code of the tests: its settings, and keys for commands that have none."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 SETTINGS = {
     "chat.disableAIFeatures": True,
+    "dlsp.suggest": "eager",  # manners are tested wherever there is a suggestion, not where one is likely to be right
     "editor.minimap.enabled": False,
     "editor.autoIndent": "keep",
     "editor.cursorBlinking": "solid",
@@ -39,10 +42,20 @@ BINDINGS: list[tuple[str, str, Any]] = [
 ]
 
 
-def write(user: Path) -> None:
-    """Make them those of the user's folder `user`."""
+@dataclass(frozen=True)
+class View:
+    """The page in pixels, how many pixels of a picture one of them is, and settings besides those above."""
+
+    width: int = 1100
+    height: int = 700
+    scale: float = 1
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write(user: Path, more: Mapping[str, Any]) -> None:
+    """Make the settings, and `more`, those of the user's folder `user`."""
     user.mkdir(parents=True, exist_ok=True)
-    (user / "settings.json").write_text(json.dumps(SETTINGS))
+    (user / "settings.json").write_text(json.dumps({**SETTINGS, **more}))
     bound = [
         {"key": key.replace("Control", "ctrl").lower(), "command": command, "args": args}
         for key, command, args in BINDINGS

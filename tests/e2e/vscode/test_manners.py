@@ -3,7 +3,7 @@
 import time
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.texts import before, rest_of
+from tests.e2e.texts import asked, before, rest_of
 from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.settings import ACCEPT_LINE, ACCEPT_WORD, CURSOR_ABOVE, MENU, SNIPPET
 
@@ -142,10 +142,10 @@ def test_vs_codes_own_menu_goes_first(code: Code, stub: StubEngine) -> None:
 def test_several_cursors(code: Code, stub: StubEngine) -> None:
     code.insert("1\n2")
     code.press(CURSOR_ABOVE)
-    asked = len(stub.requests)
+    number = len(asked(stub))
     code.type("x")
     assert quiet(code)
-    assert len(stub.requests) == asked
+    assert len(asked(stub)) == number
     assert code.text() == "1x\n2x"
     code.press("Escape")
 

@@ -1,0 +1,81 @@
+"""Carrying an edit on, with the real server and what it learns from the edit by itself."""
+
+import pytest
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.texts import CALLER, FEES, FEES_RENAMED
+from tests.e2e.vscode.code import Code
+from tests.e2e.vscode.settings import CLOSE
+
+HINT = "Tab goes on, Shift+Tab all, Esc none"
+RENAMED = FEES.replace("def late_fee", "def overdue_fee")
+
+
+@pytest.fixture
+def renamed(code: Code, stub: StubEngine) -> Code:
+    """The function of FEES was given another name, and the places that use it are shown."""
+    stub.answer = lambda request: ""
+    code.open(FEES, "fees.py")
+    code.go(1, 5)
+    rename(code)
+    return code
+
+
+def rename(code: Code) -> None:
+    """The name at the cursor."""
+    code.press(*["Shift+ArrowRight"] * len("late_fee"))
+    code.type("overdue_fee")
+    code.until(lambda: HINT in code.after(), "places are shown")
+
+
+def test_places_are_shown_where_they_are(renamed: Code) -> None:
+    renamed.screenshot("edits")
+    assert renamed.after() == f"    2 places: {HINT}overdue_feeoverdue_fee"
+    assert renamed.text() == RENAMED
+
+
+def test_go_on_here_and_there(renamed: Code) -> None:
+    renamed.press("Tab", "Tab")
+    renamed.until(lambda: "1 place:" in renamed.after(), "one place is left")
+    assert renamed.text() == FEES_RENAMED.replace("+ overdue_fee", "+ late_fee")
+    renamed.press("Tab", "Tab")
+    renamed.until(lambda: renamed.after() == "", "nothing is left")
+    assert renamed.text() == FEES_RENAMED
+
+
+def test_everywhere_is_one_undo_step(renamed: Code) -> None:
+    renamed.press("Shift+Tab")
+    renamed.until(lambda: renamed.after() == "", "nothing is left")
+    assert renamed.text() == FEES_RENAMED
+    renamed.press("Control+Z")
+    assert renamed.text() == RENAMED
+
+
+def test_dismiss(renamed: Code) -> None:
+    renamed.press("Escape")
+    renamed.until(lambda: renamed.after() == "", "nothing is shown")
+    renamed.press("End", "Tab")
+    assert renamed.text() == RENAMED.replace(":\n", ":  \n", 1)
+
+
+def test_tab_indents_at_the_beginning_of_a_line(renamed: Code) -> None:
+    renamed.press("ArrowDown", "Home", "Home", "Tab")
+    assert renamed.text() == RENAMED.replace("    return days", "        return days")
+
+
+def test_the_next_place_is_in_another_file(code: Code, stub: StubEngine) -> None:
+    stub.answer = lambda request: ""
+    for name, text in {"caller.py": CALLER, "fees.py": FEES}.items():
+        (code.project / name).write_text(text)
+        code.show(name)
+    code.go(1, 5)
+    rename(code)
+    code.press("Control+End", "ArrowLeft", "Tab")
+    code.until(lambda: code.active() == "caller.py", "the other file is shown")
+    code.until(lambda: "overdue_fee" in code.after(), "its places are shown")
+    code.press("Shift+Tab")
+    code.until(lambda: code.after() == "", "nothing is left")
+    for name, text in {"caller.py": CALLER, "fees.py": FEES}.items():
+        code.show(name)
+        assert code.text() == text.replace("late_fee", "overdue_fee")
+    code.press(CLOSE, CLOSE)
