@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlsp.context.budget import TOKENS, within_bounds
+from dlsp.context.budget import TOKENS, usual, within_bounds
 from dlsp.errors import UserError
 from dlsp.gate.gate import MODES as MANNERS
+from dlsp.models import store
 from dlsp.models.catalogue import Model
 from dlsp.models.choose import AUTO, named
 from dlsp.suggest import MODES
@@ -29,7 +30,7 @@ class Settings:
     log: str = "plain"
     suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
     ignore: tuple[str, ...] = ()
-    context: int = TOKENS
+    context: int = field(default_factory=lambda: usual(store.folder() / "costs.json"))
     threads: int = 0
 
     def suggests(self, language: str) -> str:
