@@ -2,7 +2,7 @@
 
 from lsprotocol import types
 
-from dlsp.server import carry, fill
+from dlsp.server import ahead, carry, fill
 from dlsp.server.edits import Edits
 
 
@@ -13,4 +13,6 @@ def add(edits: Edits) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
     async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        if params.range.start == params.range.end:  # editors ask when the cursor comes to rest
+            ahead.rests(server, params.text_document.uri, params.range.start)
         return [*fill.code_actions(server, params), *await carry.code_actions(edits, params)]

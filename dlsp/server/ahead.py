@@ -25,8 +25,6 @@ REST_S = 0.02
 """Seconds without a key after which the engine is asked before the editor asks, which waits longer than that."""
 WARM_S = 0.15
 """Seconds without a key after which the prompt is read at a place where nothing is asked yet."""
-STILL_ASKING = 3
-"""Edits without a question after which an editor is taken to ask no more."""
 
 
 def begin(server: Server, moment: Moment, priority: str = "typing") -> Growing:
@@ -91,7 +89,7 @@ def changed(server: Server, uri: str, changes: Sequence[types.TextDocumentConten
             return
         typing.let_go()
     typing.later(None)
-    if moment and typing.unasked <= STILL_ASKING:
+    if moment and typing.asking:
         _later(moment, _rested(server, moment))
 
 
@@ -99,7 +97,7 @@ def rests(server: Server, uri: str, position: types.Position) -> None:
     """The editor says that the cursor is here."""
     with suppress(Silence):
         moment = Moment.of(server, uri, position)
-        if moment.typing.unasked <= STILL_ASKING and moment.mode != "off" and not server.snoozed:
+        if moment.typing.asking and moment.mode != "off" and not server.snoozed:
             warm(server, moment)
 
 

@@ -9,6 +9,7 @@ from dlsp import suggest
 from dlsp.completion.endings import line_ending, with_endings
 from dlsp.context.parts import plain
 from dlsp.gate import gate
+from dlsp.gate.edit import Edit
 from dlsp.gate.gate import Verdict
 from dlsp.quiet import Quiet
 from dlsp.recall.answer import Answer, Rest
@@ -47,7 +48,7 @@ def offer(server: Server, moment: Moment, invoked: bool, asked: bool = False) ->
     if not text and not answer.reason:
         return None
     facts = moment.facts(agreed=rest.typed)
-    if not asked and not invoked and facts.edit.value == "deleted" and not answer.offered:
+    if not asked and not invoked and facts.edit is Edit.DELETED and not answer.offered:
         return None  # what stood here before is given back; anything else would come unasked
     if not text:
         known = answer.reason != "length" and not (invoked and not asked)

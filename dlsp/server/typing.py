@@ -12,6 +12,8 @@ from dlsp.recall.memory import Memory
 from dlsp.server.growing import Growing
 from dlsp.server.settings import Settings
 
+STILL_ASKING = 3
+"""Edits without a question after which an editor is taken to ask no more."""
 PAIRS = frozenset(["()", "[]", "{}", '""', "''", "``"])
 
 
@@ -26,7 +28,7 @@ class Typing:
         self.memory = Memory()
         self.growing: Growing | None = None
         self.anchor: Anchor | None = None
-        self.unasked = 0
+        self.unasked = STILL_ASKING + 1
         self.dismissed: tuple[int, str] | None = None  # the line, and the text that was sent away
         self.offered = ""
         self.ahead_of = ""  # the text before the place that was asked about ahead of time
@@ -52,6 +54,11 @@ class Typing:
         end = types.Position(start.line + len(lines) - 1, column)
         between = types.Position(end.line, max(0, end.character - 1))
         self._ends = (end, between) if text in PAIRS else (end,)
+
+    @property
+    def asking(self) -> bool:
+        """Whether the editor still asks."""
+        return self.unasked <= STILL_ASKING
 
     @property
     def end(self) -> types.Position | None:

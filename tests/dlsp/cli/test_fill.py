@@ -1,0 +1,71 @@
+"""`dlsp fill`, on a stub engine."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from dlsp import cli
+from tests.dlsp.stub_engine import StubEngine
+
+Output = pytest.CaptureFixture[str]
+
+TEXT = "def add(a, b):\r\n    ...\r\n\r\n\r\nprint(add(1, 2))  # 🙂\r\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, stub: StubEngine) -> Path:
+    stub.answer = lambda request: "c = a + b\n    return c\n\n"
+    file = tmp_path / "sum.py"
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    file.chmod(0o640)
+    return file
+
+
+def test_a_diff_and_nothing_written(file: Path, stub: StubEngine, capsys: Output) -> None:
+    before = file.read_bytes()
+    assert cli.main(["fill", f"{file}:2"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert "-    ..." in shown
+    assert shown.index("+    c = a + b") < shown.index("+    return c")
+    assert file.read_bytes() == before
+    (request,) = [each for each in stub.requests if "gaps" in each]
+    assert (request["end"], request["priority"]) == ("body", "filling")
+    assert request["gaps"][0]["prefix"] == "def add(a, b):\n    "
+    assert "seed" not in request
+
+
+def test_written_as_the_file_is(file: Path, capsys: Output) -> None:
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 0
+    assert file.read_bytes() == b"\xef\xbb\xbf" + TEXT.replace("    ...", "    c = a + b\r\n    return c").encode()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert [each.name for each in file.parent.iterdir() if each.name.startswith(".dlsp")] == []
+    assert capsys.readouterr().out == ""
+
+
+def test_an_alternative_as_json(file: Path, stub: StubEngine, capsys: Output) -> None:
+    assert cli.main(["fill", f"{file}:1", "--seed", "3", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["body"] == "\n    c = a + b\n    return c"
+    assert told["written"] is False
+    (request,) = [each for each in stub.requests if "gaps" in each]
+    assert request["seed"] == 3
+    assert request["temperature"] > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [(":5", "in no function without a body"), (":99", "there is no line 99"), ("", "write FILE:LINE")],
+)
+def test_places_where_nothing_can_be_filled_in(file: Path, capsys: Output, place: str, said: str) -> None:
+    assert cli.main(["fill", f"{file}{place}"]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_what_does_not_parse_is_not_written(file: Path, stub: StubEngine, capsys: Output) -> None:
+    stub.answer = lambda request: "return ) a ("
+    before = file.read_bytes()
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    assert "does not parse" in capsys.readouterr().err
+    assert file.read_bytes() == before
