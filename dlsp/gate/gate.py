@@ -49,7 +49,7 @@ def shows(facts: Facts, text: str, log_p: Sequence[float], mode: str, shift: flo
     """Whether `text` should be shown; `log_p` are the tokens' of its first line, none where they are not known."""
     known = features.of_answer(facts, text, log_p)
     probability = calibration().show(known, shift) if log_p else None
-    if mode == "auto" and text.startswith(("\n", "\r")):
+    if text.startswith(("\n", "\r")):
         return Verdict(Quiet.NEWLINE, probability, known)
     unsure = probability is not None and probability < calibration().least["show"][mode]
     return Verdict(Quiet.UNSURE if unsure else None, probability, known)

@@ -75,7 +75,7 @@ def test_what_is_shown() -> None:
     unsure = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "auto")
     assert unsure.quiet is Quiet.UNSURE
     assert unsure.probability is not None
-    assert gate.shows(facts, "\n    y = 2", [-0.01], "auto").quiet is Quiet.NEWLINE
+    assert gate.shows(facts, "\n    y = 2", [-0.01], "eager").quiet is Quiet.NEWLINE
     unknown = gate.shows(facts, "1", [], "auto")
     assert (unknown.quiet, unknown.probability) == (None, None)
 
