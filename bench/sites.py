@@ -104,16 +104,17 @@ def main() -> int:
     rng = random.Random(0)
     warm_up = parse_sites(chosen[0][1]["judged"])
     run(engine, replace(warm_up, sites=tuple(islice(warm_up.sites, 2))), "together")
-    samples = []
-    for name, kinds in track(chosen, description="judging"):
+    samples, file = [], None
+    for done, (name, kinds) in enumerate(track(chosen, description="judging"), 1):
         for kind, body in kinds.items():
             wanted = parse_sites(body)
             found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}
             samples.append({"edit": name, "kind": kind} | {way: found[way] for way in WAYS})
-    metrics = summary(samples)
-    show(metrics)
-    command = f"python -m bench.sites --edits {len(chosen)} --model {asked.model} --dtype {asked.dtype}"
-    print(f"Written to {results.write(f'sites-{model.name}-{asked.dtype}', command, metrics, samples)}")
+        # After each edit: what is broken off has told something.
+        command = f"python -m bench.sites --edits {done} --model {asked.model} --dtype {asked.dtype}"
+        file = results.write(f"sites-{model.name}-{asked.dtype}", command, summary(samples), samples)
+    show(summary(samples))
+    print(f"Written to {file}")
     return 0
 
 
