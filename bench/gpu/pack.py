@@ -83,7 +83,7 @@ def main() -> int:
     add = parser.add_argument
     add("--gguf", type=Path, required=True, metavar="FILE", help="the base")
     add("--tokenizer", type=Path, required=True, metavar="FILE", help="tokenizer.json of the converted base")
-    add("--samples", type=Path, required=True, metavar="DIR", help="what dlsp_engine.train.samples made")
+    add("--samples", type=Path, required=True, metavar="DIR", help="what `dlsp train samples` made")
     add("--from", dest="start", type=Path, metavar="FILE", help="the adapter to start from")
     add("--out", type=Path, required=True, metavar="DIR", help="emptied first")
     add("--part-mb", type=float, default=56, metavar="MB", help="of a part (default 56)")

@@ -26,7 +26,7 @@ def corpus(given: Path | None) -> Path:
     folder = Path(named) if named else None
     if folder is None or not any(folder.glob("heldout-*.jsonl.xz")):
         raise UserError(
-            "Held-out files are missing: build a corpus by `python -m dlsp_engine.train.corpus --out DIR` and give it "
+            "Held-out files are missing: build a corpus by `dlsp train corpus --out DIR` and give it "
             "as --corpus DIR or DLSP_CORPUS_DIR."
         )
     return folder

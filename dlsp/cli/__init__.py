@@ -10,7 +10,7 @@ from importlib import import_module
 from dlsp import __version__
 from dlsp.errors import UserError
 
-COMMANDS = ("complete", "context", "fill", "edits", "serve", "status", "doctor", "engine", "model", "bench")
+COMMANDS = ("complete", "context", "fill", "edits", "serve", "status", "doctor", "engine", "model", "bench", "train")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

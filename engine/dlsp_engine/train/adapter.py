@@ -141,9 +141,9 @@ def _origin(asked: argparse.Namespace) -> dict[str, str]:
 
 
 def options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dlsp_engine.train.adapter", description="Train a canvas adapter.")
+    parser = argparse.ArgumentParser(prog="dlsp train adapter", description="Train a canvas adapter.")
     add = parser.add_argument
-    add("--samples", type=Path, required=True, metavar="DIR", help="what dlsp_engine.train.samples made")
+    add("--samples", type=Path, required=True, metavar="DIR", help="what `dlsp train samples` made")
     add("--weights", type=Path, required=True, metavar="DIR", help="the base, converted: weights.safetensors in it")
     add("--out", type=Path, required=True, metavar="DIR", help="the run's folder; resumed if there")
     add("--from", dest="start", type=Path, metavar="FILE", help="an adapter to start from")

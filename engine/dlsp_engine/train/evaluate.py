@@ -61,7 +61,7 @@ def read(path: Path, limit: int | None = None) -> list[HeldOut]:
     try:
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     except (OSError, lzma.LZMAError) as error:
-        raise EngineError(f"{path} cannot be read ({error}); make it with dlsp_engine.train.samples.") from error
+        raise EngineError(f"{path} cannot be read ({error}); make it with `dlsp train samples`.") from error
     rows = [json.loads(line) for line in lines]
     if limit and limit < len(rows):
         rows = [rows[at * len(rows) // limit] for at in range(limit)]
@@ -141,9 +141,9 @@ def stamp(path: Path, weights: Weights, scores: dict[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="dlsp_engine.train.evaluate", description="Measure an adapter.")
+    parser = argparse.ArgumentParser(prog="dlsp train eval", description="Measure an adapter.")
     add = parser.add_argument
-    add("--gaps", type=Path, required=True, metavar="FILE", help="gaps.jsonl.xz that dlsp_engine.train.samples made")
+    add("--gaps", type=Path, required=True, metavar="FILE", help="gaps.jsonl.xz that `dlsp train samples` made")
     add("--weights", type=Path, required=True, metavar="DIR", help="the base, converted")
     add("--adapter", type=Path, required=True, metavar="FILE")
     add("--limit", type=int, help="so many of the gaps")

@@ -118,7 +118,7 @@ def _gaps(documents: Documents, seed: int) -> bytes:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="dlsp_engine.train.samples", description="Make training samples.")
+    parser = argparse.ArgumentParser(prog="dlsp train samples", description="Make training samples.")
     parser.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="what `dlsp train corpus` built")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where they go; resumed if there")
     parser.add_argument("--weights", type=Path, required=True, metavar="DIR", help="converted model: its tokenizer")

@@ -44,7 +44,7 @@ def index(folder: Path) -> dict[str, Any]:
     try:
         return json.loads((folder / INDEX).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise EngineError(f"There are no samples in {folder}; make them with dlsp_engine.train.samples.") from error
+        raise EngineError(f"There are no samples in {folder}; make them with `dlsp train samples`.") from error
 
 
 class Samples:
@@ -57,7 +57,7 @@ class Samples:
         self.rows = sum(rows for _, rows in self._shards)
         if not self.rows:
             raise EngineError(
-                f"There are no samples for '{split}' in {folder}; make them with dlsp_engine.train.samples."
+                f"There are no samples for '{split}' in {folder}; make them with `dlsp train samples`."
             )
         self._open: tuple[Path, np.ndarray, np.ndarray] | None = None
 

@@ -1,0 +1,24 @@
+"""`dlsp train`: corpus, samples, adapter and its evaluation."""
+
+from argparse import Namespace
+from typing import Any
+
+from dlsp.cli import child
+
+PARTS = {
+    "corpus": ("corpus", "gather permissive source code from public registries"),
+    "samples": ("samples", "turn the corpus into what training reads"),
+    "adapter": ("adapter", "train a canvas adapter on a CPU or one NVIDIA GPU"),
+    "eval": ("evaluate", "measure an adapter on held-out gaps"),
+}
+
+
+def add(subparsers: Any) -> None:
+    """Register `dlsp train …` with argparse's sub-parsers; what follows is read by the engine's own module."""
+    parts = subparsers.add_parser("train", help="train a canvas adapter").add_subparsers(required=True, metavar="PART")
+    for name, (module, help) in PARTS.items():
+        child.add(parts, name, help).set_defaults(run=run, module=f"dlsp_engine.train.{module}")
+
+
+def run(args: Namespace) -> int:
+    return child.run(args.module, args.arguments)
