@@ -32,13 +32,13 @@ A_ROW = 4
 async def judged(engine: Engine, row: Row) -> list[dict]:
     """The engine's numbers for some sites below the edit, and whether each was right."""
     below = row.page.edited[0][0]
-    found = [site for site in sites(row.edit, row.page, [row.page]) if site.old and site.lines and site.start > below]
+    found = [site for site in sites(row.edit, row.page, [row.page]) if site.old and site.start > below]
     found = [site for site in found if WEIGHTS.asked_from < site.odds <= WEIGHTS.sure_from]
     found = random.Random(row.id).sample(found, min(A_ROW, len(found)))
     samples = []
-    async for event in engine.sites(request(row.edit, found, "verified")) if found else _none():
+    async for event in engine.sites(request(row.edit, found)) if found else _none():
         site = found[event["site"]]
-        hunk = canonical(Hunk(site.start, site.start + len(site.old), site.lines or ()), row.page.lines)
+        hunk = canonical(Hunk(site.start, site.start + len(site.old), site.lines), row.page.lines)
         new = event["candidates"][0]
         samples.append({"odds": site.odds, "old": event["text"], "new": new, "right": _is_right(row, hunk)})
     return samples
@@ -85,7 +85,7 @@ def main() -> int:
     given = [numbers(each["old"], each["new"], each["odds"]) for each in samples]
     weights = fitted(given, [float(each["right"]) for each in samples])
     stored = json.loads(FILE.read_text(encoding="utf-8"))
-    stored["judge"]["substitution"] = dict(zip(NUMBERS, weights, strict=True))
+    stored["judge"] = dict(zip(NUMBERS, weights, strict=True))
     FILE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(f"{len(samples)} sites, {sum(each['right'] for each in samples)} right: {stored['judge']['substitution']}")
     return 0

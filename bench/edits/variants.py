@@ -42,12 +42,12 @@ async def teaching(engine: Engine | None, row: Row) -> Answer:
 
 async def judged(engine: Engine | None, row: Row) -> Answer:
     """As it ships."""
-    return await _asked(engine, row, BATCH, "verified")
+    return await _asked(engine, row, BATCH)
 
 
 async def single(engine: Engine | None, row: Row) -> Answer:
-    """One site at a time, autoregressively."""
-    return await _asked(engine, row, 1, "autoregressive")
+    """One site at a time."""
+    return await _asked(engine, row, 1)
 
 
 def looked_at(row: Row) -> list[tuple[int, int]]:
@@ -56,10 +56,10 @@ def looked_at(row: Row) -> list[tuple[int, int]]:
     return [(site.start, site.start + len(site.old)) for site in found]
 
 
-async def _asked(engine: Engine | None, row: Row, batch: int, mode: str) -> Answer:
+async def _asked(engine: Engine | None, row: Row, batch: int) -> Answer:
     assert engine
     began = time.monotonic()
-    async with aclosing(proposals(engine, row.edit, row.page, [row.page], mode, batch)) as found:
+    async with aclosing(proposals(engine, row.edit, row.page, [row.page], batch)) as found:
         shown = [each.hunk async for each in found]
     return Answer(shown, looked_at(row), time.monotonic() - began)
 

@@ -69,7 +69,7 @@ async def _found(args: Namespace, edit: Edit, own: Page, workspace: Workspace) -
 
 
 async def _all(engine: Any, edit: Edit, own: Page, pages: list[Page]) -> list[Proposal]:
-    async with aclosing(proposals(engine, edit, own, pages, "verified")) as found:
+    async with aclosing(proposals(engine, edit, own, pages)) as found:
         return sorted([each async for each in found], key=lambda each: (each.site.page.uri, each.site.start))
 
 
@@ -95,7 +95,6 @@ def _as_json(proposal: Proposal) -> dict[str, Any]:
         "file": site.page.uri,
         "line": site.start + 1,
         "old": "".join(site.old),
-        "new": "".join(proposal.lines),
+        "new": "".join(site.lines),
         "confidence": round(proposal.confidence, 3),
-        "source": proposal.source,
     }

@@ -68,7 +68,7 @@ class Carry:
             if any(offer.uri == site.page.uri and offer.hunk.touches(proposal.hunk) for offer in known.offers):
                 continue
             self._made += 1
-            offer = Offer(str(self._made), site.page.uri, proposal.hunk, site.old, proposal.confidence, proposal.source)
+            offer = Offer(str(self._made), site.page.uri, proposal.hunk, site.old, proposal.confidence)
             known.offers.append(offer)
             self._expect()
             if not self._is_dismissed(offer):
@@ -80,9 +80,6 @@ class Carry:
         for offer in self._known.offers:
             if ids is None or offer.id in ids:
                 self._dismissed.add((self._known.number, offer.uri, offer.old, offer.hunk.lines))
-
-    def find(self, id: str) -> Offer | None:
-        return next((offer for offer in self._known.offers if offer.id == id), None)
 
     def _is_known(self, step: Step | None) -> bool:
         return step is not None and (self._known.number, self._known.text) == (step.number, step.after)

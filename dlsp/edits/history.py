@@ -73,12 +73,15 @@ class History:
         self._expected[uri] = tuple(offered)
 
     def changed(self, uri: str, text: str) -> Change:
-        """The document has this text now. Undoing is known by the text that it leads to."""
+        """The document has this text now. Undoing is known by the text that it leads to.
+
+        One that was not `opened` here stays unknown.
+        """
         old = self._texts.get(uri)
-        self._texts[uri] = text
         expected = self._expected.pop(uri, ())
         if old is None or old == text:
             return Change.NONE
+        self._texts[uri] = text
         if self._undone(uri, text):
             return Change.UNDONE
         now, change = self._clock(), Edit.between("", old, text)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from dlsp.edits.evidence import score
-from dlsp.edits.prompt import proposed
 from dlsp.edits.proposal import Proposal, probability
 from dlsp.edits.site import Site
 from dlsp.edits.weights import WEIGHTS
@@ -14,17 +13,8 @@ MOST = 12.0
 
 def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
     """What to propose at a site after the engine's `site` event; None: leave it as it is."""
-    if site.lines is not None:
-        odds = score(WEIGHTS.judge["substitution"], numbers(event["text"], event["candidates"][0], site.odds))
-        lines, source = site.lines, "substitution"
-    else:
-        answer = event["proposal"]
-        found = proposed(site, answer["text"]) if answer and answer["without"] is not None else None
-        if found is None:
-            return None
-        odds = score(WEIGHTS.judge["model"], numbers(event["text"], answer, site.odds))
-        lines, source = found, "model"
-    return Proposal(site, lines, probability(odds), source) if odds > WEIGHTS.judged_from else None
+    odds = score(WEIGHTS.judge, numbers(event["text"], event["candidates"][0], site.odds))
+    return Proposal(site, probability(odds)) if odds > WEIGHTS.judged_from else None
 
 
 def numbers(old: dict[str, Any], new: dict[str, Any], odds: float) -> list[float]:

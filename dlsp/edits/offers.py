@@ -11,7 +11,7 @@ from dlsp.edits.hunks import Hunk
 class Offer:
     """In the document `uri`, whose lines at `hunk` are `old` now, the hunk's lines should stand.
 
-    `confidence` is from 0 to 1; `source` is substitution or model.
+    `confidence` is from 0 to 1.
     """
 
     id: str
@@ -19,7 +19,6 @@ class Offer:
     hunk: Hunk
     old: tuple[str, ...]
     confidence: float
-    source: str
 
     def holds(self, lines: Sequence[str]) -> bool:
         """Whether the document's lines are still those that this was offered for."""

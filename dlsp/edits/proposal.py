@@ -14,25 +14,20 @@ from dlsp.edits.weights import WEIGHTS
 
 @dataclass(frozen=True)
 class Proposal:
-    """`lines` for a site; `confidence` is how likely they are exactly right, from 0 to 1."""
+    """A site to be shown; `confidence` is how likely its lines are exactly right, from 0 to 1."""
 
     site: Site
-    lines: tuple[str, ...]
     confidence: float
-    source: str
 
     @property
     def hunk(self) -> Hunk:
-        return Hunk(self.site.start, self.site.start + len(self.site.old), self.lines)
+        return Hunk(self.site.start, self.site.start + len(self.site.old), self.site.lines)
 
 
 def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Proposal]:
     """What the edit itself teaches, without a model: the sites that are sure enough."""
-    return [
-        Proposal(site, site.lines, probability(site.odds), "substitution")
-        for site in sites(edit, own, pages)
-        if site.lines is not None and site.odds > WEIGHTS.learned_from
-    ]
+    found = (site for site in sites(edit, own, pages) if site.odds > WEIGHTS.learned_from)
+    return [Proposal(site, probability(site.odds)) for site in found]
 
 
 def probability(odds: float) -> float:

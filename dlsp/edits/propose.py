@@ -20,7 +20,7 @@ MOST_JUDGED = 32
 
 
 async def proposals(
-    engine: Engine | None, edit: Edit, own: Page, pages: Sequence[Page], mode: str, batch: int = BATCH
+    engine: Engine | None, edit: Edit, own: Page, pages: Sequence[Page], batch: int = BATCH
 ) -> AsyncGenerator[Proposal]:
     """The sure ones first. Without an engine only what the edit teaches by itself; may raise EngineGone.
 
@@ -32,18 +32,18 @@ async def proposals(
         return
     doubtful = []
     for site in await asyncio.to_thread(sites, edit, own, pages):
-        if site.lines is not None and (site.odds > WEIGHTS.sure_from or not site.old):
-            yield Proposal(site, site.lines, probability(site.odds), "substitution")
+        if site.odds > WEIGHTS.sure_from or not site.old:
+            yield Proposal(site, probability(site.odds))
         elif site.odds > WEIGHTS.asked_from:
             doubtful.append(site)
     for start in range(0, min(len(doubtful), MOST_JUDGED), batch):
-        async with aclosing(_judged(engine, edit, doubtful[start : start + batch], mode)) as found:
+        async with aclosing(_judged(engine, edit, doubtful[start : start + batch])) as found:
             async for proposal in found:
                 yield proposal
 
 
-async def _judged(engine: Engine, edit: Edit, asked: Sequence[Site], mode: str) -> AsyncGenerator[Proposal]:
-    async with aclosing(engine.sites(prompt.request(edit, asked, mode))) as events:
+async def _judged(engine: Engine, edit: Edit, asked: Sequence[Site]) -> AsyncGenerator[Proposal]:
+    async with aclosing(engine.sites(prompt.request(edit, asked))) as events:
         async for event in events:
             if proposal := judged(asked[event["site"]], event):
                 yield proposal

@@ -8,7 +8,7 @@ from dlsp.edits.page import Page
 
 @dataclass(frozen=True)
 class Site:
-    """On a page, the lines `old` from row `start` on; `lines` might take their place, None where only a model can say.
+    """On a page, the lines `old` from row `start` on; `lines` might take their place.
 
     `odds` is the logarithm of how likely that is, by the edit and the text alone.
     """
@@ -16,7 +16,7 @@ class Site:
     page: Page
     start: int
     old: tuple[str, ...]
-    lines: tuple[str, ...] | None
+    lines: tuple[str, ...]
     odds: float
 
     def touches(self, other: "Site") -> bool:

@@ -11,15 +11,15 @@ FILE = Path(__file__).parent / "weights.json"
 
 @dataclass(frozen=True)
 class Weights:
-    """`match` has, for each group of rules, a weight for each of `evidence.NAMES`; `judge`, for each source of a text,
-    one for each of `judge.NUMBERS`.
+    """`match` has, for each group of rules, a weight for each of `evidence.NAMES`; `judge` one for each of
+    `judge.NUMBERS`.
 
     Log odds above `asked_from` are worth asking the model; those above `learned_from` are shown where there is none,
     above `sure_from` without asking it, and above `judged_from` after it was asked.
     """
 
     match: dict[str, tuple[float, ...]]
-    judge: dict[str, tuple[float, ...]]
+    judge: tuple[float, ...]
     asked_from: float
     learned_from: float
     sure_from: float
@@ -29,9 +29,8 @@ class Weights:
     def read(cls, file: Path = FILE) -> "Weights":
         stored = json.loads(file.read_text(encoding="utf-8"))
         match = {group: tuple(stored["match"][group][name] for name in NAMES) for group in GROUPS}
-        judge = {source: tuple(each.values()) for source, each in stored["judge"].items()}
         limits = ("asked_from", "learned_from", "sure_from", "judged_from")
-        return cls(match, judge, *(stored[name] for name in limits))
+        return cls(match, tuple(stored["judge"].values()), *(stored[name] for name in limits))
 
 
 WEIGHTS = Weights.read()

@@ -10,7 +10,6 @@ from typing import Any
 from dlsp.edits.edit import marked
 from dlsp.edits.hunks import Hunk, canonical
 from dlsp.edits.page import Page
-from dlsp.edits.prompt import proposed_lines
 
 BEFORE, AFTER = 30, 10
 """Lines shown around the selection."""
@@ -38,5 +37,17 @@ def request(page: Page, first: int, last: int, instruction: str, sketch: str, mo
 def changed(page: Page, first: int, last: int, answer: str) -> Hunk | None:
     """What an answer changes among the rows; None where it is nothing, or no diff of them."""
     old: Sequence[str] = page.lines[first:last]
-    lines = proposed_lines(old, answer)
+    lines = _written(old, answer)
     return canonical(Hunk(first, last, lines), page.lines) if lines is not None else None
+
+
+def _written(present: Sequence[str], text: str) -> tuple[str, ...] | None:
+    """What comes in the place of the present lines, by the `+` lines of a diff."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    if any(not line.startswith("+") for line in lines):
+        return None
+    ending = "\r\n" if any(line.endswith("\r\n") for line in present) else "\n"
+    new = tuple(line[1:].rstrip("\r") + ending for line in lines)
+    return new if new != tuple(present) else None

@@ -83,7 +83,7 @@ class Edits:
         def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
             link = self.server.link(uri)
             link.make()
-            return propose.proposals(link.engine, edit, own, pages, self.server.settings(uri).mode)
+            return propose.proposals(link.engine, edit, own, pages)
 
         try:
             async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
@@ -100,7 +100,7 @@ class Edits:
         history = self.carry(uri).history
         step = history.last
         text = history.text(step.uri) if step else None
-        if step is None or text is None:
+        if step is None or text is None or not self._may_read(step.uri):
             return None
         path = document_path(step.uri)
         edit = history.edit(step, self.server.surroundings(step.uri).name(path))
@@ -115,7 +115,7 @@ class Edits:
         found = []
         for other in self.server.workspace.text_documents:
             text = self.carry(uri).history.text(other)
-            if other != own.uri and text is not None and self.server.folder(other) == folder:
+            if other != own.uri and text is not None and self.server.folder(other) == folder and self._may_read(other):
                 path = document_path(other)
                 found.append(Page(other, self.server.surroundings(uri).name(path), text, languages.of(path)))
         return found

@@ -86,4 +86,4 @@ def _rows(page: Page, span: Any) -> tuple[int, int]:
 
 
 def _offer(page: Page, hunk: Hunk) -> Offer:
-    return Offer("", page.uri, hunk, tuple(page.lines[hunk.start : hunk.end]), 1.0, "model")
+    return Offer("", page.uri, hunk, tuple(page.lines[hunk.start : hunk.end]), 1.0)

@@ -64,7 +64,6 @@ class Spots:
             "oldText": spot.old,
             "newText": spot.new,
             "confidence": round(offer.confidence, 3),
-            "source": offer.source,
         }
 
     def edit(self, edit: Edit, page: Page) -> dict[str, Any]:

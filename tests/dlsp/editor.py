@@ -43,6 +43,7 @@ class Editor:
         options: Any = None,
         folders: Sequence[Path] = (),
         settings: dict[str | None, Any] | None = None,
+        annotations: bool = False,
     ) -> None:
         self.client = LanguageClient("test-editor", "1")
         self.log: list[str] = []
@@ -50,7 +51,7 @@ class Editor:
         self.progress: list[Any] = []
         self.statuses: list[Any] = []
         self.folder, self.encoding, self.options = folder, encoding, options
-        self.folders, self.settings = folders, settings
+        self.folders, self.settings, self.annotations = folders, settings, annotations
         self.versions: dict[str, int] = {}
         self.stderr = ""
         client = self.client
@@ -94,7 +95,15 @@ class Editor:
                     notebook_document=types.NotebookDocumentClientCapabilities(
                         types.NotebookDocumentSyncClientCapabilities()
                     ),
-                    workspace=types.WorkspaceClientCapabilities(configuration=self.settings is not None),
+                    workspace=types.WorkspaceClientCapabilities(
+                        configuration=self.settings is not None,
+                        workspace_edit=types.WorkspaceEditClientCapabilities(
+                            document_changes=True,
+                            change_annotation_support=types.ChangeAnnotationsSupportOptions()
+                            if self.annotations
+                            else None,
+                        ),
+                    ),
                 ),
                 workspace_folders=[types.WorkspaceFolder(each.as_uri(), each.name) for each in self.folders] or None,
                 root_uri=self.folder.as_uri() if self.folder else None,

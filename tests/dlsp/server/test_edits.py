@@ -39,7 +39,7 @@ def folder(tmp_path: Path, state_folder: Path) -> Path:
 async def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Editor]:
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))  # no model there
     monkeypatch.setenv("DLSP_MODEL_FILE", str(tmp_path / "none.gguf"))
-    async with Editor(folder) as editor:
+    async with Editor(folder, annotations=True) as editor:
         yield editor
 
 
@@ -132,6 +132,12 @@ async def test_the_code_action_carries_on_everywhere(editor: Editor, folder: Pat
     documents = {change.text_document.uri: change for change in action.edit.document_changes}
     assert documents[place.uri].text_document.version == 2
     assert documents[(folder / "other.py").as_uri()].text_document.version is None
+    notes = action.edit.change_annotations
+    assert {note.label for note in notes.values()} == {
+        "Carry this edit on in fees.py",
+        "Carry this edit on in other.py",
+    }
+    assert all(each.annotation_id in notes for change in documents.values() for each in change.edits)
 
 
 async def test_the_command_applies_the_edit(editor: Editor, folder: Path) -> None:
@@ -156,3 +162,15 @@ async def test_a_document_that_is_not_open(editor: Editor) -> None:
     params = {"textDocument": {"uri": "file:///nowhere.py"}}
     with pytest.raises(JsonRpcException, match="not open"):
         await asyncio.wait_for(editor.client.protocol.send_request_async("dlsp/edits", params), 30)
+
+
+async def test_an_excluded_document_has_no_history_and_is_no_place(editor: Editor, folder: Path) -> None:
+    hidden = Place(editor, folder / "hidden.py")
+    hidden.replace("late_fee", "overdue_fee")
+    hidden.replace("import overdue_fee", "import x_fee")
+    assert (await ask(hidden)).edit is None
+    place = Place(editor, folder / "fees.py")
+    place.replace("def late_fee", "def overdue_fee")
+    answer = await ask(place)
+    assert answer.sites
+    assert hidden.uri not in [site.textDocument.uri for site in answer.sites]

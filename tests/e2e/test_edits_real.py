@@ -1,0 +1,77 @@
+"""An edit carried on by the real language server, engine and model."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from pygls.exceptions import JsonRpcException
+
+from dlsp.engine import launch, state
+from dlsp.models.catalogue import DEFAULT
+from tests.dlsp.editor import Editor
+from tests.dlsp.place import Place
+
+pytestmark = [pytest.mark.model, pytest.mark.asyncio]
+
+FEES = """def late_fee(days):
+    \"\"\"The late_fee of so many days.\"\"\"
+    return days * 2
+
+
+def total(days):
+    box = {"late_fee": late_fee(days)}
+    return box["late_fee"] + late_fee(1)
+"""
+START_S = 300
+
+
+@pytest_asyncio.fixture
+async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+    """A document of an editor; the engine that its server starts is ended after the test."""
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "state"))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "fees.py").write_text(FEES)
+    try:
+        async with Editor(tmp_path / "project") as editor:
+            place = Place(editor, tmp_path / "project" / "fees.py")
+            await editor.ready(place.uri, START_S)
+            yield place
+    finally:
+        await (await launch.ensure(DEFAULT)).close()
+        await launch.stop(DEFAULT)
+        assert not state.alive(DEFAULT.name)
+
+
+async def asked(place: Place, method: str, **more: Any) -> Any:
+    params = {"textDocument": {"uri": place.uri}, **more}
+    return await asyncio.wait_for(place.editor.client.protocol.send_request_async(method, params), 120)
+
+
+async def test_a_rename_and_a_rewrite(place: Place) -> None:
+    place.replace("def late_fee", "def overdue_fee")
+    answer = await asked(place, "dlsp/edits")
+    sites = list(answer.sites)
+    assert {place.held(site.range) for site in sites} == {"late_fee"}
+    calls = [site for site in sites if place.text[place.offset(site.range.end) :].startswith("(")]
+    assert len(calls) == 2, "the calls must follow, whatever the model thinks of the rest"
+    for site in sorted(sites, key=lambda each: -place.offset(each.range.start)):
+        place.change(site.range.start, site.range.end, site.newText)
+    assert "overdue_fee(days)" in place.text
+    assert "overdue_fee(1)" in place.text
+    assert not (await asked(place, "dlsp/edits")).sites
+
+    rows = {"start": {"line": 2, "character": 0}, "end": {"line": 3, "character": 0}}
+    before = place.text
+    wish = asked(place, "dlsp/rewrite", range=rows, instruction="Multiply by 3 instead of 2")
+    (made,) = await asyncio.gather(wish, return_exceptions=True)
+    if isinstance(made, BaseException):
+        assert isinstance(made, JsonRpcException)
+        assert "leave these lines" in str(made)
+        return
+    place.change(made.range.start, made.range.end, made.newText)
+    kept = before.split("\n")
+    assert place.text.startswith("\n".join(kept[:2]))
+    assert place.text.endswith("\n".join(kept[3:]))
