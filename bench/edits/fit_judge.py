@@ -87,7 +87,7 @@ def main() -> int:
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     stored["judge"] = dict(zip(NUMBERS, weights, strict=True))
     FILE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(samples)} sites, {sum(each['right'] for each in samples)} right: {stored['judge']['substitution']}")
+    print(f"{len(samples)} sites, {sum(each['right'] for each in samples)} right: {stored['judge']}")
     return 0
 
 
