@@ -34,7 +34,7 @@ def after_the_edit(row: Row, hunks: list[Hunk]) -> list[Hunk]:
 async def measured(rows: list[Row], asked: argparse.Namespace) -> dict[str, list[tuple[Row, Answer]]]:
     """The answers of each variant. What the model took long for is kept: the same command goes on from there."""
     needs_model = any(name not in WITHOUT_MODEL for name in asked.variants)
-    known = Journal(store.folder() / "bench" / f"edits-{asked.set}-{asked.model}.jsonl")
+    known = Journal(store.folder() / "bench" / f"edits-{asked.set}-{catalogue.find(asked.model).name}.jsonl")
     if asked.fresh:
         known.forget(list(known.entries))
     async with await launch.ensure(catalogue.find(asked.model)) if needs_model else nullcontext() as engine:
@@ -110,7 +110,9 @@ def main() -> int:
         samples += [sample(name, *each) for each in done]
     show(found, asked.variants)
     rounded = {name: round(value, 4) for name, value in found.items()}
-    bench = "-".join(["edits", asked.set, *([] if asked.only == "all" else [asked.only]), asked.model])
+    bench = "-".join(
+        ["edits", asked.set, *([] if asked.only == "all" else [asked.only]), catalogue.find(asked.model).name]
+    )
     command = "python -m bench.edits " + " ".join(sys.argv[1:])
     print(f"Written to {results.write(bench, command, rounded, samples)}")
     return 0
