@@ -1,8 +1,8 @@
 """Eight sites of one edit judged together, against eight requests: `python -m bench.sites --edits 6`.
 
-Edits and sites are those of the mined `dev` set that have eight or more sites, asked as dlsp asks: *judged* with the
-text that the edit suggests, and *open*, where the model writes its own. Three ways, in an order that changes from edit
-to edit: all sites at once, each alone, and each alone but with the beginning of the prompt from the one before.
+Edits and sites are those of the mined `dev` set that have eight or more sites: *judged* with the text that the edit
+suggests, as dlsp asks, and *proposed*, where the model writes a line of its own. Three ways, in an order that changes
+from edit to edit: all at once, each alone, and each alone but with the beginning of the prompt from the one before.
 """
 
 import argparse
@@ -40,8 +40,9 @@ def bodies(most: int) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     for row in load("dev"):
         sites = [site for site in substituted(row.edit, row.page, [row.page]) if site.lines is not None][:SITES]
         if len(sites) == SITES:
-            kinds = {"judged": sites, "open": [replace(site, lines=None) for site in sites]}
-            found.append((row.id, {kind: request(row.edit, each, "verified") for kind, each in kinds.items()}))
+            judged = request(row.edit, sites)
+            own = [site | {"candidates": [], "propose": True} for site in judged["sites"]]
+            found.append((row.id, {"judged": judged, "proposed": judged | {"sites": own, "end": "line"}}))
     return found[:: max(1, len(found) // most)][:most]
 
 
@@ -105,13 +106,13 @@ def main() -> int:
     warm_up = parse_sites(chosen[0][1]["judged"])
     run(engine, replace(warm_up, sites=tuple(islice(warm_up.sites, 2))), "together")
     samples, file = [], None
-    for done, (name, kinds) in enumerate(track(chosen, description="judging"), 1):
-        for kind, body in kinds.items():
-            wanted = parse_sites(body)
-            found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}
-            samples.append({"edit": name, "kind": kind} | {way: found[way] for way in WAYS})
-        # After each edit: what is broken off has told something.
-        command = f"python -m bench.sites --edits {done} --model {asked.model} --dtype {asked.dtype}"
+    order = [(name, kind, kinds[kind]) for kind in chosen[0][1] for name, kinds in chosen]
+    for name, kind, body in track(order, description="judging"):
+        wanted = parse_sites(body)
+        found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}
+        samples.append({"edit": name, "kind": kind} | {way: found[way] for way in WAYS})
+        # After each of them: what is broken off has told something.
+        command = f"python -m bench.sites --edits {len(chosen)} --model {asked.model} --dtype {asked.dtype}"
         file = results.write(f"sites-{model.name}-{asked.dtype}", command, summary(samples), samples)
     show(summary(samples))
     print(f"Written to {file}")

@@ -42,6 +42,11 @@ class Job(ABC):
         """What came of it."""
 
     @property
+    def bytes(self) -> int:
+        """Keys and values that it holds."""
+        return self.session.cache.bytes
+
+    @property
     def prefilling(self) -> bool:
         """Whether the next rows are the prompt's."""
         return self.session.cache.length < self._asked

@@ -78,6 +78,7 @@ class SiteJob(Job):
         self._plain: dict[str, float] = {}
         self._greedy: list[tuple[int, float]] = []
         self._fill: Fill | None = None
+        self._aside: Session | None = None
         self._part: Reader | Decoder | None = None
         self._parts = self._work()
         self._next()
@@ -85,6 +86,10 @@ class SiteJob(Job):
     @property
     def done(self) -> bool:
         return self._part is None
+
+    @property
+    def bytes(self) -> int:
+        return super().bytes + (self._aside.cache.bytes if self._aside else 0)
 
     def outcome(self) -> Judgement:
         site, fill = self.site, self._fill
@@ -127,9 +132,10 @@ class SiteJob(Job):
             yield from self._propose(reader, texts)
         if len(texts) > 1:
             # The session with the edit in sight is put aside: the edit's next sites go on from it.
-            seen, self.session = self.session, self.session.fork(opening(site.without, self._tokenizer)[0])
+            seen = self._aside = self.session
+            self.session = seen.fork(opening(site.without, self._tokenizer)[0])
             yield from self._read(self._open(site.without), texts, self._plain)
-            self.session = seen
+            self.session, self._aside = seen, None
 
     def _open(self, gap: Gap) -> Reader:
         """A reader of texts in the gap."""

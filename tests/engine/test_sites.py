@@ -172,14 +172,14 @@ def test_a_text_longer_than_a_step_is_read_in_parts(tiny: Engine):
 @pytest.mark.model
 def test_the_real_model_says_the_same_in_a_batch(real: Engine):
     """Invariant 1 in a batch, in float32: answers, proposals and likelihoods, with prompts that begin alike."""
-    options = Options(max_tokens=10, end="line")
-    calls = [site(f"total = area({n}, 2)", f"total = size({n}, 2)", prefix=f"w = {n}\n") for n in range(3)]
-    gaps = [Gap(f"def twice_{n}(x):\n    ret", "\n", path="c.py", files=FILES) for n in range(3)]
+    options = Options(max_tokens=6, end="line")
+    calls = [site(f"total = area({n}, 2)", f"total = size({n}, 2)", prefix=f"w = {n}\n") for n in range(2)]
+    gaps = [Gap(f"def twice_{n}(x):\n    ret", "\n", path="c.py", files=FILES) for n in range(2)]
     weighed = {real.site_job(each, options): each for each in calls}
     filled = {real.job(each, options): each for each in gaps}
     while running := [job for job in (*weighed, *filled) if not job.done]:
         real.step(running)
-    assert sum(job.cost.cached_tokens for job in (*weighed, *filled)) > 5 * 30, "the files are prefilled once"
+    assert sum(job.cost.cached_tokens for job in (*weighed, *filled)) > 3 * 30, "the files are prefilled once"
     answers = [(job.outcome(), gap) for job, gap in filled.items()]
     for job, each in weighed.items():
         told = job.outcome()

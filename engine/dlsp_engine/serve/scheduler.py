@@ -156,7 +156,7 @@ class Scheduler:
         """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other."""
         running: dict[Job, Ticket] = {}
         for ticket in tickets[:MOST_RUNNING]:
-            held = sum(job.session.cache.bytes for job in running)
+            held = sum(job.bytes for job in running)
             if running and not ticket.job and held > self.sessions.most_bytes:
                 break
             try:

@@ -5,12 +5,24 @@ from typing import Any
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.options import Options
-from dlsp_engine.serve.requests import bounded, checked, files, listed, options, priority, text, truth, unicode
+from dlsp_engine.serve.requests import (
+    TooLarge,
+    bounded,
+    checked,
+    files,
+    listed,
+    options,
+    priority,
+    text,
+    truth,
+    unicode,
+)
 from dlsp_engine.site import Site
 from dlsp_engine.text.prompt import File, Gap
 
 MOST_SITES = 64
 MOST_CANDIDATES = 8
+MOST_TEXT = 16_000
 FIELDS = {"files", "edit", "sites", "end", "stop", "max_tokens", "mode", "schedule", "draft", "copy", "priority"}
 SITE_FIELDS = {"path", "prefix", "suffix", "text", "candidates", "propose", "without"}
 
@@ -29,6 +41,8 @@ def parse_sites(body: Any) -> SitesRequest:
     sites = tuple(_site(site, given, edit) for site in listed(body, "sites"))
     if not 1 <= len(sites) <= MOST_SITES:
         raise EngineError(f"'sites' must hold 1 to {MOST_SITES} sites.")
+    if any(len(each) > MOST_TEXT for site in sites for each in (site.text, *site.candidates)):
+        raise TooLarge(f"A text or candidate of a site holds at most {MOST_TEXT} characters.")
     bounded([each for site in sites for each in _texts(site)] + [file.text for file in (*given, *edit)])
     return SitesRequest(sites, options(body), priority(body, "filling"))
 

@@ -105,7 +105,8 @@ def test_typing_goes_before_sites(client: httpx.Client, engine: SlowEngine):
         ({"sites": [SITE], "temperature": 1}, "temperature"),
         ({"sites": [SITE], "mode": "magic"}, "mode"),
         ({"sites": [SITE], "priority": "now"}, "priority"),
-        ({"sites": [SITE | {"text": "a" * 500_000}]}, "characters"),
+        ({"sites": [SITE | {"prefix": "a" * 500_000}]}, "characters"),
+        ({"sites": [SITE | {"text": "a" * 16_001}]}, "characters"),
     ],
 )
 def test_each_wrong_field_is_named_in_one_sentence(client: httpx.Client, body, named: str):
