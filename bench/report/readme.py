@@ -7,7 +7,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.report.load import Result, Results, load
@@ -17,7 +17,7 @@ from dlsp.errors import UserError
 
 README = Path(__file__).parents[2] / "README.md"
 MACHINE = "epyc-2c"
-SMALL = "qwen2.5-coder-0.5b"
+SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 DRAFTS = {1: "one kind", 2: "two kinds", 3: "three kinds", 4: "four kinds", 5: "five kinds", 6: "six kinds"}
 
 
@@ -48,7 +48,7 @@ def identity(results: Needed) -> str:
 def quality(results: Needed) -> str:
     small = results[f"quality-single-line-{SMALL}-bfloat16"]
     int8 = results[f"quality-single-line-{SMALL}-int8"]
-    large = results["quality-single-line-qwen2.5-coder-1.5b-bfloat16"]
+    large = results[f"quality-single-line-{LARGE}-bfloat16"]
     rows = [["nothing filled in", interval(small, "empty"), "", "", ""]]
     for label, result, variant in (
         ("0.5B autoregressive, bf16", small, "autoregressive"),
@@ -96,9 +96,22 @@ ROWS = (
 
 
 def peers(results: Needed) -> str:
-    found = results[f"peers-{SMALL}"]
+    return beside(results[f"peers-{SMALL}"], "0.5B", ROWS)
+
+
+def large(results: Needed) -> str:
+    """Without an adapter there is nothing but repeated text to draft from."""
+    found = results[f"peers-{LARGE}"]
+    copying = [
+        (label.replace("verified", "copying"), "int8 autoregressive n-gram", *rest) for label, _, *rest in ROWS[3:]
+    ]
+    return beside(found, "1.5B", (*ROWS[:3], *copying))
+
+
+def beside(found: Result, size: str, wanted: Sequence[Sequence[str]]) -> str:
+    """The table of one model beside llama.cpp."""
     rows = []
-    for label, contender, measure, unit, what in ROWS:
+    for label, contender, measure, unit, what in wanted:
         cells = []
         for name in (PEER, contender):
             value = found.metrics[f"{name}/{measure}/median"]
@@ -108,7 +121,7 @@ def peers(results: Needed) -> str:
     rows.append(
         ["resident memory", *(f"{found.metrics[f'{name}/resident_mb']:,.0f} MB" for name in (PEER, "int8")), ""]
     )
-    return Table([f"0.5B, {len(found.samples)} gaps", PEER, "dlsp", "ratio (quartiles)"], rows, "").markdown()
+    return Table([f"{size}, {len(found.samples)} gaps", PEER, "dlsp", "ratio (quartiles)"], rows, "").markdown()
 
 
 def avx2(results: Needed) -> str:
@@ -143,14 +156,42 @@ def start(results: Needed) -> str:
     return prose(f"The engine is ready {ready} s after its start and has answered once after {answered} s.")
 
 
+def resident(results: Needed) -> str:
+    small, large = (results[f"resident-{model}"].metrics for model in (SMALL, LARGE))
+    most, idle = ([metrics[name] for metrics in (small, large)] for name in ("resident_mb/max", "idle_percent"))
+    return prose(
+        f"After 200 requests at 200 places the engine has held at most {most[0]:,.0f} MB (0.5B) and {most[1]:,.0f} MB "
+        f"(1.5B); idle it takes {max(idle):.1f}% of a core or less."
+    )
+
+
+def dtypes(results: Needed) -> str:
+    metrics = results[f"dtypes-{SMALL}"].metrics
+
+    def one(dtype: str) -> str:
+        low, high = metrics[f"{dtype}/points_low"], metrics[f"{dtype}/points_high"]
+        return (
+            f"{percent(metrics[f'{dtype}/identical'])} of the answers are the same and pass@1 is "
+            f"{metrics[f'{dtype}/points']:+.1f} points ({low:+.1f} to {high:+.1f})"
+        )
+
+    return prose(
+        f"Beside float32, autoregressive, {metrics['float32/gaps']:.0f} of these gaps: in bf16 {one('bfloat16')}, in "
+        f"int8 {one('int8')}."
+    )
+
+
 BLOCKS: dict[str, Callable[[Needed], str]] = {
     "identity": identity,
     "quality": quality,
+    "dtypes": dtypes,
     "random-span": random_span,
     "peers": peers,
+    "large": large,
     "avx2": avx2,
     "modes": modes,
     "start": start,
+    "resident": resident,
 }
 
 
