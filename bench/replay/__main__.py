@@ -13,7 +13,7 @@ from bench.quality.terminal import progress
 from bench.replay import edits, files
 from bench.replay.contender import Work
 from bench.replay.load import Load
-from bench.replay.scripts import Script, sample
+from bench.replay.scripts import Script, ordered
 from bench.replay.summary import Played, summary
 from bench.replay.table import show
 from bench.replay.user import plain, play, read
@@ -43,8 +43,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--corpus", type=Path, help="a corpus with held-out packages, else DLSP_CORPUS_DIR")
     parser.add_argument("--contenders", nargs="+", default=CONTENDERS, metavar="NAME")
     parser.add_argument("--split", choices=files.SPLITS, default="test", help="fit: other files, to fit the gate on")
-    parser.add_argument("--edits", type=int, default=EDITS, help="scripts made of edits, drawn at random")
-    parser.add_argument("--limit", type=int, help="only so many scripts, drawn at random")
+    parser.add_argument("--edits", type=int, default=EDITS, help="scripts made of edits, drawn by chance")
+    parser.add_argument("--limit", type=int, help="only so many scripts, drawn by chance")
     parser.add_argument("--quick", action="store_true", help=f"the same as --limit {QUICK}")
     parser.add_argument(
         "--patient", action="store_true", help="wait for every answer: for right or wrong, not for time"
@@ -66,7 +66,8 @@ def _name(asked: argparse.Namespace, model: str) -> str:
 async def _run(asked: argparse.Namespace) -> int:
     model = catalogue.find(asked.model)
     written, packages = files.scripts(files.corpus(asked.corpus), asked.split)
-    scripts = sample(written + sample(edits.scripts(asked.split), asked.edits), asked.limit)
+    edited = ordered(edits.scripts(asked.split), "edits")[: asked.edits]
+    scripts = ordered(written + edited, "all")[: asked.limit]
     folder = store.folder() / "bench" / "replay"
     name = _name(asked, model.name)
     journal = Journal(folder / f"{name}.jsonl")
@@ -94,7 +95,6 @@ async def _run(asked: argparse.Namespace) -> int:
 async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journal, world: World) -> bool:
     """Play what is missing, script by script and contender by contender in changing order; whether nothing is left."""
     todo = [script for script in scripts if any(_key(who, script) not in journal.entries for who in asked.contenders)]
-    todo.sort(key=lambda script: (not script.folder, script.folder, script.id))
     until = time.monotonic() + 60 * asked.minutes if asked.minutes else float("inf")
     commit = results.commit()
     with progress("playing", len(todo)) as advance:

@@ -47,14 +47,17 @@ class Samples:
 
 
 def samples(journal: Journal, shown: bool) -> Samples:
-    """The moments of the journal that have features: of what was shown, or all of them."""
+    """The moments of the journal that have features: of what was shown, or all of them.
+
+    What is left of a suggestion that was there at the key before is no new one: it was wrong, or it had been accepted.
+    """
     rows: list[tuple[dict[str, float], bool, str]] = []
     for key, entry in journal.entries.items():
         if not key.startswith(f"{CONTENDER} "):
             continue
         for moment in read(entry["moments"]):
             features = moment.facts.get("decision", {}).get("features")
-            if features is not None and (moment.text or not shown):
+            if features is not None and not moment.again and (moment.text or not shown):
                 rows.append((features, moment.right, key))
     names = sorted({name for features, _, _ in rows for name in features})
     table = np.array([[features.get(name, 0.0) for name in names] for features, _, _ in rows], dtype=float)

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -56,9 +56,6 @@ def keys(text: str) -> Iterator[str]:
     yield from re.findall(r"\n[ \t]*(?=[^\s])|.|\n", text)
 
 
-def sample(scripts: list[Script], limit: int | None, seed: int = 0) -> list[Script]:
-    """At most `limit` of them, drawn at random, in their order."""
-    if limit is None or limit >= len(scripts):
-        return scripts
-    chosen = sorted(random.Random(seed).sample(range(len(scripts)), limit))
-    return [scripts[index] for index in chosen]
+def ordered(scripts: Iterable[Script], seed: str) -> list[Script]:
+    """By chance, the same each time, those of a workspace together: the first of them are a sample of all."""
+    return sorted(scripts, key=lambda script: (random.Random(seed + (script.folder or script.id)).random(), script.id))

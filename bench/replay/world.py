@@ -44,7 +44,7 @@ class World:
         self._stack = AsyncExitStack()
         self._tap: Tap | None = None
         self._vim: Vim | None = None
-        self._servers: dict[str, tuple[str, Dlsp]] = {}
+        self._servers: dict[tuple[str, bool], tuple[str, Dlsp]] = {}
         self._outside = {each: os.environ.get(each) for each in ("DLSP_STATE_DIR", "DLSP_CACHE_DIR")}
 
     async def __aenter__(self) -> Self:
@@ -67,18 +67,19 @@ class World:
                 address = await self._llama()
                 self._vim = Vim(address, await costs.known(self._folder.parent, self._model.name, address))
             return self._vim
-        if name in self._servers:
-            known, server = self._servers[name]
+        kept = name, bool(folder)  # edits come between the files of a workspace
+        if kept in self._servers:
+            known, server = self._servers[kept]
             if known == folder:
                 return server
             await server.close()
-            del self._servers[name]
+            del self._servers[kept]
         tap = self._tap = self._tap or await self._engine()
         server = Dlsp(tap, self.workspaces, folder, settings(name, self._model))
         if folder:
             _index(self.workspaces / folder)
         await server.ready()
-        self._servers[name] = folder, server
+        self._servers[kept] = folder, server
         return server
 
     async def _llama(self) -> str:

@@ -26,6 +26,7 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
             facts = {"decision": {"features": features if not blank else {"blank": 1.0}}}
             common = {"next": "type", "after": "type", "wait_s": 0.2, "took_s": 0.1, "quiet": ""}
             moments.append(common | {"text": None if blank else "x", "right": right, "facts": facts})
+        moments.append(moments[0] | {"again": True, "right": False})
         journal.add(f"{fit.CONTENDER} script {script}", {"moments": moments})
     journal.add("another script 1", {"moments": [moments[0]]})
     return journal

@@ -3,13 +3,14 @@
 import gzip
 import json
 import statistics
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from bench.replay import edits, files
 from bench.replay.pace import MEAN_S, Pace
-from bench.replay.scripts import Delete, Move, Script, Write, keys, sample
+from bench.replay.scripts import Delete, Move, Script, Write, keys, ordered
 from dlsp.errors import UserError
 from dlsp_engine.train.corpus import shards
 from dlsp_engine.train.corpus.shards import Row
@@ -132,8 +133,11 @@ def test_without_a_corpus_one_sentence_says_what_to_do(tmp_path: Path, monkeypat
             files.corpus(given)
 
 
-def test_a_sample_is_the_same_each_time(corpus: Path):
-    scripts, _ = files.scripts(corpus, "test")
-    assert sample(scripts, 5) == sample(scripts, 5)
-    assert len(sample(scripts, 5)) == 5
-    assert sample(scripts, None) == scripts
+def test_the_first_in_order_are_a_sample(corpus: Path, edit_sets: None):
+    written, _ = files.scripts(corpus, "test")
+    scripts = ordered(written + edits.scripts("test"), "x")
+    assert scripts == ordered(reversed(scripts), "x")
+    folders = [script.folder for script in scripts if script.folder]
+    changes = sum(one != other for one, other in pairwise(folders))
+    assert changes == len(set(folders)) - 1, "a workspace is opened once"
+    assert folders != sorted(folders)

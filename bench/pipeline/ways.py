@@ -1,0 +1,81 @@
+"""The two ways from a task to the text in its gap, and HumanEval's whole bodies as tasks."""
+
+import gzip
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.quality.sets import SETS, Missing, Task, load
+from dlsp import suggest
+from dlsp.body import body
+from dlsp.context.build import build
+from dlsp.errors import UserError
+from dlsp.function import Gap
+from dlsp.suggest import MOST_TOKENS
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
+
+BODIES = "bodies"
+NAMES = ("multi-line", "safim", BODIES)
+WAYS = ("raw", "pipeline")
+HUMANEVAL = "https://github.com/openai/human-eval/tree/master/data"
+PATH = "solution.py"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the engine is asked for a task: the text around the gap and where it ends."""
+
+    prefix: str
+    suffix: str
+    end: str
+    max_tokens: int
+
+
+def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
+    """A sample of a set; raises Missing where its file is."""
+    if name != BODIES:
+        return load(name, limit, seed)
+    root = os.environ.get("DLSP_EVAL_DIR")
+    path = Path(root or "") / "humaneval" / "HumanEval.jsonl.gz"
+    if not root or not path.is_file():
+        raise Missing(f"Set DLSP_EVAL_DIR to a folder that has humaneval/{path.name}, from {HUMANEVAL}.")
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        found = [_body(json.loads(line)) for line in lines]
+    step = max(1, len(found) // limit)
+    return found[::step][:limit]
+
+
+def asked(task: Task, name: str, way: str) -> Asked:
+    """What to ask: the whole text, or the window that dlsp chooses of it."""
+    if way == "raw":
+        end, most = ("body", MOST_TOKENS["body"]) if name == BODIES else (SETS[name].end, SETS[name].max_tokens)
+        return Asked(task.prefix, task.suffix, end, most)
+    window = build(PATH, task.prefix, task.suffix, source=_source()).window
+    end = "body" if name == BODIES else suggest.end_rule(task.prefix)
+    return Asked(window.prefix, window.suffix, end, MOST_TOKENS[end])
+
+
+def finished(task: Task, name: str, way: str, answer: str) -> str:
+    """The text that stands in the gap; "" where dlsp would show nothing."""
+    if way == "raw":
+        return answer
+    if name != BODIES:
+        return suggest.trimmed(answer, task.prefix, task.suffix, _source())[0]
+    at = len(task.prefix)
+    try:
+        return body(answer, task.prefix + task.suffix, Gap(at, at, "", ""), _source())
+    except UserError:
+        return ""
+
+
+def _source() -> Source | None:
+    language = languages.of(Path(PATH))
+    return Source(language) if language else None
+
+
+def _body(row: dict[str, Any]) -> Task:
+    solution, number = row["canonical_solution"], row["task_id"]
+    return Task(number, row["entry_point"], row["prompt"], "", solution, row["test"])

@@ -1,0 +1,61 @@
+"""The two ways from a task to its text."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.pipeline.__main__ import compared
+from bench.pipeline.ways import BODIES, asked, finished, tasks
+from bench.quality.sets import Missing, Task
+
+TASK = Task("HumanEval/0/x", "f", "def f(a):\n    b = a + 1\n", "\n\nprint(f(1))\n", "    return b\n", "")
+LONG = Task("HumanEval/1/x", "f", "import os\n" + "x = 1\n" * 4000 + "def f(a):\n    ", "\n", "", "")
+
+
+@pytest.fixture
+def humaneval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "humaneval").mkdir()
+    rows = [
+        {"task_id": f"HumanEval/{n}", "prompt": "def f():\n", "entry_point": "f", "canonical_solution": "", "test": ""}
+        for n in range(10)
+    ]
+    with gzip.open(tmp_path / "humaneval" / "HumanEval.jsonl.gz", "wt") as file:
+        file.write("\n".join(map(json.dumps, rows)))
+    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+
+
+def test_bodies_are_spread_over_the_set(humaneval: None):
+    assert [task.id for task in tasks(BODIES, 3)] == ["HumanEval/0", "HumanEval/3", "HumanEval/6"]
+
+
+def test_missing_bodies_are_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DLSP_EVAL_DIR", raising=False)
+    with pytest.raises(Missing, match="DLSP_EVAL_DIR"):
+        tasks(BODIES, 3)
+
+
+def test_the_engine_alone_sees_all_the_pipeline_a_window():
+    raw, ours = (asked(LONG, "multi-line", way) for way in ("raw", "pipeline"))
+    assert raw.prefix == LONG.prefix
+    assert len(ours.prefix) < len(raw.prefix) / 2
+    assert ours.prefix.endswith("def f(a):\n    ")
+    assert ours.end == "block"
+    assert asked(LONG, BODIES, "pipeline").end == "body"
+
+
+def test_the_pipeline_trims_what_repeats_the_text_that_follows():
+    answer = "    return b\n\nprint(f(1))"
+    assert finished(TASK, "multi-line", "raw", answer) == answer
+    assert finished(TASK, "multi-line", "pipeline", answer) == "    return b"
+
+
+def test_a_body_that_is_nothing_is_nothing():
+    assert finished(TASK, BODIES, "pipeline", "  \n") == ""
+
+
+def test_the_difference_is_of_pairs():
+    metrics = compared([True, False, True, False], [True, True, True, False])
+    assert (metrics["raw"], metrics["pipeline"], metrics["difference"]) == (0.5, 0.75, 25)
+    assert metrics["difference_low"] == 0 < metrics["difference_high"]
