@@ -22,12 +22,14 @@ CANVASES = ((1, 4), (4, 12))
 """Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
 REPEATS = 5
+FASTER = 0.7
+"""A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
 
 
 def remembered(model: Model, name: str, path: Path) -> Costs:
-    """The costs kept in the file, measured now where there are none of this machine.
+    """The costs kept in the file, measured now where there are none of this machine, or none that can still be true.
 
-    They stand under `name` and the instructions in use, so that a run with fewer of them does not replace them.
+    They stand under `name`, the instructions and the threads in use, so that a run with fewer does not replace them.
     """
     try:
         known = json.loads(path.read_text())
@@ -36,11 +38,13 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     if not isinstance(known, dict):
         known = {}
     here = machine() | {"threads": torch.get_num_threads()}
-    name = f"{name} {here['capability']}"
+    name = f"{name} {here['capability']} {here['threads']} threads"
     entry = known.get(name)
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
-            return Costs.from_json(entry["costs"])
+            costs = Costs.from_json(entry["costs"])
+            if _row(model) >= FASTER * costs(1):
+                return costs
         except (KeyError, TypeError, ValueError):
             pass
     costs = measure(model)
@@ -90,6 +94,17 @@ def measure(model: Model) -> Costs:
     (few, more), (some, many) = ((rows, cost[rows] - plain(sum(rows))) for rows in CANVASES)
     a_row = max(0.0, (many - more) / (some[1] - few[1]))
     return Costs(plain.rows, plain.milliseconds, max(0.0, more - a_row * few[1]), a_row)
+
+
+def _row(model: Model) -> float:
+    """Milliseconds of a step of one row; the first of two also touches the weights."""
+    cache = model.new_cache()
+    times = []
+    for _ in range(2):
+        began = time.perf_counter()
+        _step(model, cache, 1, 0)
+        times.append(1e3 * (time.perf_counter() - began))
+    return min(times)
 
 
 def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:

@@ -1,6 +1,9 @@
 """What a step costs is measured once a machine."""
 
+import json
+
 import pytest
+import torch
 
 from dlsp_engine import costs
 
@@ -14,7 +17,8 @@ def counted(monkeypatch):
         return real(model)
 
     monkeypatch.setattr(costs, "measure", measure)
-    monkeypatch.setattr(costs, "REPEATS", 2)
+    monkeypatch.setattr(costs, "REPEATS", 4)
+    monkeypatch.setattr(costs, "FASTER", 0)  # steps of a tiny model are too short to be compared
     return calls
 
 
@@ -49,12 +53,26 @@ def test_another_machine_measures_anew(tiny, counted, tmp_path, monkeypatch):
 @pytest.mark.parametrize("text", ["", "[]", "3", '{"tiny float32": 3}', '{"tiny float32": {"machine": 1}}'])
 def test_a_damaged_file_is_measured_anew(tiny, counted, tmp_path, text):
     path = tmp_path / "costs.json"
-    key = f"tiny float32 {costs.machine()['capability']}"
+    key = f"tiny float32 {costs.machine()['capability']} {torch.get_num_threads()} threads"
     path.write_text(text.replace("tiny float32", key))
     costs.remembered(tiny.model, "tiny float32", path)
     assert len(counted) == 1
     assert costs.remembered(tiny.model, "tiny float32", path)
     assert len(counted) == 1
+
+
+def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp_path, monkeypatch):
+    path = tmp_path / "costs.json"
+    costs.remembered(tiny.model, "tiny float32", path)
+    known = json.loads(path.read_text())
+    (entry,) = known.values()
+    entry["costs"]["milliseconds"] = [100 * ms for ms in entry["costs"]["milliseconds"]]
+    path.write_text(json.dumps(known))
+    monkeypatch.setattr(costs, "FASTER", 0.1)
+    assert (
+        costs.remembered(tiny.model, "tiny float32", path)(1) < known[next(iter(known))]["costs"]["milliseconds"][0] / 2
+    )
+    assert len(counted) == 2
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tiny, counted, tmp_path):
