@@ -1,5 +1,6 @@
 """Commands that are another Python module, run in a process of its own: this one never imports PyTorch."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,15 @@ def add(subparsers: Any, name: str, help: str) -> Any:
 
 
 def run(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """The exit status of `python -m module`; Ctrl-C is left to it."""
+    """The exit status of `python -m module`, which ends when this process is told to; Ctrl-C it gets by itself."""
     # -P: a torch.py in the current folder must not be taken for the library.
     child = subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environment)
+    before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
-        return child.wait()
-    except KeyboardInterrupt:
-        return child.wait()  # the same Ctrl-C has reached it
+        while True:
+            try:
+                return child.wait()
+            except KeyboardInterrupt:
+                continue
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,3 +29,15 @@ def test_a_module_in_the_current_folder_is_not_taken_for_the_library(
     (tmp_path / "json" / "__init__.py").write_text("raise SystemExit(7)")
     monkeypatch.chdir(tmp_path)
     assert child.run("json.tool", ["--help"]) == 0
+
+
+def test_a_command_that_is_ended_ends_its_module(tmp_path: Path) -> None:
+    (tmp_path / "sleeping.py").write_text("import time; print('here', flush=True); time.sleep(60)")
+    code = "from dlsp.cli import child; raise SystemExit(child.run('sleeping', []))"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout
+        assert command.stdout.readline() == "here\n"
+        command.terminate()
+        assert command.wait(10) != 0
+        assert command.stdout.read() == "", "the module would still hold the pipe"
