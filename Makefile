@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check prove model editors clean
+.PHONY: run test fast check prove model editors pictures clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -32,6 +32,10 @@ prove: model editors
 editors: $(READY)
 	-@$(BIN)/python -m tests.e2e.neovim.provide
 	-@$(BIN)/python -m tests.e2e.vscode.provide
+
+# The README's pictures, from real runs of the editors and the model.
+pictures: model editors
+	@$(BIN)/python -m tests.e2e.pictures
 
 model: $(READY)
 	@$(BIN)/dlsp model pull

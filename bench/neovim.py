@@ -40,7 +40,9 @@ def sample(vim: Neovim, row: int, start: str, key: str) -> dict[str, Any] | None
     vim.drawn.drawn = drawn
     began = time.perf_counter()
     vim.rpc("nvim_input", key)
-    visible.wait(PATIENCE_S)
+    for _ in range(PATIENCE_S):
+        if visible.wait(1) or any("quiet" in note for note in vim.log()[notes:]):
+            break
     vim.drawn.drawn = lambda at: None
     own = [note for note in vim.log()[notes:] if "a suggestion" in note]
     if not seen or not own:

@@ -181,6 +181,20 @@ def dtypes(results: Needed) -> str:
     )
 
 
+def editors(results: Needed) -> str:
+    metrics = results["neovim"].metrics
+
+    def over(version: str) -> str:
+        middle, most = (number(metrics[f"{version}/over_ms/{name}"]) for name in ("median", "p95"))
+        return f"{middle} ms (95th percentile {most})"
+
+    return prose(
+        f"From the key to visible ghost text, over the server's own answer time: {over('0.10')} in Neovim 0.10, "
+        f"{over('0.12')} in Neovim 0.12, the {metrics['debounce_ms']:.0f} ms that the plugin waits included "
+        "(`python -m bench.neovim`)."
+    )
+
+
 BLOCKS: dict[str, Callable[[Needed], str]] = {
     "identity": identity,
     "quality": quality,
@@ -191,6 +205,7 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "avx2": avx2,
     "modes": modes,
     "start": start,
+    "editors": editors,
     "resident": resident,
 }
 
