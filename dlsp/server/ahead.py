@@ -30,8 +30,8 @@ WARM_S = 0.15
 def begin(server: Server, moment: Moment, priority: str = "typing") -> Growing:
     """The answer that grows at this moment: the one that does already, else a new one. Raises Silence."""
     typing = moment.typing
-    if typing.growing and not typing.growing.done and typing.growing.answer.rest(moment.before, moment.after):
-        return typing.growing
+    if growing := grows(moment):
+        return growing
     typing.let_go()
     request = _request(server, moment, priority)
     engine = moment.link.engine
@@ -41,6 +41,14 @@ def begin(server: Server, moment: Moment, priority: str = "typing") -> Growing:
     typing.memory.add(answer)
     typing.growing = Growing(answer, request, engine, moment.link)
     return typing.growing
+
+
+def grows(moment: Moment) -> Growing | None:
+    """The answer that is being written and goes for this moment, too."""
+    growing = moment.typing.growing
+    if growing is None or growing.done or not growing.answer.rest(moment.before, moment.after):
+        return None
+    return growing
 
 
 def prefetch(server: Server, moment: Moment, made: Offer) -> None:

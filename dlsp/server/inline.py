@@ -70,7 +70,7 @@ async def _answer(server: Server, params: types.InlineCompletionParams) -> Offer
     if recalled := offer(server, moment, invoked):
         ahead.prefetch(server, moment, recalled)
         return recalled
-    if not invoked and (verdict := gate.asks(moment.facts(), moment.mode)).quiet:
+    if not (invoked or ahead.grows(moment)) and (verdict := gate.asks(moment.facts(), moment.mode)).quiet:
         ahead.warm(server, moment)
         raise Silence(verdict.quiet, verdict=verdict)
     growing = ahead.begin(server, moment)

@@ -58,7 +58,8 @@ def offer(server: Server, moment: Moment, invoked: bool, asked: bool = False) ->
     if not invoked:
         if dismissed and dismissed[0] == moment.position.line and dismissed[1].endswith(text):
             return Offer(quiet=Quiet.DISMISSED, verdict=verdict, memory=not asked)
-        if verdict.quiet:
+        # What is on the screen stays there as long as typing agrees with it.
+        if verdict.quiet and not (verdict.quiet is Quiet.UNSURE and answer.still_offered(rest)):
             return Offer(quiet=verdict.quiet, verdict=verdict, memory=not asked)
     answer.offer(rest, text)
     shown = with_endings(text, line_ending(moment.before + moment.after))

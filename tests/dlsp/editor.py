@@ -139,6 +139,17 @@ class Editor:
             )
         )
 
+    def delete(self, uri: str, line: int, start: int, end: int) -> None:
+        """Delete the characters from `start` to `end` of a line."""
+        self.versions[uri] += 1
+        span = types.Range(types.Position(line, start), types.Position(line, end))
+        self.client.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                types.VersionedTextDocumentIdentifier(self.versions[uri], uri),
+                [types.TextDocumentContentChangePartial(span, "")],
+            )
+        )
+
     def ask(self, uri: str, line: int, character: int, id: str | None = None) -> asyncio.Future[Any]:
         """Ask for an inline completion; the future holds an InlineCompletionList."""
         params = types.InlineCompletionParams(

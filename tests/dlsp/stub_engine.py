@@ -62,6 +62,11 @@ class StubEngine:
         self.requests: list[dict[str, Any]] = []
         self.dropped: list[dict[str, Any]] = []
 
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """The requests for gaps, but for those ahead of a question."""
+        return [each for each in self.requests if "gaps" in each and each.get("priority") != "prefetch"]
+
     def __enter__(self) -> Self:
         self.thread.start()
         state = {

@@ -54,24 +54,31 @@ async def test_from_the_keystroke_to_the_suggestion(editor: Editor, tmp_path: Pa
     assert await from_the_command_line(f"{file}:{line + 1}:{column + 1}") == first.insert_text
 
     # Type on, with a request in flight at each character, as an editor does that does not wait.
-    stale = []
+    asked_at = []
     for char in "cents":
-        stale.append(editor.ask(uri, line, column))
+        asked_at.append((str(first.insert_text)[len(asked_at) :], editor.ask(uri, line, column)))
         editor.type(uri, line, column, char)
         before, column = before + char, column + 1
-    assert not any([(await asyncio.wait_for(each, 30)).items for each in stale])
+    for left, each in asked_at:
+        assert [item.insert_text for item in (await asyncio.wait_for(each, 30)).items] in ([], [left])
+    recalled = await editor.suggestion(uri, line, column)
+    assert recalled is not None
+    assert recalled.insert_text == str(first.insert_text).removeprefix("cents")
+    assert "from memory" in editor.log[-1]
 
-    # Cancel: answered at once.
-    asked = editor.ask(uri, line, column, id="cancelled")
-    await asyncio.sleep(0.05)
+    # Cancel what is to be thought about: answered at once.
+    editor.type(uri, line, column, "?")
+    asked = editor.ask(uri, line, column + 1, id="cancelled")
+    await asyncio.sleep(0.01)
     began = time.monotonic()
     editor.cancel("cancelled")
+    editor.delete(uri, line, column, column + 1)
     with pytest.raises(JsonRpcException) as error:
         await asyncio.wait_for(asked, 30)
     assert error.value.code == types.LSPErrorCodes.RequestCancelled
     assert time.monotonic() - began < 2
 
-    # Ask again: what was prefilled for the anchor is still there, and the rest of the file stays as it was.
+    # Ask again: what was suggested is given back, and the rest of the file stays as it was.
     item = await editor.suggestion(uri, line, column)
     assert item is not None, editor.log
     assert "HIGHEST_FINE" in str(item.insert_text)

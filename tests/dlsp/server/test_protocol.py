@@ -192,8 +192,8 @@ async def test_settings_change_without_a_restart(stub: StubEngine, tmp_path: Pat
             for uri in uris:
                 editor.open(uri, TEXT)  # anew: nothing is recalled
                 assert await editor.suggestion(uri, 1, 11) is not None
-            assert stub.requests[-1]["gaps"][0]["path"] == "a b.py"
-            return [request["mode"] for request in stub.requests[-2:]]
+            assert stub.asked[-1]["gaps"][0]["path"] == "a b.py"
+            return [request["mode"] for request in stub.asked[-2:]]
 
         async def until(wanted: list[str]) -> None:
             async with asyncio.timeout(20):
@@ -226,9 +226,9 @@ async def test_status_and_the_reasons_for_quiet(editor: Editor, stub: StubEngine
     assert [(each.busy, each.kind) for each in editor.statuses[-1:]] == [(False, "Normal")]
     assert await editor.suggestion(URI, 99, 0) is None
     await editor.suggestion(URI, 1, 11)
-    assert stub.requests[-1]["quiet"] == {"outside": 1}
-    await editor.suggestion(URI, 1, 11)
-    assert "quiet" not in stub.requests[-1]
+    assert stub.asked[-1]["quiet"] == {"outside": 1}
+    await editor.suggestion(URI, 1, 10)
+    assert "quiet" not in stub.asked[-1]
     assert any(each.busy for each in editor.statuses)
 
 

@@ -67,8 +67,8 @@ async def test_a_suggestion(editor: Editor, stub: StubEngine) -> None:
         "path": "sum.py",
         "session": URI,
     }
-    stub.requests[0].pop("quiet", None)  # reasons that `ready` met
-    assert stub.requests == [{"gaps": [gap], "mode": "verified", "end": "line", "max_tokens": 64}]
+    stub.asked[0].pop("quiet", None)  # reasons that `ready` met
+    assert stub.asked == [{"gaps": [gap], "mode": "verified", "end": "line", "max_tokens": 64}]
     assert editor.log[0].startswith("a suggestion, 5 characters, 7 tokens, tau 1.75, ")
 
 
@@ -86,7 +86,7 @@ async def test_typing_on_keeps_the_anchor(editor: Editor, stub: StubEngine) -> N
     await editor.suggestion(URI, 1, 12)
     editor.type(URI, 0, 0, "# sums\n")
     await editor.suggestion(URI, 2, 12)
-    gaps = [request["gaps"][0] for request in stub.requests if "priority" not in request]
+    gaps = [request["gaps"][0] for request in stub.asked]
     assert [gap["middle"] for gap in gaps] == ["", "x", ""]
     assert gaps[1]["prefix"] == gaps[0]["prefix"]
     assert gaps[2]["prefix"] == "# sums\ndef add(a, b):\n    return x"
@@ -146,7 +146,7 @@ async def test_answers_are_trimmed(editor: Editor, stub: StubEngine) -> None:
     item = await editor.suggestion("file:///project/b.py", 1, 0)
     assert item is not None
     assert item.insert_text == "y = 1\r\nz = 2"
-    assert stub.requests[-1]["end"] == "block"
+    assert stub.asked[-1]["end"] == "block"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,243 @@
+"""Suggestions while one types, as an editor sees them: a real server, a stub engine."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+
+from dlsp import cli
+from tests.dlsp.editor import Editor
+from tests.dlsp.stub_engine import COST, StubEngine
+
+URI = "file:///project/sum.py"
+TEXT = "def add(a, b):\n    return \n"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Editor, StubEngine, Path]]:
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch, StubEngine(folder) as stub:
+        patch.setenv("DLSP_STATE_DIR", str(folder))
+        async with Editor(Path("/project")) as editor:
+            yield editor, stub, folder
+
+
+@pytest.fixture
+def stub(running: tuple[Editor, StubEngine, Path]) -> StubEngine:
+    stub = running[1]
+    stub.reset()
+    return stub
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def editor(running: tuple[Editor, StubEngine, Path], stub: StubEngine) -> Editor:
+    """An editor with `URI` just opened, that has asked at its start."""
+    editor = running[0]
+    editor.configure({"dlsp": {}})
+    editor.open(URI, TEXT)
+    await editor.ready(URI)
+    await quiet_for(stub, 0.1)
+    stub.requests.clear()
+    editor.log.clear()
+    return editor
+
+
+async def quiet_for(stub: StubEngine, seconds: float) -> None:
+    """Until the engine was not asked for so long."""
+    seen = -1
+    while seen != len(stub.requests):
+        seen = len(stub.requests)
+        await asyncio.sleep(seconds)
+
+
+def asked(stub: StubEngine) -> list[dict[str, Any]]:
+    return [each["gaps"][0] for each in stub.asked]
+
+
+def ahead(stub: StubEngine) -> list[dict[str, Any]]:
+    return [each["gaps"][0] for each in stub.requests if each.get("priority") == "prefetch"]
+
+
+async def text(editor: Editor, line: int, character: int) -> str | None:
+    item = await editor.suggestion(URI, line, character)
+    return str(item.insert_text) if item else None
+
+
+async def invoked(editor: Editor, line: int, character: int) -> list[Any]:
+    params = types.InlineCompletionParams(
+        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Invoked),
+        types.TextDocumentIdentifier(URI),
+        types.Position(line, character),
+    )
+    answer = editor.client.protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, params)
+    return list((await asyncio.wait_for(answer, 30)).items)
+
+
+async def test_it_shrinks_with_typing_and_grows_with_backspace(editor: Editor, stub: StubEngine) -> None:
+    assert await text(editor, 1, 11) == "a + b"
+    editor.type(URI, 1, 11, "a")
+    assert await text(editor, 1, 12) == " + b"
+    editor.type(URI, 1, 12, " +")
+    assert await text(editor, 1, 14) == " b"
+    editor.delete(URI, 1, 12, 14)
+    assert await text(editor, 1, 12) == " + b"
+    editor.delete(URI, 1, 11, 12)
+    assert await text(editor, 1, 11) == "a + b"
+    assert len(asked(stub)) == 1
+    assert all("from memory" in line for line in editor.log[1:])
+
+
+async def test_brackets_that_close_themselves(editor: Editor, stub: StubEngine) -> None:
+    stub.answer = lambda request: "sum((a, b))"
+    assert await text(editor, 1, 11) == "sum((a, b))"
+    editor.type(URI, 1, 11, "sum")
+    editor.type(URI, 1, 14, "()")
+    assert await text(editor, 1, 15) == "(a, b)"
+    assert len(asked(stub)) == 1
+    editor.type(URI, 1, 15, "x")  # another text: the anchor stays, for all the bracket behind the cursor
+    await text(editor, 1, 16)
+    assert asked(stub)[-1]["middle"] == "sum(x"
+    assert asked(stub)[-1]["suffix"] == asked(stub)[0]["suffix"]
+
+
+async def test_after_an_accept_the_next_one_is_there(editor: Editor, stub: StubEngine) -> None:
+    stub.answer = lambda request: "a + b" if not request["gaps"][0]["middle"] else "\n\nprint(add(1, 2))"
+    assert await text(editor, 1, 11) == "a + b"
+    await asyncio.to_thread(stub.wait_for, lambda it: ahead(it))
+    assert ahead(stub)[0]["middle"] == "a + b"
+    await quiet_for(stub, 0.1)
+    editor.type(URI, 1, 11, "a + b")
+    assert await text(editor, 1, 16) is None
+    assert "the line is complete" in editor.log[-1]
+    editor.type(URI, 1, 16, "\n\n")
+    assert await text(editor, 3, 0) == "print(add(1, 2))"
+    assert "from memory" in editor.log[-1]
+    assert len(asked(stub)) == 1
+
+
+async def test_the_first_lines_are_shown_while_the_others_are_written(editor: Editor, stub: StubEngine) -> None:
+    canvas = {"event": "canvas", "gap": 0, "committed": "x = a\n    y = ", "canvas": [None]}
+    fill = {"event": "fill", "gap": 0, "text": "x = a\n    y = b\n    return x", "reason": "block", "cost": COST}
+    editor.open(URI, "def add(a, b):\n    \n")
+    stub.raw = json.dumps(canvas).encode() + b"\n"
+    stub.more.set()
+    assert await text(editor, 1, 4) == "x = a"
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (fill, {"event": "done"}))
+    stub.more.clear()
+    editor.type(URI, 1, 4, "x = a")
+    assert await text(editor, 1, 9) is None
+    editor.type(URI, 1, 9, "\n    ")
+    assert await text(editor, 2, 4) == "y = b\n    return x"
+    assert len(asked(stub)) == 1
+
+
+async def test_after_a_deletion_nothing_comes_unasked(editor: Editor, stub: StubEngine) -> None:
+    editor.delete(URI, 1, 10, 11)
+    assert await text(editor, 1, 10) is None
+    assert "something was just deleted" in editor.log[-1]
+    assert asked(stub) == []
+    assert len(await invoked(editor, 1, 10)) == 1
+
+
+async def test_the_prompt_is_read_while_the_cursor_rests(editor: Editor, stub: StubEngine) -> None:
+    await text(editor, 0, 4)
+    await quiet_for(stub, 0.1)
+    stub.requests.clear()
+    editor.delete(URI, 1, 10, 11)
+    assert await text(editor, 1, 10) is None
+    await asyncio.to_thread(stub.wait_for, lambda it: ahead(it))
+    (read,) = [each for each in stub.requests if "gaps" in each]
+    assert (read["priority"], read["max_tokens"]) == ("prefetch", 1)
+    editor.type(URI, 1, 10, " ")
+    assert await text(editor, 1, 11) == "a + b"
+    assert asked(stub)[-1]["prefix"] == ahead(stub)[0]["prefix"]
+
+
+async def test_typing_is_asked_ahead_of_the_question(editor: Editor, stub: StubEngine) -> None:
+    await text(editor, 1, 11)
+    await quiet_for(stub, 0.1)
+    stub.requests.clear()
+    editor.type(URI, 1, 11, "x")
+    await asyncio.to_thread(stub.wait_for, lambda it: asked(it))
+    stub.answer = lambda request: "never asked"
+    assert await text(editor, 1, 12) == "a + b"
+    assert len(asked(stub)) == 1
+
+
+async def test_who_does_not_ask_is_left_alone(editor: Editor, stub: StubEngine) -> None:
+    """As an editor with suggestions switched off; off means no work at all."""
+    editor.open(URI, TEXT)
+    for column in range(8):
+        editor.type(URI, 1, 11 + column, "x")
+        await asyncio.sleep(0.04)
+    assert [each for each in stub.requests if "gaps" in each] == []
+
+
+@pytest.mark.parametrize(("suggest", "reason"), [("off", "off here"), ({"python": "manual"}, "only when asked for")])
+async def test_off_and_manual(editor: Editor, stub: StubEngine, suggest: Any, reason: str) -> None:
+    editor.configure({"dlsp": {"suggest": suggest}})
+    for column in (11, 12, 13):
+        assert await text(editor, 1, column - 2) is None
+        assert reason in editor.log[-1]
+        editor.type(URI, 1, column, "x")
+    await quiet_for(stub, 0.3)
+    assert asked(stub) == []
+    assert len(await invoked(editor, 1, 11)) == (suggest != "off")
+
+
+async def test_snooze(editor: Editor, stub: StubEngine) -> None:
+    async def snooze(minutes: float) -> None:
+        params = types.ExecuteCommandParams("dlsp.snooze", [minutes])
+        await asyncio.wait_for(editor.client.workspace_execute_command_async(params), 30)
+
+    await snooze(5)
+    assert await text(editor, 1, 11) is None
+    assert "snoozed" in editor.log[-1]
+    assert asked(stub) == []
+    await snooze(0)
+    assert await text(editor, 1, 11) == "a + b"
+
+
+async def test_what_was_dismissed_does_not_come_back_on_its_line(editor: Editor, stub: StubEngine) -> None:
+    answer = {"event": "fill", "gap": 0, "text": "a + b", "reason": "line", "cost": COST, "confidence": [[5, -0.01]]}
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
+    assert await text(editor, 1, 11) == "a + b"
+    editor.client.protocol.notify("textDocument/didShowCompletion", {"item": {"insertText": "a + b"}})
+    editor.client.protocol.notify("textDocument/didDismissCompletion", {"item": {"insertText": "a + b"}})
+    editor.type(URI, 1, 11, "a")
+    assert await text(editor, 1, 12) is None
+    assert "you sent this suggestion away" in editor.log[-1]
+    assert len(await invoked(editor, 1, 12)) == 1
+
+
+async def test_one_that_is_not_sure_is_not_shown(editor: Editor, stub: StubEngine) -> None:
+    answer = {"event": "fill", "gap": 0, "text": "a + b", "reason": "line", "cost": COST, "confidence": [[5, -9.0]]}
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
+    assert await text(editor, 1, 11) is None
+    assert "not sure enough" in editor.log[-1]
+
+
+async def test_every_silence_is_written_down(
+    editor: Editor, stub: StubEngine, running: tuple[Editor, StubEngine, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor.open(URI, "hunter2 = \n")
+    await text(editor, 0, 10)
+    editor.delete(URI, 0, 9, 10)
+    await text(editor, 0, 9)
+    lines = (running[2] / "decisions.jsonl").read_text().splitlines()
+    shown, deleted = (json.loads(line) for line in lines[-2:])
+    assert (shown["quiet"], shown["length"], shown["language"]) == (None, 5, "python")
+    assert (deleted["quiet"], deleted["version"], deleted["line"]) == ("deleted", 2, 0)
+    assert deleted["features"]["deleted"] == 1
+    assert "hunter2" not in "".join(lines)
+    assert cli.main(["doctor", "--last", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "python, line 1: a suggestion of 5 characters from the engine" in told
+    assert "quiet, deleted: something was just deleted" in told
