@@ -35,22 +35,22 @@ def _quality(name: str, limit: int, quick: int | None = None, variants: Sequence
 UNKNOWN = [name for name in QUALITY_VARIANTS if not name.endswith("known")]
 
 PARTS: dict[str, Sequence[Run]] = {
+    "steps": (
+        Run("bench.decode", ["--gaps", "16", "--dtype", "int8"], ["--gaps", "2", "--dtype", "int8"]),
+        Run("bench.watch", [], ["--gaps", "1", "--rounds", "1"]),
+    ),
     "latency": (
         Run("bench.start", ["--runs", "5"], ["--runs", "1"]),
-        Run("bench.peers", ["--gaps", "8"], ["--gaps", "2", "--measures", "decode,line,typed"]),
-        Run("bench.peers", ["--gaps", "3", "--model", "1.5b"]),
+        Run("bench.peers", ["--gaps", "6"], ["--gaps", "1", "--measures", "line,typed"]),
+        Run("bench.peers", ["--gaps", "2", "--model", "1.5b", "--measures", "decode,line,typed"]),
         Run("bench.growth", [], ["--quick"]),
     ),
     "quality": (
-        _quality("single-line", 100, 6),
-        _quality("random-span-light", 40, variants=UNKNOWN),
-        _quality("safim", 24, variants=UNKNOWN),
+        _quality("single-line", 60, 4),
+        _quality("random-span-light", 20, variants=UNKNOWN),
+        _quality("safim", 16, variants=UNKNOWN),
     ),
-    "replay": (Run("bench.replay", [], ["--quick"]),),
-    "edits": (Run("bench.edits", [], ["--quick"]),),
-    "steps": (
-        Run("bench.decode", ["--gaps", "16", "--dtype", "int8"], ["--gaps", "2", "--dtype", "int8"]),
-        Run("bench.watch", [], ["--gaps", "1"]),
-    ),
+    "replay": (Run("bench.replay", ["--limit", "10", "--minutes", "5"], ["--limit", "1"]),),
+    "edits": (Run("bench.edits", ["--limit", "20"], ["--limit", "1"]),),
 }
 """In the order in which `all` runs them; `report` comes last."""

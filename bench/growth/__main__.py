@@ -1,6 +1,7 @@
 """The command: `python -m bench.growth`."""
 
 import argparse
+import signal
 import statistics
 import sys
 from collections import defaultdict
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import results
-from bench.growth.measure import Sample, measure, steps
+from bench.growth.measure import Sample, measure
 from bench.growth.work import DEFAULT, QUICK
 from bench.peers.contenders import Field
 from bench.peers.summary import notes
@@ -57,7 +58,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.growth", description=sys.modules["bench.growth"].__doc__)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtype", default="int8", choices=("int8", "bfloat16", "float32"))
-    parser.add_argument("--quick", action="store_true", help="two sizes of each, once")
+    parser.add_argument("--quick", action="store_true", help="one size of each, once")
     asked = parser.parse_args()
     try:
         with ExitStack() as stack:
@@ -73,13 +74,14 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     gguf = store.path(model)
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
-    contenders, missing = Field(gguf, [asked.dtype], threads, context=room, slots=True).enter(stack)
+    contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
     if not contenders:
         raise UserError("Nothing to compare: " + " ".join(missing.values()))
     tokenizer = QwenTokenizer(converted(gguf, store.folder()))
     samples: list[Sample] = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with progress(f"{model.name}, {threads} threads", steps(sizes)) as advance:
+        with progress(f"{model.name}, {threads} threads", len(list(sizes.all()))) as advance:
             for taken in measure(contenders, sizes, tokenizer):
                 samples += taken
                 advance()

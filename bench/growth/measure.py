@@ -8,12 +8,13 @@ from typing import Any
 
 from bench.growth import work
 from bench.growth.work import Sizes
-from bench.peers.contenders import SEVERAL, Contender
+from bench.peers.contenders import HUB, PEER, SEVERAL, Contender
 from bench.peers.measure import SETTLE_S
 from bench.peers.prompts import Turn
 from dlsp_engine.text.tokenizer import Tokenizer
 
 AT_ONCE = ("sites", "users")
+SINGLE = (PEER, HUB)
 
 
 @dataclass(frozen=True)
@@ -40,30 +41,21 @@ class Sample:
 def measure(
     contenders: Sequence[Contender], sizes: Sizes, tokenizer: Tokenizer, seed: int = 0
 ) -> Iterator[list[Sample]]:
-    """The samples of one size after the other; `steps` says how many there will be. The first warms up beforehand."""
+    """The samples of one of `sizes.all()` after the other; a small gap warms up beforehand."""
     rng = random.Random(seed)
-    _one_round("gap", 16, contenders, tokenizer, random.Random(seed))
-    for _ in range(sizes.rounds):
-        for what, size in _all(sizes):
-            yield _one_round(what, size, contenders, tokenizer, rng)
-
-
-def steps(sizes: Sizes) -> int:
-    return sizes.rounds * len(list(_all(sizes)))
-
-
-def _all(sizes: Sizes) -> Iterator[tuple[str, int]]:
-    yield from (("context", size) for size in sizes.contexts)
-    yield from (("gap", size) for size in sizes.gaps)
-    yield from (("sites", size) for size in sizes.sites)
-    yield from (("users", size) for size in sizes.users)
+    _one_round("gap", 4, contenders, tokenizer, random.Random(seed))
+    for what, size in sizes.all():
+        yield _one_round(what, size, contenders, tokenizer, rng)
 
 
 def _one_round(
     what: str, size: int, contenders: Sequence[Contender], tokenizer: Tokenizer, rng: random.Random
 ) -> list[Sample]:
-    shuffled = rng.sample(list(contenders), len(contenders))
-    if what in AT_ONCE:
+    # Where gaps come at once, llama.cpp takes part with several slots, and nobody that can only take one at a time.
+    alone = what not in AT_ONCE
+    wanted = [one for one in contenders if (one.name != SEVERAL if alone else one.name not in SINGLE)]
+    shuffled = rng.sample(wanted, len(wanted))
+    if not alone:
         asks = work.sites(size, tokenizer, rng) if what == "sites" else work.users(size, tokenizer, rng)
         samples = []
         for one in shuffled:
@@ -73,8 +65,7 @@ def _one_round(
         return samples
     context, gap = (size, work.WRITTEN) if what == "context" else (work.KNOWN, size)
     turn = work.written(context, gap, tokenizer, rng)
-    alone = [one for one in shuffled if one.name != SEVERAL]
-    return [_once(what, size, one, turn, cold=what == "context" and one.plain) for one in alone]
+    return [_once(what, size, one, turn, cold=what == "context" and one.plain) for one in shuffled]
 
 
 def _once(what: str, size: int, one: Contender, turn: Turn, cold: bool) -> Sample:

@@ -1,7 +1,7 @@
 """What is asked at each size: passages of the standard library, cut to so many tokens."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bench.peers.prompts import Turn, passage, prompt
@@ -12,9 +12,13 @@ WRITTEN = 16
 """Tokens that are written where the context grows."""
 KNOWN = 300
 """Tokens of context where the gap grows, and of each document where users do."""
-SITED = 256
+SITED = 128
 """Tokens of the document whose sites are filled."""
 LINE_TOKENS = 24
+
+
+LARGE = {"context": 2048, "gap": 64, "sites": 4, "users": 4}
+"""Larger sizes than these are measured once: minutes each where a prompt takes that long."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,16 @@ class Sizes:
     users: Sequence[int]
     rounds: int
 
+    def all(self) -> Iterator[tuple[str, int]]:
+        """What is measured, round by round."""
+        kinds = {"context": self.contexts, "gap": self.gaps, "sites": self.sites, "users": self.users}
+        for turn in range(self.rounds):
+            for what, sizes in kinds.items():
+                yield from ((what, size) for size in sizes if turn == 0 or size <= LARGE[what])
+
 
 DEFAULT = Sizes((256, 512, 1024, 2048, 4096, 8192), (4, 16, 64, 256), (1, 4, 16, 64), (1, 2, 4, 8), rounds=2)
-QUICK = Sizes((256, 1024), (4, 32), (1, 4), (1, 2), rounds=1)
+QUICK = Sizes((256,), (16,), (4,), (2,), rounds=1)
 
 
 def written(context: int, gap: int, tokenizer: Tokenizer, rng: random.Random) -> Turn:

@@ -48,8 +48,8 @@ class Field:
     threads: int
     isa: str = "native"
     context: int = CONTEXT
-    slots: bool = False
-    """Whether a llama.cpp with several slots takes part too."""
+    several: bool = False
+    """Whether gaps come at once too: llama.cpp takes part with several slots then, in place of its n-grams."""
 
     def enter(self, stack: ExitStack) -> tuple[list[Contender], dict[str, str]]:
         """Those that take part, llama.cpp first, and of the others a sentence each."""
@@ -77,8 +77,9 @@ class Field:
         ours = RESTRICTED[self.isa]
         return [
             (PEER, PEER_ENVIRONMENT, Llama, (False, self.threads, self.context)),
-            (f"{PEER} n-gram", PEER_ENVIRONMENT, Llama, (True, self.threads, self.context)),
-            *([(SEVERAL, PEER_ENVIRONMENT, Llama, (False, self.threads, CONTEXT, SLOTS))] if self.slots else []),
+            (SEVERAL, PEER_ENVIRONMENT, Llama, (False, self.threads, CONTEXT, SLOTS))
+            if self.several
+            else (f"{PEER} n-gram", PEER_ENVIRONMENT, Llama, (True, self.threads, self.context)),
             (HUB, {**PEER_ENVIRONMENT, **ours}, Transformers, (self.threads,)),
             *((dtype, ours, Ours, (dtype, self.threads)) for dtype in self.dtypes),
         ]

@@ -49,8 +49,9 @@ class Ours:
         if ask.fresh:
             self._session = self._engine.new_session()
         elif ask.max_tokens == 1:
-            # What comes next must find the prompt and no answer: one that was given is drafted again.
             self._session = self._engine.prefilled(gap, self._session)
+        # What comes after a lone token is to find the prompt, and not that token: it would be drafted again.
+        session = self._session.copy() if ask.max_tokens == 1 and not ask.fresh else self._session
         first: float | None = None
         began = time.perf_counter()
 
@@ -59,7 +60,7 @@ class Ours:
             if first is None and line_end(job.answer.text) is not None:
                 first = 1e3 * (time.perf_counter() - began)
 
-        fill = self._engine.fill(gap, _options(ask, mode), self._session, watch=watch if ask.watched else None)
+        fill = self._engine.fill(gap, _options(ask, mode), session, watch=watch if ask.watched else None)
         milliseconds = 1e3 * (time.perf_counter() - began)
         cost = fill.cost
         line = (first or milliseconds) if ask.watched else None

@@ -36,7 +36,7 @@ async def takes(model: catalogue.Model, places: dict[str, Place], rounds: int) -
                 {
                     "title": title,
                     "place": f"{place.file}, line {before.count(chr(10)) + 1}",
-                    "before": "\n".join(before.split("\n")[-SHOWN[0] :]),
+                    "before": "\n".join(before.split("\n")[-SHOWN[0] :]).lstrip("\n"),
                     "after": "\n".join(after.split("\n")[: SHOWN[1]]),
                     "modes": {mode: take.as_json() for mode, take in middle.items()},
                 }

@@ -63,7 +63,7 @@ def test_a_part_that_is_not_in_the_checkout_is_said_and_left_out(capsys):
 def test_the_front_hands_everything_over():
     done = subprocess.run([sys.executable, "-m", "dlsp", "bench", "--help"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
-    assert "{latency,quality,replay,edits,steps,report,all}" in done.stdout
+    assert "{steps,latency,quality,replay,edits,report,all}" in done.stdout
     done = subprocess.run([sys.executable, "-m", "dlsp", "bench", "x"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
 

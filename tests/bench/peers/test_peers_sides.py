@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.peers.child import Child
+from bench.peers.hub import Transformers
 from bench.peers.llama import Llama
 from bench.peers.ours import Ours
 from bench.peers.side import Ask
@@ -26,13 +27,18 @@ BREAK = (
     "\n\ndef multiply(a, b):\n    return a * b\n",
 )
 """The model answers this one with line breaks first."""
-SIDES = {"bfloat16": (Ours, "bfloat16"), "llama.cpp": (Llama, False), "llama.cpp n-gram": (Llama, True)}
+SIDES = {
+    "bfloat16": (Ours, "bfloat16"),
+    "llama.cpp": (Llama, False),
+    "llama.cpp n-gram": (Llama, True),
+    "transformers": (Transformers,),
+}
 
 
 @pytest.fixture(scope="module", params=SIDES)
 def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
-    make, kind = SIDES[request.param]
-    one = Child(request.param, {}, make, gguf, kind, 2)
+    make, *kind = SIDES[request.param]
+    one = Child(request.param, {}, make, gguf, *kind, 2)
     yield one
     one.close()
 
@@ -73,3 +79,31 @@ def test_it_ends_after_so_many_tokens_too(child: Child, tokenizer: QwenTokenizer
     reply = child.ask(replace(line(LINE, tokenizer), end="token", max_tokens=3), "autoregressive")
     assert reply.tokens == 3
     assert reply.text.strip()
+
+
+def test_the_first_line_is_timed_where_it_is_watched(child: Child, tokenizer: QwenTokenizer):
+    ask = replace(line(LINE, tokenizer), end="token", max_tokens=16, watched=True)
+    child.ask(ask, "autoregressive")
+    reply = child.ask(ask, "autoregressive")
+    assert reply.text.startswith("    return total - b\n")
+    assert reply.first_line
+    assert 0 < reply.first_line < reply.milliseconds
+    assert reply.tokens == 16
+    assert child.ask(replace(ask, watched=False), "autoregressive").text == reply.text
+
+
+def test_several_are_answered_together(child: Child, tokenizer: QwenTokenizer):
+    asks = [replace(line(texts, tokenizer), fresh=True) for texts in (LINE, BREAK, LINE)]
+    took = child.together(asks, "autoregressive")
+    assert 0 < took.first <= took.last
+    assert took.tokens > 3 * 2
+
+
+def test_a_prompt_that_was_cached_brings_no_token_of_its_answer(gguf: Path, tokenizer: QwenTokenizer):
+    """It would be drafted again, and the verified mode would be given what the others have to find."""
+    side = Ours(gguf, "bfloat16", 2)
+    ask = line(LINE, tokenizer)
+    assert side.answer(replace(ask, max_tokens=1), "verified").tokens == 1
+    assert side._session.tokens == list(ask.tokens)
+    side.answer(ask, "verified")
+    assert len(side._session.tokens) > len(ask.tokens)

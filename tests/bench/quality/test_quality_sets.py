@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from bench.quality import sets
+from bench.quality import sandbox, sets
+from bench.quality.score import program
 from bench.quality.sets import SETS, Missing, Task, load
 
 ROW = {
@@ -61,3 +62,44 @@ def test_what_is_missing_is_said_in_one_sentence(folder, monkeypatch):
     monkeypatch.delenv("DLSP_EVAL_DIR")
     with pytest.raises(Missing, match="Set DLSP_EVAL_DIR to a folder that has humaneval_infilling/HumanEval-Mul"):
         load("multi-line")
+
+
+BLOCK = {
+    "task_id": "block_completion_000016",
+    "prompt": "Description: print the sum.\r\n\r\nCode:\r\n\r\n"
+    "a, b = map(int, input().split())\r\n# TODO: Your code here\r\n",
+    "eval_prompt": "a, b = map(int, input().split())\r\n{{completion}}\r\n",
+    "ground_truth": "print('Sum', a + b)",
+    "unit_tests": [{"input": "1 2", "output": ["sum 3", "SUM  three"]}, {"input": "2 2", "output": ["Sum 4"]}],
+}
+
+
+@pytest.fixture
+def block(tmp_path, monkeypatch):
+    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+    (tmp_path / "safim_python").mkdir()
+    with gzip.open(tmp_path / "safim_python" / "block.jsonl.gz", "wt") as file:
+        file.write(json.dumps(BLOCK) + "\n")
+    return load("safim")[0]
+
+
+def test_a_block_is_shown_with_its_description_and_run_without(block):
+    assert block.prefix == "Description: print the sum.\n\nCode:\n\na, b = map(int, input().split())\n"
+    assert block.suffix == "\n"
+    assert "Description" not in program(block, "pass")
+    assert block.problem == BLOCK["task_id"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (BLOCK["ground_truth"], "passed"),
+        ("print('SUM'); print(a + b)", "passed"),
+        ("import sys; sys.stdout.write(f'sum {a + b}'); sys.exit()", "passed"),
+        ("print('sum', a - b)", "AssertionError"),
+        ("print('sum', 3)", "AssertionError"),
+        ("pass", "AssertionError"),
+    ],
+)
+def test_a_block_passes_by_what_the_program_prints(block, text, why):
+    assert sandbox.run(program(block, text)).why == why

@@ -13,6 +13,7 @@ from dlsp.errors import UserError
         ("verified", {"mode": "verified"}),
         ("verified:merged", {"mode": "verified", "schedule": "merged"}),
         ("diffusion:0.7", {"mode": "diffusion", "rule": "threshold", "threshold": 0.7}),
+        ("diffusion:0.7:known", {"mode": "diffusion", "rule": "threshold", "threshold": 0.7, "known": True}),
         ("diffusion:factor:2", {"mode": "diffusion", "rule": "factor", "threshold": 2.0}),
         ("diffusion:entropy:0.3", {"mode": "diffusion", "rule": "entropy", "threshold": 0.3}),
     ],
