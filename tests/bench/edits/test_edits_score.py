@@ -1,0 +1,67 @@
+"""What counts as right in a mined edit, on one small row."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.edits.fit import fitted
+from bench.edits.rows import Row, load
+from bench.edits.score import joined, outcome, summary
+from dlsp.edits.hunks import Hunk
+from dlsp.errors import UserError
+
+BEFORE = "x = fee(1)\n\ny = fee(2)\nz = fee(3)\nlast = 1\n"
+AFTER = "x = cost(1)\n\ny = cost(2)\nz = cost(3)\nlast = 1\n"
+
+
+@pytest.fixture
+def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
+    raw = {
+        "id": "r",
+        "path": "a.py",
+        "window_before": BEFORE,
+        "window_after": AFTER,
+        "hunks": [["replace", 0, 1, 0, 1], ["replace", 2, 4, 2, 4]],
+        "rename": {"fee": "cost"},
+    }
+    (tmp_path / "edits").mkdir()
+    with gzip.open(tmp_path / "edits" / "dev.jsonl.gz", "wt") as file:
+        file.write(json.dumps(raw) + "\n")
+    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+    (found,) = load("dev")
+    return found
+
+
+def test_the_first_hunk_is_the_users(row: Row) -> None:
+    assert row.page.text == BEFORE.replace("fee", "cost", 1)
+    assert row.wanted == {Hunk(2, 4, ("y = cost(2)\n", "z = cost(3)\n"))}
+    assert row.shows_rename
+    assert joined(row.renamed()) == list(row.wanted)
+
+
+def test_lines_beside_each_other_are_one_hunk_and_must_all_be_right(row: Row) -> None:
+    right = [Hunk(2, 3, ("y = cost(2)\n",)), Hunk(3, 4, ("z = cost(3)\n",))]
+    assert outcome(row, right, [(2, 3)]).all_right
+    half = outcome(row, right[:1])
+    assert (half.shown, half.right, half.reached) == (1, 0, 0)
+    more = outcome(row, [*right, Hunk(4, 5, ("last = 2\n",))])
+    assert (more.shown, more.right) == (1, 0), "a line too many spoils the hunk it is part of"
+
+
+def test_the_summary(row: Row) -> None:
+    numbers = summary([outcome(row, []), outcome(row, row.renamed())])
+    assert (numbers["exact"], numbers["quiet"], numbers["precision"]) == (0.5, 0.5, 1.0)
+
+
+def test_missing_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+    with pytest.raises(UserError, match="DLSP_EVAL_DIR"):
+        load("dev")
+
+
+def test_weights_follow_the_examples() -> None:
+    numbers = [[1.0, 1.0]] * 30 + [[1.0, 0.0]] * 30
+    always, one = fitted(numbers, [1.0] * 25 + [0.0] * 5 + [0.0] * 25 + [1.0] * 5)
+    assert always < 0 < one
