@@ -1,1 +1,1 @@
-"""Training on a machine that is lent for half an hour: README.md beside this is the queue."""
+"""A GPU that is there for half an hour: training on it, and the step checked and measured. README.md is the queue."""

@@ -9,6 +9,9 @@ log = logging.getLogger(__name__)
 
 NAMES = ("embed", "gated_linear", "rope_write", "paged_attention", "gated_swiglu", "top_tokens", "lay", "commit")
 
+BROKEN = ("CUDA error", "HIP error", "illegal memory access", "misaligned address")
+"""What an error says after which a device does nothing more."""
+
 
 class Op:
     """Calls the fused version until it fails to compile; from then on the reference."""
@@ -41,7 +44,7 @@ class Op:
 def is_devices(error: Exception) -> bool:
     """Whether the device failed, or is full: no other version would help."""
     text = str(error)
-    return "OutOfMemory" in type(error).__name__ or "CUDA error" in text or "HIP error" in text
+    return "OutOfMemory" in type(error).__name__ or any(sign in text for sign in BROKEN)
 
 
 class StepOps:

@@ -87,7 +87,7 @@ def _gcd(a: int, b: int) -> int:
     return a
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
 def _kernel(
     x,
     data,

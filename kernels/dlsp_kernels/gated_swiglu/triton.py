@@ -51,7 +51,7 @@ def gated_swiglu(
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
 def _kernel(
     x,
     data,

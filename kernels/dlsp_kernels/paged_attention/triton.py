@@ -72,7 +72,7 @@ def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows, s
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["total_rows"])  # or there is a program for each kind of number
 def _kernel(
     q,
     keys,
@@ -159,7 +159,7 @@ def _kernel(
         tl.store(out, acc / sure[:, None], mask=is_query[:, None] & (dim < D)[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _join(
     parts,
     weight,

@@ -73,7 +73,7 @@ def top_tokens(
     return TopTokens(token, probability, entropy)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
 def _tiles(
     x,
     data,

@@ -45,6 +45,7 @@ class Places:
     """State and rows of so many gaps on the device. Gaps beyond those there are are none."""
 
     def __init__(self, gaps: int, width: int, merged: bool, device: torch.device) -> None:
+        self.key = (gaps, width, merged)
         self.gaps, self.width, self.merged = gaps, width, merged
         size = self.size = rows_per_gap(width, merged)
         self._sizes = [gaps, gaps, gaps, gaps * width, gaps * MOST_PAGES]
@@ -84,25 +85,36 @@ class Loop:
 
         Each committed token but the last is cached then: the caller moves the caches' lengths.
         """
-        gaps = next(size for size in GAPS if len(states) <= size)
-        merged = gaps * rows_per_gap(width, True) <= MERGED_ROWS
-        key = (gaps, width, merged)
-        places = self._places.get(key) or self._places.setdefault(key, Places(*key, self.model.device))
+        places = self._ready(next(size for size in GAPS if len(states) <= size), width)
+        key = places.key
         for state in states:
             state.cache.reserve(places.size)
         states = [GapState(state.cache, state.last, state.draft[:width]) for state in states]
+        if self._known != (key, *map(_told, states)):
+            places.put(states)
+        told = self.model.graphs(key, lambda: self.launch(places)).cpu()
+        found = _read(told[: len(states)], width, places.size)
+        self._known = (key, *(_after(state, one) for state, one in zip(states, found, strict=True)))
+        return found
+
+    @torch.inference_mode()
+    def warm_up(self, width: int) -> None:
+        """Capture the steps of a few gaps."""
+        for gaps in GAPS[:4]:
+            self._ready(gaps, width)
+        self._ready(1, 0)
+
+    def _ready(self, gaps: int, width: int) -> Places:
+        key = (gaps, width, gaps * rows_per_gap(width, True) <= MERGED_ROWS)
+        places = self._places.get(key) or self._places.setdefault(key, Places(*key, self.model.device))
         if not self.model.graphs.ready(key):
             places.put([])  # preparing runs a step
             self.model.graphs.prepare(key, lambda: self.launch(places))
             self._known = ()
-        if self._known != (key, *map(_told, states)):
-            places.put(states)
-        told = self.model.graphs(key, lambda: self.launch(places)).cpu()
-        found = [_read(row, width, places.size) for row in told[: len(states)]]
-        self._known = (key, *(_after(state, one) for state, one in zip(states, found, strict=True)))
-        return found
+        return places
 
     def launch(self, places: Places) -> Tensor:
+        """One step: what `commit` gives, and the state moved on."""
         model, ops, rows = self.model, self.model.ops, places.rows
         ops.lay(places.state, rows, places.merged)
         hidden = model.layers(rows, canvas=places.width > 0)
@@ -121,15 +133,19 @@ def _after(state: GapState, told: Told) -> tuple[object, ...]:
     return (state.cache.number, len(state.cache.pages), length, told.tokens[-1], tuple(told.draft))
 
 
-def _read(row: Tensor, width: int, rows: int) -> Told:
-    """`row` is a gap's of what `commit` gives."""
-    sizes = [1, 1 + width, 1 + width, width, width]
-    count, tokens, sure, draft, draft_sure = row.split(sizes)
-    there = width > 0 and int(draft[0]) >= 0
-    return Told(
-        tokens[:count].tolist(),
-        sure.view(torch.float32)[:count].tolist(),
-        draft.tolist() if there else [],
-        draft_sure.view(torch.float32).tolist() if there else [],
-        rows,
-    )
+def _read(told: Tensor, width: int, rows: int) -> list[Told]:
+    """`told` is what `commit` gives."""
+    found = []
+    for ints, floats in zip(told.tolist(), told.view(torch.float32).tolist(), strict=True):
+        count, sure, draft, draft_sure = ints[0], 2 + width, 3 + 2 * width, 3 + 3 * width
+        there = width > 0 and ints[draft] >= 0
+        found.append(
+            Told(
+                ints[1 : 1 + count],
+                floats[sure : sure + count],
+                ints[draft : draft + width] if there else [],
+                floats[draft_sure : draft_sure + width] if there else [],
+                rows,
+            )
+        )
+    return found

@@ -13,7 +13,7 @@ from dlsp_engine.model.gpu.packing import Buffer, Shape
 from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.weights import GpuWeights
 from dlsp_engine.model.qwen2 import Model
-from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import rope_table
 from dlsp_kernels.ops import StepOps
@@ -56,6 +56,16 @@ class GpuQwen2(Model):
         buffer.fill(sessions)
         hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape.canvas))
         return hidden[: sum(len(rows) for _, rows in sessions)]
+
+    def warm_up(self) -> None:
+        """Run a step of each way to cut the matrices, with canvas rows and without."""
+        for count in (1, 8, 32, 128):
+            for canvas in (False, True):
+                rows = Rows()
+                rows.add_clean([1] * (1 if canvas else count), 0)
+                if canvas:
+                    rows.add_canvas([MASK] * (count - 1 or 1), after=0)
+                self.head(self.forward([(self.new_cache(), rows)])[-1:])
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:

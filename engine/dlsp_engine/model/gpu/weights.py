@@ -53,11 +53,11 @@ class GpuWeights:
         mask = adapter.mask_embedding.to(device, weights.dtype)
         return cls(layers, embedding, head, weights.norm.to(device), mask)
 
-    @property
-    def step_bytes(self) -> int:
-        """What a step has to read at least: every matrix once, updates included."""
+    def bytes(self, canvas: bool) -> int:
+        """What a step has to read at least: every matrix once, updates if there are canvas rows."""
         total = self.head.bytes
         for layer in self.layers:
             total += sum(matrix.bytes for matrix in (layer.qkv, layer.out, layer.gate_up, layer.down))
-            total += sum(update.a.nbytes + update.b.nbytes for update in layer.updates.values())
+            if canvas:
+                total += sum(update.a.nbytes + update.b.nbytes for update in layer.updates.values())
         return total

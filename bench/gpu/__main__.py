@@ -1,0 +1,157 @@
+"""`python -m bench.gpu --out DIR`: checks every kernel on this machine's NVIDIA GPU, then measures the step.
+
+Without a network, installs, or files other than those named. Each part runs in a process of its own: one that fails,
+hangs or breaks the device leaves the others be. README.md beside this says what to carry and to call.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.gpu.report import told
+from dlsp_kernels.ops import NAMES
+
+
+@dataclass(frozen=True)
+class Part:
+    """`seconds` is its limit; parts named in `beside` start with it, which only those may that measure no time."""
+
+    words: tuple[str, ...]
+    seconds: int
+    beside: tuple["Part", ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return "-".join(self.words)
+
+
+def parts(rehearse: bool) -> list[Part]:
+    """The most telling first: what comes last is left out when the time is over."""
+    first, *others = [Part(("check", op), 240) for op in NAMES]
+    step = Part(("steps", "0.5b"), 120)
+    if rehearse:
+        return [Part(first.words, 300), *others, Part(("invariants",), 300), step, *_later()]
+    return [Part(first.words, 240, tuple(others)), step, Part(("invariants",), 90), *_later()]
+
+
+def _later() -> list[Part]:
+    return [
+        Part(("decode", "0.5b"), 60),
+        Part(("peer", "installed"), 60),
+        Part(("many",), 90),
+        Part(("steps", "1.5b"), 45),
+        Part(("steps", "7b"), 60),
+        Part(("peer", "static"), 120),
+        *(Part(("steps", "0.5b", format), 40) for format in ("int8", "fp8", "int4")),
+        Part(("tune",), 120),
+        Part(("decode", "1.5b"), 45),
+    ]
+
+
+def start(part: Part, folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "bench.gpu.part",
+        *part.words,
+        "--out",
+        str(folder / f"{part.name}.json"),
+        *options,
+    ]
+    log = (folder / f"{part.name}.log").open("wb")
+    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+
+def finished(part: Part, process: subprocess.Popen[bytes], seconds: float, folder: Path) -> dict[str, Any]:
+    """What a part found, or why it found nothing."""
+    began = time.monotonic()
+    try:
+        process.wait(max(1, seconds))
+        why = f"it ended with status {process.returncode}"
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        why = f"it took more than {seconds:.0f} s"
+    file = folder / f"{part.name}.json"
+    found = json.loads(file.read_text()) if file.exists() else {"samples": [], "failed": why}
+    if "failed" in found:
+        lines = (folder / f"{part.name}.log").read_text(errors="replace").strip().splitlines()
+        found["log"] = lines[-40:]
+    return {"part": part.name, "seconds": round(time.monotonic() - began, 1), **found}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.gpu", description=__doc__.splitlines()[0] if __doc__ else None)
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="DIR", help="for gpu.json and gpu.txt")
+    add("--weights", type=Path, metavar="DIR", help="converted 0.5B weights and tokenizer; random ones without")
+    add("--adapter", type=Path, metavar="FILE", help="the canvas adapter of these weights")
+    add("--gaps", type=Path, metavar="FILE", help="gaps.jsonl.xz of dlsp_engine.train.samples")
+    add("--minutes", type=float, default=9, help="parts that would begin later are left out (default 9)")
+    add("--only", nargs="+", default=[], metavar="PART", help="names that begin so")
+    add("--rehearse", action="store_true", help="on a CPU, with tiny models and Triton's interpreter")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    options = ["--rehearse"] if asked.rehearse else []
+    for name in ("weights", "adapter", "gaps"):
+        if path := getattr(asked, name):
+            options += [f"--{name}", str(path.resolve())]
+    if asked.rehearse:
+        os.environ |= {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as scratch:
+        found = run(asked.rehearse, asked.only, options, 60 * asked.minutes, Path(scratch), asked.out)
+    print((asked.out / "gpu.txt").read_text())
+    return 0 if all("failed" not in one for one in found) else 1
+
+
+def run(
+    rehearse: bool, only: Sequence[str], options: Sequence[str], seconds: float, scratch: Path, out: Path
+) -> list[dict[str, Any]]:
+    """What was found is written after each part: a command that is killed leaves what it has."""
+    end = time.monotonic() + seconds
+    found: list[dict[str, Any]] = []
+    for part in parts(rehearse):
+        group = [one for one in (part, *part.beside) if not only or one.name.startswith(tuple(only))]
+        left = end - time.monotonic()
+        if left < 5:
+            found += [{"part": one.name, "samples": [], "failed": "no time was left for it"} for one in group]
+            continue
+        running = [(one, start(one, scratch, options)) for one in group]
+        for one, process in running:
+            found.append(finished(one, process, min(one.seconds, end - time.monotonic()), scratch))
+            print(f"{found[-1]['part']}: {found[-1].get('failed') or 'done'}, {found[-1]['seconds']} s", flush=True)
+        write(out, found)
+    return found
+
+
+def write(folder: Path, found: list[dict[str, Any]]) -> None:
+    samples = [{"part": one["part"], **sample} for one in found for sample in one["samples"]]
+    head = {"bench": "gpu", **machine(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    failed = {one["part"]: {key: one.get(key) for key in ("failed", "log")} for one in found if "failed" in one}
+    seconds = {one["part"]: one.get("seconds") for one in found}
+    body = head | {"command": " ".join(sys.argv), "failed": failed, "seconds": seconds, "samples": samples}
+    (folder / "gpu.json").write_text(json.dumps(body, indent=1))
+    (folder / "gpu.txt").write_text(told(body))
+
+
+def machine() -> dict[str, Any]:
+    import torch
+    import triton
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
+    return {"machine": gpu, "versions": versions}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Every kernel against its reference in float64, on fresh random inputs, outputs poisoned. One op in a process."""
+
+import traceback
+
+import torch
+
+from bench.gpu.cases import cases
+from bench.gpu.setting import Sample, Setting
+from dlsp_kernels.ops import is_devices
+
+
+def run(setting: Setting, op: str) -> list[Sample]:
+    """A case that fails says why and leaves the others be, unless it breaks the device."""
+    seed = torch.seed()
+    found: list[Sample] = []
+    for real in (False,) if setting.rehearse else (False, True):
+        for case in cases(setting.device, real):
+            if case.op != op:
+                continue
+            sample: Sample = {"name": f"{op}: {case.name}", "seed": seed, "tolerance": case.tolerance}
+            try:
+                errors = case.check()
+                sample |= {"errors": errors, "ok": max(errors.values()) <= case.tolerance}
+            except Exception as error:
+                sample |= {"ok": False, "failed": f"{type(error).__name__}: {error}"[:2000]}
+                sample["where"] = traceback.format_exc(limit=-3)[-1500:]
+                if is_devices(error):
+                    sample["failed"] += " (the device is broken by now: later cases of this op were not run)"
+                    return [*found, sample]
+            found.append(sample)
+    return found

@@ -1,0 +1,74 @@
+"""Modes side by side at batch 1: milliseconds a step and a gap, tokens a second, tau where weights are real."""
+
+import statistics
+import time
+
+from bench.gpu.setting import Sample, Setting, clocked
+from dlsp_engine.engine import Engine
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
+
+TOKENS = 32
+
+
+def variants() -> dict[str, Options]:
+    common = {"max_tokens": TOKENS, "copy": False}
+    return {
+        "autoregressive": Options(mode="autoregressive", **common),
+        "verified-3": Options(draft=3, **common),
+        "verified-4": Options(draft=4, **common),
+        "verified-6": Options(draft=6, **common),
+        "verified-4-copy": Options(draft=4, max_tokens=TOKENS),
+    }
+
+
+def run(setting: Setting, name: str) -> list[Sample]:
+    """Each gap is prefilled once; each mode fills it from a copy of that session."""
+    engine = setting.engine(name, setting.model(name, pages=1024))
+    gaps = _gaps(setting, name)
+    found: list[Sample] = [prefill(setting, engine, name)]
+    wanted = variants()
+    base: dict[int, tuple[int, ...]] = {}
+    ms: dict[str, list[float]] = {}
+    for mode, options in wanted.items():
+        engine.fill(gaps[0], options)  # warms up
+        walls, fills = [], []
+        for number, gap in enumerate(gaps):
+            session = engine.prefilled(gap)
+            setting.wait()
+            began = time.perf_counter()
+            fills.append(engine.fill(gap, options, session))
+            walls.append(1e3 * (time.perf_counter() - began))
+            base.setdefault(number, fills[-1].tokens)
+        ms[mode] = walls
+        tokens, forwards = (sum(getattr(fill.cost, field) for fill in fills) for field in ("tokens", "forwards"))
+        ratios = [own / other for own, other in zip(walls, ms["autoregressive"], strict=True)]
+        same = sum(fill.tokens == base[number] for number, fill in enumerate(fills)) / len(fills)
+        sample = {"name": f"{name} {mode}", "gaps": len(gaps), "real_weights": setting.is_real(name)}
+        sample |= {"gap_ms_p50": statistics.median(walls), "step_ms": sum(walls) / forwards, "tau": tokens / forwards}
+        sample |= {
+            "tokens_s": 1e3 * tokens / sum(walls),
+            "identical": same,
+            "of_autoregressive": statistics.median(ratios),
+        }
+        full = [wall for wall, fill in zip(walls, fills, strict=True) if fill.cost.tokens == TOKENS]
+        found.append(sample | {f"gap_of_{TOKENS}_ms_p50": statistics.median(full) if full else None})
+    return found
+
+
+def prefill(setting: Setting, engine: Engine, name: str) -> Sample:
+    gap = Gap("x = 1\n" * (setting.context // 6 if not setting.is_real(name) else setting.context // 4), "\n")
+    tokens = engine.job(gap, Options()).cost.prompt_tokens
+    engine.prefilled(gap)
+    times = [clocked(lambda: (engine.prefilled(gap), setting.wait())) for _ in range(5)]
+    return {"name": f"{name} prefill", "tokens": tokens, "ms": 1e3 * statistics.median(times)}
+
+
+def _gaps(setting: Setting, name: str) -> list[Gap]:
+    if setting.is_real(name) and setting.gaps:
+        from dlsp_engine.train.evaluate import read
+
+        return [held.gap for held in read(setting.gaps, 40)]
+    count = 2 if setting.rehearse else 20
+    lead = "def total(rows):\n    return sum(row.price * row.count for row in rows)\n\n"
+    return [Gap(lead * (setting.context // len(lead)) + f"def f{n}(x):\n    return ", "\n") for n in range(count)]

@@ -1,0 +1,143 @@
+"""The design's invariants 1 to 3 where they are claimed, in float32, by the kernels and the captured steps."""
+
+import random
+from dataclasses import replace
+
+import torch
+
+from bench.gpu.setting import Sample, Setting
+from bench.gpu.shapes import SHAPES
+from dlsp_engine.engine import Engine
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.gpu.step import GpuQwen2
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
+from dlsp_engine.text.tokenizer import ByteTokenizer, QwenTokenizer
+
+TIE = 1e-4
+
+GAPS = [
+    Gap("def f(x):\n    return ", "\n\nprint(f(1))\n"),
+    Gap("for name in na", "mes:\n    pass\n", middle="mes"),
+    Gap("a = [1, 2, 3, 4]\nb = [1, 2, 3, ", "\n", middle="4]\nc = [1,"),
+    Gap("def area(w, h):\n    ", "\n\nprint(area(2, 3))\n"),
+]
+
+
+def run(setting: Setting) -> list[Sample]:
+    shape = replace(SHAPES["tiny"], dim=32, head_dim=8, ff=48)
+    weights, adapter = Weights.random(shape), Adapter.random(shape)
+    plain = Engine(Qwen2(weights, adapter), ByteTokenizer())
+    # The interpreter takes seconds a step: the rehearsal sees the kernels once.
+    model = GpuQwen2(weights, adapter, setting.device, fused=not setting.rehearse, pages=400)
+    found = _all("tiny", plain, Engine(model, ByteTokenizer()), 24)
+    if setting.rehearse:
+        kernels = GpuQwen2(weights, adapter, setting.device, pages=60)
+        engine = Engine(kernels, ByteTokenizer())
+        got = engine.fill(Gap("", ""), Options(draft=1, copy=False, max_tokens=2)).tokens
+        expected = plain.fill(Gap("", ""), Options(mode="autoregressive", max_tokens=2)).tokens
+        found.append({"name": "tiny, in the interpreter", "ok": got == expected and not kernels.failures})
+    if setting.weights:
+        real = setting.model("0.5b", torch.float32)
+        tokenizer = QwenTokenizer(setting.weights)
+        plain = Engine(Qwen2(Weights.load(setting.weights, torch.float32)), tokenizer)
+        found += _all("0.5b", plain, Engine(real, tokenizer), 24)
+        found.append(corrupted(setting, tokenizer))
+    return found
+
+
+def _all(name: str, plain: Engine, engine: Engine, tokens: int) -> list[Sample]:
+    model = engine.model
+    assert isinstance(model, GpuQwen2)
+    found = [
+        {"name": f"{name}: verified is autoregressive", **verified(plain, engine, tokens)},
+        {"name": f"{name}: typing on is fresh", **fresh(engine)},
+        {"name": f"{name}: nothing leaks", **leaks(model)},
+    ]
+    for one in found:
+        one |= {"replaced": model.failures, "graphs": len(model.graphs)}
+        one["ok"] = one["ok"] and not model.failures
+    return found
+
+
+def verified(plain: Engine, engine: Engine, tokens: int) -> Sample:
+    """Against the reference step on the CPU, whatever was drafted, both schedules, alone and together."""
+    rng, counts = random.Random(3), {"same": 0, "ties": 0, "different": 0}
+    for gap in GAPS:
+        common = {"max_tokens": tokens, "copy": False}
+        expected = plain.fill(gap, Options(mode="autoregressive", **common))
+        start = expected.cost.prompt_tokens
+        drafters = {
+            "canvas": None,
+            "random": lambda known: [rng.randrange(200) for _ in range(4)],
+            "right": lambda known, start=start, expected=expected: list(expected.tokens[len(known) - start :][:4]),
+        }
+        for drafter in drafters.values():
+            for options in (
+                Options(mode="autoregressive", **common),
+                Options(draft=3, **common),
+                Options(draft=12, **common),  # too wide for one step: drafting and verifying in turn
+            ):
+                fill = engine.fill(gap, options, drafter=drafter)
+                counts[_compare(plain, gap, expected.tokens, fill.tokens)] += 1
+    together = {g: fill for g, _, fill in engine.fill_many(GAPS, [Options(max_tokens=tokens)], width=len(GAPS))}
+    for number, fill in together.items():
+        expected = plain.fill(GAPS[number], Options(mode="autoregressive", max_tokens=tokens))
+        counts[_compare(plain, GAPS[number], expected.tokens, fill.tokens)] += 1
+    return {"ok": counts["different"] == 0, **counts}
+
+
+def _compare(plain: Engine, gap: Gap, expected: tuple[int, ...], got: tuple[int, ...]) -> str:
+    """`ties`: where they part, the two tokens are equally likely."""
+    if expected == got:
+        return "same"
+    at = next((i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), None)
+    if at is None:
+        return "different"
+    session = plain.prefilled(gap)
+    rows = Rows()
+    rows.add_clean([*session.pending, *expected[:at]], session.cache.length)
+    logits = plain.model.head(plain.model.forward([(session.cache, rows)])[-1:])[0]
+    return "ties" if abs(float(logits[expected[at]] - logits[got[at]])) < TIE else "different"
+
+
+def fresh(engine: Engine) -> Sample:
+    session, gap, wrong = engine.new_session(), GAPS[-1], []
+    for middle in ("", "r", "return", "retu", "return w * h\n", "q"):
+        now, options = Gap(gap.prefix, gap.suffix, middle), Options(max_tokens=8)
+        if engine.fill(now, options, session).tokens != engine.fill(now, options).tokens:
+            wrong.append(middle)
+    return {"ok": not wrong, "wrong": wrong}
+
+
+def leaks(model: GpuQwen2) -> Sample:
+    """A clean token changes no row before it, and a canvas changes no clean row: to the bit."""
+
+    def states(clean: list[int], canvas: list[int]) -> torch.Tensor:
+        rows = Rows()
+        rows.add_clean(clean, 0)
+        rows.add_canvas(canvas, after=2)
+        return model.forward([(model.new_cache(), rows)]).clone()
+
+    clean = [10, 20, 30, 40, 50]
+    base, wrong = states(clean, [MASK, MASK]), []
+    for at in range(len(clean)):
+        changed = states([*clean[:at], 99, *clean[at + 1 :]], [MASK, MASK])
+        if not torch.equal(changed[:at], base[:at]) or torch.equal(changed[at], base[at]):
+            wrong.append(f"clean {at}")
+    other = states(clean, [77, MASK])
+    if not torch.equal(other[:5], base[:5]) or torch.equal(other[6], base[6]):
+        wrong.append("canvas")
+    return {"ok": not wrong, "wrong": wrong}
+
+
+def corrupted(setting: Setting, tokenizer: QwenTokenizer) -> Sample:
+    """An adapter of noise costs speed and changes no answer."""
+    assert setting.weights
+    weights = Weights.load(setting.weights, torch.float32)
+    plain = Engine(Qwen2(weights), tokenizer)
+    noise = GpuQwen2(weights, Adapter.random(weights.architecture, scale=3.0), setting.device, pages=400)
+    return {"name": "0.5b: a corrupted adapter changes nothing", **verified(plain, Engine(noise, tokenizer), 16)}
