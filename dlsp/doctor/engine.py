@@ -71,7 +71,13 @@ def step(health: Mapping[str, Any]) -> list[Check]:
         return []
     costs = told.get("costs") or {}
     table = ", ".join(f"{rows} rows {float(ms):.0f} ms" for rows, ms in costs.items())
-    return [Check("step", True, f"{told.get('dtype')}: {table or 'not measured'}", data=dict(told))]
+    where = f" on {device}" if (device := told.get("device", "cpu")) != "cpu" else ""
+    checks = [Check("step", True, f"{told.get('dtype')}{where}: {table or 'not measured'}", data=dict(told))]
+    if replaced := told.get("replaced"):
+        said = "; ".join(f"{kernel} ({why})" for kernel, why in dict(replaced).items())
+        todo = "Suggestions stay right and are slow; set DLSP_DEVICE=cpu, or report this."
+        checks.append(Check("kernels", False, f"these do not work here: {said}", todo))
+    return checks
 
 
 async def completion(engine: Engine) -> Check:

@@ -23,7 +23,6 @@ from dlsp_engine.model.gpu import choose
 from dlsp_engine.model.gpu.loop import Loop
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.int8 import COMPILED, Int8Qwen2
-from dlsp_engine.model.int8_file import stored
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -63,7 +62,9 @@ class Engine:
         there; on a CPU int8, the fastest wherever it was measured, else whichever dense type is faster. Raises
         EngineError with a sentence for the user.
         """
-        from dlsp_engine.model.convert import converted  # takes what reads GGUF files, which nothing else needs
+        # They take what nothing else here does: a GGUF reader, file locks.
+        from dlsp_engine.model.convert import converted
+        from dlsp_engine.model.int8_file import stored
 
         device = choose.resolve(device)
         if dtype not in DTYPES:
@@ -93,6 +94,17 @@ class Engine:
                 raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         return cls(model, tokenizer.result(), costs, dtype)
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """Kernels that do not work here and run by their slow version, and why."""
+        return self.model.failures if isinstance(self.model, GpuQwen2) else {}
+
+    def warm_up(self) -> None:
+        """Compile and capture what a GPU's usual steps are made of, so that no request waits for it."""
+        if self._loop:
+            self._loop.model.warm_up()
+            self._loop.warm_up(Options().draft)
 
     def new_session(self) -> Session:
         return Session(self.model.new_cache())

@@ -14,6 +14,7 @@ import uvicorn
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.convert import converted
+from dlsp_engine.model.gpu import choose
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API, Service, app
 from dlsp_engine.serve.memory import return_large_blocks
@@ -26,12 +27,22 @@ LOOK_S = 0.25
 END_S = 3
 
 
-def serve(model: str, gguf: Path, cache: Path, state: Path, dtype: str, idle_seconds: float, version: str) -> None:
+def serve(
+    model: str,
+    gguf: Path,
+    cache: Path,
+    state: Path,
+    dtype: str,
+    idle_seconds: float,
+    version: str,
+    device: str = "auto",
+) -> None:
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
+    device = choose.resolve(device)
     with lock(state, model), socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return_large_blocks()
-        engine = load(gguf, cache, dtype)
+        engine = load(gguf, cache, dtype, device)
         warm_up(engine)
         scheduler = Scheduler(engine)
         service = Service(
@@ -42,7 +53,12 @@ def serve(model: str, gguf: Path, cache: Path, state: Path, dtype: str, idle_sec
             version=version,
             dtype=engine.dtype,
             adapter=engine.model.adapter.metadata.get("version"),
-            step={"dtype": engine.dtype, "costs": _table(engine.costs)},
+            step={
+                "dtype": engine.dtype,
+                "device": device,
+                "replaced": engine.replaced,
+                "costs": _table(engine.costs),
+            },
         )
         file = StateFile(state, _state(service, listener.getsockname()[1]))
         watchdog.watch(scheduler)
@@ -54,21 +70,22 @@ def serve(model: str, gguf: Path, cache: Path, state: Path, dtype: str, idle_sec
             scheduler.join()
 
 
-def load(gguf: Path, cache: Path, dtype: str) -> Engine:
+def load(gguf: Path, cache: Path, dtype: str, device: str) -> Engine:
     """The engine on converted weights; what was converted is made anew, once, if it turns out to be damaged."""
     try:
-        return Engine.load(gguf, cache, dtype)
+        return Engine.load(gguf, cache, dtype, device=device)
     except Exception as error:
         if not gguf.is_file():
             raise
         folder = converted(gguf, cache)
         log.warning("converting %s again: %s", gguf.name, type(error).__name__)
         shutil.rmtree(folder, ignore_errors=True)
-        return Engine.load(gguf, cache, dtype)
+        return Engine.load(gguf, cache, dtype, device=device)
 
 
 def warm_up(engine: Engine) -> None:
     """Touch every weight and build what is built on first use, so that the first request does not pay for it."""
+    engine.warm_up()
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 
