@@ -130,13 +130,13 @@ def run(
         for one, process in running:
             found.append(finished(one, process, min(one.seconds, end - time.monotonic()), scratch))
             print(f"{found[-1]['part']}: {found[-1].get('failed') or 'done'}, {found[-1]['seconds']} s", flush=True)
-        write(out, found)
+        write(out, found, rehearse)
     return found
 
 
-def write(folder: Path, found: list[dict[str, Any]]) -> None:
+def write(folder: Path, found: list[dict[str, Any]], rehearse: bool) -> None:
     samples = [{"part": one["part"], **sample} for one in found for sample in one["samples"]]
-    head = {"bench": "gpu", **machine(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    head = {"bench": "gpu", "rehearsal": rehearse, **machine(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     failed = {one["part"]: {key: one.get(key) for key in ("failed", "log")} for one in found if "failed" in one}
     seconds = {one["part"]: one.get("seconds") for one in found}
     body = head | {"command": " ".join(sys.argv), "failed": failed, "seconds": seconds, "samples": samples}

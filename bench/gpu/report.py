@@ -27,6 +27,8 @@ ORDER = (
 def told(body: dict[str, Any]) -> str:
     """Failures first, each with its kernel and case; then the checks in one line an op; then what was measured."""
     lines = [f"{body['machine']}, {body['versions']}"]
+    if body.get("rehearsal"):
+        lines.append("A rehearsal: tiny models on a CPU under the names of real ones; no number means anything.")
     for part, why in body["failed"].items():
         lines += [f"FAILED {part}: {why['failed']}", *(f"    {line}" for line in (why["log"] or [])[-4:])]
     checked: dict[str, list[bool]] = {}
