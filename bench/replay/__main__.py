@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
@@ -87,7 +88,10 @@ async def _run(asked: argparse.Namespace) -> int:
         print("Left to play:", ", ".join(f"{who} {count}" for who, count in missing.items() if count))
         return 1
     limited = f"-{asked.limit}" if asked.limit else ""
-    path = results.write(f"{name}{limited}", _command(asked), metrics, _samples(played), asked.out)
+    played_by = Counter(journal.entries[_key(who, one.script)]["commit"] for who, of in played.items() for one in of)
+    path = results.write(
+        f"{name}{limited}", _command(asked), metrics, _samples(played), asked.out, played_by=dict(played_by)
+    )
     print(f"Written to {path}")
     return 0
 

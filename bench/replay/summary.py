@@ -34,6 +34,8 @@ SHARES: dict[str, tuple[str, str, float]] = {
 `wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`)."""
 RATIOS = ("completed", "wrong_per_100")
 QUANTILES = (50, 95, 99)
+ASKED_S = 0.02
+"""No engine answers in less, and no silence without one takes as long."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +116,20 @@ def ratios(mine: Sequence[Played], theirs: Sequence[Played]) -> dict[str, float]
 
 
 def times(played: Sequence[Played]) -> dict[str, float]:
-    """Milliseconds from key to suggestion: `cold` at the first key of a place, `warm` at the others, and from `memory`.
+    """Milliseconds from key to answer: `cold` at the first key of a place, `warm` at the others, and from `memory`.
 
-    Where the next key came first, how long it would have taken is not known but to be more: quantiles are Kaplan and
-    Meier's, and missing where they lie beyond what was seen.
+    An answer of the engine that is not shown is one too. Where the next key came first, how long it would have taken is
+    not known but to be more: quantiles are Kaplan and Meier's, and missing where they lie beyond what was seen.
     """
     seen: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for moment in (moment for one in played for moment in one.moments):
+        engine = "cold" if moment.after == "start" else "warm"
         if moment.took_s is None:
-            seen["cold" if moment.after == "start" else "warm"].append((moment.wait_s, False))
-        elif moment.text is not None:
-            engine = "cold" if moment.after == "start" else "warm"
-            seen["memory" if moment.memory else engine].append((moment.took_s, True))
+            seen[engine].append((moment.wait_s, False))
+        elif moment.memory:
+            seen["memory"].append((moment.took_s, True))
+        elif moment.text is not None or moment.took_s >= ASKED_S:
+            seen[engine].append((moment.took_s, True))
     metrics = {}
     for which, of in seen.items():
         for percent in QUANTILES:

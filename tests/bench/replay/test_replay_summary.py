@@ -65,6 +65,12 @@ def test_times_by_what_was_asked():
     assert metrics["dlsp/memory_p50_ms"] == 2
 
 
+def test_an_answer_that_is_not_shown_took_its_time_and_a_silence_without_one_none():
+    metrics = summary({"dlsp": [played(moment(None, 0.3), moment(None, 0.005), moment(None, None, wait_s=0.1))]}, "")
+    assert metrics["dlsp/warm_number"] == 2
+    assert metrics["dlsp/warm_p50_ms"] == 300
+
+
 def test_ratios_to_the_baseline_are_of_the_scripts_both_played():
     other = Script("y", "writing", "y", "", "y.py", "", SCRIPT.steps)
     right = moment("ab", right=True, whole=True, accepted=2)
