@@ -41,7 +41,7 @@ def parts(rehearse: bool) -> list[Part]:
     step = Part(("steps", "0.5b"), 120)
     if rehearse:
         return [Part(first.words, 300), *others, Part(("invariants",), 300), step, *_later()]
-    return [Part(first.words, 240, tuple(others)), step, Part(("invariants",), 90), *_later()]
+    return [Part(first.words, 240, tuple(others)), step, Part(("invariants",), 150), *_later()]
 
 
 def _later() -> list[Part]:

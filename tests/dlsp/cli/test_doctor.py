@@ -95,6 +95,14 @@ def test_the_steps_costs_when_the_engine_tells_them() -> None:
     assert found.data["costs"]["4"] == 12.6
 
 
+def test_kernels_that_had_to_be_replaced() -> None:
+    told = {"dtype": "bfloat16", "device": "cuda", "costs": {}, "replaced": {"gated_swiglu": "too little memory"}}
+    step, kernels = engine.step({"step": told})
+    assert step.said == "bfloat16 on cuda: not measured"
+    assert not kernels.good
+    assert kernels.said == "these do not work here: gated_swiglu (too little memory)"
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file" / "state"))
