@@ -15,10 +15,18 @@ RENAMED = FEES.replace("def late_fee", "def overdue_fee")
 def renamed(code: Code, stub: StubEngine) -> Code:
     """The function of FEES was given another name, and the places that use it are shown."""
     stub.answer = lambda request: ""
+    remove(code)
     code.open(FEES, "fees.py")
     code.go(1, 5)
     rename(code)
     return code
+
+
+def remove(code: Code) -> None:
+    """The files of tests before, which use the name, too."""
+    for file in code.project.glob("*.py"):
+        if "late_fee" in file.read_text():
+            file.unlink()
 
 
 def rename(code: Code) -> None:
@@ -65,6 +73,7 @@ def test_tab_indents_at_the_beginning_of_a_line(renamed: Code) -> None:
 
 def test_the_next_place_is_in_another_file(code: Code, stub: StubEngine) -> None:
     stub.answer = lambda request: ""
+    remove(code)
     for name, text in {"caller.py": CALLER, "fees.py": FEES}.items():
         (code.project / name).write_text(text)
         code.show(name)
