@@ -53,9 +53,15 @@ export class Edits implements vscode.Disposable {
 
   /** Carry the edit on at the place at the cursor; go to the next place where there is none. */
   goOn(): Promise<void> {
-    this.going = this.going.then(() => {
+    this.going = this.going.then(async () => {
       const site = this.here();
-      return site ? this.apply([site]) : this.next();
+      if (site) {
+        await this.apply([site]);
+      } else if (indents()) {
+        await vscode.commands.executeCommand("tab"); // the cursor was faster than the context key
+      } else {
+        await this.next();
+      }
     });
     return this.going;
   }
@@ -203,13 +209,18 @@ export class Edits implements vscode.Disposable {
 
   /** At the beginning of a line Tab goes on indenting, unless a place is there. */
   private keys(): void {
-    const editor = vscode.window.activeTextEditor;
-    const before = editor?.document.lineAt(editor.selection.active).text.slice(0, editor.selection.active.character);
     const some = this.renewing || this.sites.length > 0;
     const set = (name: string, value: boolean) => void vscode.commands.executeCommand("setContext", name, value);
     set("dlsp.edits", some);
-    set("dlsp.canGoOn", some && (this.renewing || this.here() !== undefined || /\S/.test(before ?? "")));
+    set("dlsp.canGoOn", some && (this.renewing || this.here() !== undefined || !indents()));
   }
+}
+
+/** Whether the cursor is at the beginning of a line. */
+function indents(): boolean {
+  const editor = vscode.window.activeTextEditor;
+  const cursor = editor?.selection.active;
+  return !cursor || !/\S/.test(editor.document.lineAt(cursor).text.slice(0, cursor.character));
 }
 
 function position({ line, character }: vscode.Position): vscode.Position {
