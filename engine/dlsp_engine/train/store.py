@@ -56,9 +56,7 @@ class Samples:
         ]
         self.rows = sum(rows for _, rows in self._shards)
         if not self.rows:
-            raise EngineError(
-                f"There are no samples for '{split}' in {folder}; make them with `dlsp train samples`."
-            )
+            raise EngineError(f"There are no samples for '{split}' in {folder}; make them with `dlsp train samples`.")
         self._open: tuple[Path, np.ndarray, np.ndarray] | None = None
 
     def take(self, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
