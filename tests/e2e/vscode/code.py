@@ -1,7 +1,7 @@
 """A real VS Code in a real browser, driven as its user would: keys in, the screen and the saved file out."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,10 +38,10 @@ class Code:
     ) -> None:
         self.project, self.name = project, ""
         self._number = 0
-        self._view, self._user = view or View(), folder / "user" / "User"
-        settings.write(self._user, self._view.settings)
+        view = view or View()
+        settings.write(folder / "user" / "User", view.settings)
         self._served = Served(editor, vsix, folder, state, bare)
-        self.browser = Browser(editor, self._view)
+        self.browser = Browser(editor, view)
 
     def __enter__(self) -> Self:
         try:
@@ -104,10 +104,6 @@ class Code:
         self.press("Enter")
         self.browser.wait_for(".quick-input-widget", hidden=True)
         self.browser.wait_for(FOCUSED)
-
-    def configure(self, more: Mapping[str, Any]) -> None:
-        """Have the user's settings be those of the tests and `more`, which VS Code finds out by itself."""
-        settings.write(self._user, {**self._view.settings, **more})
 
     def click_status(self) -> None:
         self.browser.do(lambda page: page.click('.statusbar-item[id*="dlsp"] a'))
