@@ -16,7 +16,7 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     """Suggestions that are right as their log-probability says; words are never right, and what is blank not shown."""
     monkeypatch.setattr("dlsp.models.store.folder", lambda: tmp_path)
     journal = Journal(tmp_path / "bench" / "replay" / "replay-fit-patient-qwen2.5-coder-0.5b.jsonl")
-    rng = np.random.default_rng(0)
+    rng, moments = np.random.default_rng(0), []
     for script in range(20):
         moments = []
         for _ in range(60):
