@@ -25,13 +25,13 @@ class SlowEngine(Engine):
     fails: Exception | None = None
     together: ClassVar[list[set[int]]] = []  # max_tokens of the jobs that were offered for a step
 
-    def step(self, jobs):
+    def step(self, jobs, sharing=None):
         if self.fails:
             raise self.fails
         self.steps += 1
         self.together.append({job.options.max_tokens for job in jobs})
         time.sleep(self.step_s)
-        return super().step(jobs)
+        return super().step(jobs, sharing)
 
 
 @pytest.fixture
