@@ -23,8 +23,9 @@ from dlsp.models import catalogue, store
 
 CONTENDER = "dlsp:suggest=eager"
 FOLDS, RIDGE, STEPS = 5, 1.0, 30
-RIGHT = 0.65
-"""So many of those shown are to be right in `auto`; what is asked is to be 0.6."""
+RIGHT = 0.74
+"""So many of those shown in `auto` are to be right here, where every answer comes in time and all of a script counts:
+0.65 came to 0.50 by the clock, and 0.6 is wanted there."""
 LOST = 0.03
 """So many of the right ones may be lost by not asking."""
 EAGER = 0.15
