@@ -46,17 +46,18 @@ class Asked:
             yield {**event(self.likelier), "site": number}
 
 
-async def texts(engine: Asked) -> list[tuple[str, ...]]:
+async def confidences(engine: Asked) -> list[float]:
     before = "def late_fee(days):\n    return days\n\n\n" + "".join(f"x = late_fee({n})\n" for n in range(20))
     edit = Edit.between("a.py", before, after := before.replace("def late", "def overdue"))
     own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
-    return [each.site.lines async for each in proposals(cast(Engine, engine), edit, own, [own])]
+    return [each.confidence async for each in proposals(cast(Engine, engine), edit, own, [own])]
 
 
-async def test_sites_are_asked_for_together_and_shown_if_the_model_agrees() -> None:
+async def test_sites_are_asked_for_together_and_the_model_counts() -> None:
     agrees, disagrees = Asked(12), Asked(-12)
-    assert len(await texts(agrees)) == 20
-    assert not await texts(disagrees)
+    sure = await confidences(agrees)
+    assert len(sure) == 20
+    assert max(await confidences(disagrees), default=0.0) < min(sure)
     (first, *_) = agrees.bodies
     assert len(first["sites"]) > 1
     assert "-def late_fee(days):\n+def overdue_fee(days):\n" in first["edit"][0]["text"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,10 +33,13 @@ def port(stub: StubEngine) -> Iterator[int]:
         assert server.stderr is not None
         said = re.fullmatch(r"dlsp: listening on 127\.0\.0\.1:(\d+)\n", server.stderr.readline())
         assert said is not None
-        yield int(said[1])
-        server.send_signal(2)
-        assert server.wait(10) == 130
-        assert server.stderr.read() == ""
+        try:
+            yield int(said[1])
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) == 130
+            assert server.stderr.read() == ""
+        finally:
+            server.kill()
 
 
 async def test_two_editors_one_after_the_other_and_at_once(port: int) -> None:
