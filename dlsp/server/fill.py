@@ -38,13 +38,13 @@ def add(server: Server) -> None:
         return await fill(server, params)
 
     @server.command(COMMAND)
-    async def command(uri: str, position: Any, end: Any = None) -> None:
+    async def command(uri: str, position: Any, *end: Any) -> None:  # pygls gives no defaults
         document = types.OptionalVersionedTextDocumentIdentifier(uri, _document(server, uri).version)
-        span = types.Range(_read(position), _read(end)) if end else None
+        span = types.Range(_read(position), _read(end[0])) if end else None
         asked = SimpleNamespace(textDocument=SimpleNamespace(uri=uri), position=_read(position), range=span)
         edit = await fill(server, asked)
-        start, end = _read(edit["range"]["start"]), _read(edit["range"]["end"])
-        changes = types.TextDocumentEdit(document, [types.TextEdit(types.Range(start, end), edit["newText"])])
+        written = types.Range(_read(edit["range"]["start"]), _read(edit["range"]["end"]))
+        changes = types.TextDocumentEdit(document, [types.TextEdit(written, edit["newText"])])
         whole = types.WorkspaceEdit(document_changes=[changes])
         await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(whole, TITLE))
 

@@ -13,8 +13,10 @@ from tests.e2e.walk import Walk as Base
 pytestmark = pytest.mark.model
 
 TYPED = ("x", "total = 0", "for each in numbers:\n    ", "é", "f(a, b)", "\n", "# 文字 🙂", "return ", '"', "    if ")
+BEGUN = ("", "x", "\nfor each in num", "\nprint(add(1, ")
 GHOST_S = 15.0
 PATIENCE_S = 90.0
+SETTLED_S = 1.0
 KEYS = {"all": "<Tab>", "word": "<M-Right>", "line": "<M-C-Right>"}
 
 
@@ -81,9 +83,10 @@ class Walk(Base):
 
     def accept(self, part: str = "all") -> None:
         line, _ = self.place()
-        at, typed = self.text.offset(line, len(self.text.lines[line])), self.random.choice(("", " ", "x"))
+        at, typed = self.text.offset(line, len(self.text.lines[line])), self.random.choice(BEGUN)
         self.go(line, 0)
-        self.vim.keys("A" + typed)
+        self.vim.keys("A")
+        self.vim.type(typed)
         self.text.replace(at, at, typed)
         if ghost := self.awaited_ghost():
             self.vim.keys(KEYS[part])
@@ -101,7 +104,8 @@ class Walk(Base):
         began, notes = time.monotonic(), len(self.vim.log())
         while not (ghost := self.vim.ghost()) and time.monotonic() - began < min(GHOST_S, self.patience):
             idle = self.vim.lua("return require('dlsp.status').state") == "ready"
-            if idle and len(self.vim.log()) > notes:
+            # A note may be of what was asked before.
+            if idle and len(self.vim.log()) > notes and time.monotonic() - began > SETTLED_S:
                 break
             time.sleep(0.02)
         self.patience -= time.monotonic() - began

@@ -103,7 +103,7 @@ def test_an_engine_that_dies_comes_back(
     running = state.read("qwen2.5-coder-0.5b")
     assert running
     os.kill(running.pid, signal.SIGKILL)
-    real.keys("<C-]>c")
+    real.keys("c")
     # Nobody is waited for: what is typed meanwhile is there.
     real.type("ents")
     assert text(real) == before + "cents" + after
