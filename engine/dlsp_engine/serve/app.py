@@ -11,7 +11,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -105,6 +105,8 @@ def app(service: Service) -> Starlette:
             status = 413 if isinstance(error, TooLarge) else 503 if isinstance(error, Busy) else 400
             metrics.refused(status)
             return _error(status, str(error))
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         service.requests += 1
         service.touch()
         return response

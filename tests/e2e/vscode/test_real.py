@@ -44,7 +44,7 @@ def test_a_function_is_filled_in_while_one_looks(real: Code) -> None:
         return "Tab keeps" in behind
 
     real.until(done, "the function is shown", 120)
-    assert len(seen - {""}) > 2
+    assert len(seen - {""}) >= 2
     real.press("Tab")
     filled = real.text()
     head, tail = MEAN.split("    pass\n")

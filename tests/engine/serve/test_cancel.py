@@ -21,7 +21,10 @@ async def ask(client: httpx.AsyncClient, number: int, leave_after: float | None)
     try:
         async with asyncio.timeout(leave_after):
             answer = await client.post("/v1/infill", json=body)
-            assert answer.text.endswith('{"event": "done"}\n')
+            ends = ['{"event": "done"}\n']
+            if leave_after is not None:  # it may have been taken over before it was left
+                ends.append('{"event": "error", "error": "Cancelled."}\n')
+            assert answer.text.endswith(tuple(ends))
             return None
     except TimeoutError:
         return time.monotonic()
