@@ -29,25 +29,33 @@ class Comparison:
 
 
 def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Comparison]:
-    """len(gaps) x drafts x schedules comparisons, gap by gap. Float32 engines only: elsewhere rounding differs.
+    """len(gaps) x drafts x schedules comparisons, gap by gap.
 
-    The fills of TOGETHER gaps run packed in the same steps, which the answers must not notice either.
+    In float32 the fills of TOGETHER gaps run packed in the same steps, which the answers must not notice either. In
+    int8 each runs alone, as one person's do: wide steps are computed otherwise, and round otherwise. Its adapter is
+    part of its matrices, so a corrupted one is left out.
     """
     model = engine.model
-    assert isinstance(model, Qwen2), "identity is claimed in float32"
-    noise = Adapter.random(model.shape, rank=8, scale=0.3)
-    corrupted = Engine(Qwen2(model.weights, noise), engine.tokenizer)
-    for first in range(0, len(gaps), TOGETHER):
-        chosen = list(enumerate(gaps))[first : first + TOGETHER]
+    if isinstance(model, Qwen2):
+        noise = Adapter.random(model.shape, rank=8, scale=0.3)
+        corrupted, together = Engine(Qwen2(model.weights, noise), engine.tokenizer), TOGETHER
+    else:
+        corrupted, together = None, 1
+    for first in range(0, len(gaps), together):
+        chosen = list(enumerate(gaps))[first : first + together]
         references = {number: engine.job(gap, options) for number, (gap, options) in chosen}
         _finish(engine, list(references.values()))
         jobs: dict[GapJob, tuple[int, str, str]] = {}
         for number, (gap, options) in chosen:
-            for name in DRAFTS:
+            for name in (name for name, draft in DRAFTS.items() if corrupted or not draft.corrupted):
                 for schedule in SCHEDULES:
                     jobs[_drafted(engine, gap, options, references[number], name, schedule)] = number, name, schedule
-        _finish(engine, [job for job, (_, name, _) in jobs.items() if not DRAFTS[name].corrupted])
-        _finish(corrupted, [job for job, (_, name, _) in jobs.items() if DRAFTS[name].corrupted])
+        if corrupted:
+            _finish(engine, [job for job, (_, name, _) in jobs.items() if not DRAFTS[name].corrupted])
+            _finish(corrupted, [job for job, (_, name, _) in jobs.items() if DRAFTS[name].corrupted])
+        else:
+            for job in jobs:
+                _finish(engine, [job])
         for job, (number, name, schedule) in jobs.items():
             yield Comparison(number, name, schedule, _outcome(engine, references[number], job), job.cost.tau)
 

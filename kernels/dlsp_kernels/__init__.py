@@ -1,6 +1,6 @@
 """Pure functions on tensors. Each op is a folder with an obvious `reference.py`; fused versions join it there."""
 
-from dlsp_kernels.canvas_attention.reference import attention_bias, canvas_attention
+from dlsp_kernels.canvas_attention.reference import TILE, attention_bias, canvas_attention
 from dlsp_kernels.hadamard.reference import hadamard
 from dlsp_kernels.low_rank_linear.reference import low_rank_linear
 from dlsp_kernels.quantise.reference import quantise_rows, quantise_weight
@@ -9,6 +9,7 @@ from dlsp_kernels.rope.reference import rope, rope_table
 from dlsp_kernels.swiglu.reference import swiglu
 
 __all__ = [
+    "TILE",
     "attention_bias",
     "canvas_attention",
     "hadamard",

@@ -55,6 +55,25 @@ def test_clean_rows_are_the_base_models_whatever_the_adapter(tiny):
     assert (a[~clean] - b[~clean]).abs().max() > 0.1
 
 
+@pytest.mark.parametrize(("clean", "canvas"), [(1, 4), (2, 0), (5, 0), (3, 6), (9, 9)])
+@pytest.mark.parametrize("cached", [1, 61, 125, 250, 508, 530])
+def test_clean_rows_are_the_same_to_the_bit_whatever_comes_beside_them(tiny, clean, canvas, cached):
+    model, tokens = int8(tiny.model), [(7 * i) % 250 for i in range(cached + clean)]
+
+    def hidden(width: int, canvas: int) -> Tensor:
+        """Of the last `clean` tokens, so many in a step, with a canvas behind them."""
+        cache, found = model.new_cache(), []
+        for start, end in ((0, cached), *((place, place + width) for place in range(cached, len(tokens), width))):
+            rows = Rows()
+            rows.add_clean(tokens[start:end], start)
+            rows.add_canvas([MASK] * canvas, after=end - 1)
+            found.append(model.forward([(cache, rows)])[: end - start])
+            cache.length = end
+        return torch.cat(found[1:])
+
+    assert torch.equal(hidden(1, 0), hidden(clean, canvas))
+
+
 def test_several_sessions_in_a_step_are_each_their_own(tiny):
     model = int8(tiny.model)
     batch, apart = [], []

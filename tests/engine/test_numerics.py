@@ -3,8 +3,9 @@
 import pytest
 import torch
 from torch import Tensor
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import Qwen2ForCausalLM
 
+from bench.as_transformers import configuration, named
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
@@ -12,36 +13,10 @@ from dlsp_engine.model.weights import Weights
 
 def reference(weights: Weights) -> Qwen2ForCausalLM:
     shape = weights.architecture
-    config = Qwen2Config(
-        vocab_size=shape.vocab,
-        hidden_size=shape.dim,
-        intermediate_size=shape.ff,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.kv_heads,
-        rms_norm_eps=shape.eps,
-        rope_parameters={"rope_type": "default", "rope_theta": shape.theta},
-        tie_word_embeddings=True,
-    )
-    state: dict[str, Tensor] = {"model.embed_tokens.weight": weights.embedding, "model.norm.weight": weights.norm}
-    split = [shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim, shape.kv_heads * shape.head_dim]
-    for i, layer in enumerate(weights.layers):
-        at = f"model.layers.{i}."
-        for name, w, b in zip("qkv", layer.qkv.split(split), layer.qkv_bias.split(split), strict=True):
-            state |= {f"{at}self_attn.{name}_proj.weight": w, f"{at}self_attn.{name}_proj.bias": b}
-        gate, up = layer.gate_up.chunk(2)
-        state |= {
-            f"{at}self_attn.o_proj.weight": layer.out,
-            f"{at}mlp.gate_proj.weight": gate,
-            f"{at}mlp.up_proj.weight": up,
-            f"{at}mlp.down_proj.weight": layer.down,
-            f"{at}input_layernorm.weight": layer.attention_norm,
-            f"{at}post_attention_layernorm.weight": layer.mlp_norm,
-        }
     with torch.device("meta"):
-        model = Qwen2ForCausalLM(config)
+        model = Qwen2ForCausalLM(configuration(shape))
     model = model.to_empty(device="cpu")
-    model.load_state_dict(state | {"lm_head.weight": weights.embedding})
+    model.load_state_dict(named(weights))
     rotary = model.model.rotary_emb  # a buffer outside the state
     rotary.inv_freq.copy_(shape.theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim))
     return model.eval()

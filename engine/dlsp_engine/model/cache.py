@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 from dlsp_engine.model.architecture import Architecture
+from dlsp_kernels import TILE
 
-BLOCK = 256
+BLOCK = 4 * TILE
 
 
 class Cache:
@@ -18,33 +19,40 @@ class Cache:
     def __init__(self, architecture: Architecture, dtype: torch.dtype) -> None:
         self.length = 0
         shape = (2, architecture.layers, architecture.kv_heads, BLOCK, architecture.head_dim)
-        self._kv = torch.empty(shape, dtype=dtype)  # [k or v, layer, kv_head, position, head_dim]
+        self._kv = torch.zeros(shape, dtype=dtype)  # [k or v, layer, kv_head, position, head_dim]
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` rows behind the clean ones."""
         need, have = self.length + rows, self._kv.shape[3]
         if need > have:
             blocks = -(-max(need, 2 * have) // BLOCK)
-            grown = self._kv.new_empty((*self._kv.shape[:3], blocks * BLOCK, self._kv.shape[4]))
-            grown[:, :, :, : self.length] = self._kv[:, :, :, : self.length]
-            self._kv = grown
+            self._kv = self._copy(self.length, blocks)
+
+    def keys(self, rows: int) -> int:
+        """How many `write` gives for so many rows: whole tiles, the last filled up with what finite stands there."""
+        return -(-(self.length + rows) // TILE) * TILE
 
     def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """k, v [rows, kv_heads, head_dim] behind the clean positions -> all keys, values [kv_heads, keys, head_dim]."""
-        end = self.length + k.shape[0]
+        end, given = self.length + len(k), self.keys(len(k))
         keys, values = self._kv[0, layer], self._kv[1, layer]
         keys[:, self.length : end] = k.transpose(0, 1)
         values[:, self.length : end] = v.transpose(0, 1)
-        return keys[:, :end], values[:, :end]
+        return keys[:, :given], values[:, :given]
 
     def fork(self, length: int) -> "Cache":
         """A cache of its own that begins with the first `length` rows of this one, and has room for a step."""
         twin = object.__new__(Cache)
         twin.length = length
         blocks = -(-(length + BLOCK // 2) // BLOCK)
-        twin._kv = self._kv.new_empty((*self._kv.shape[:3], blocks * BLOCK, self._kv.shape[4]))
-        twin._kv[:, :, :, :length] = self._kv[:, :, :, :length]
+        twin._kv = self._copy(length, blocks)
         return twin
+
+    def _copy(self, length: int, blocks: int) -> Tensor:
+        copy = self._kv.new_empty((*self._kv.shape[:3], blocks * BLOCK, self._kv.shape[4]))
+        copy[:, :, :, :length] = self._kv[:, :, :, :length]
+        copy[:, :, :, length:] = 0
+        return copy
 
     @property
     def bytes(self) -> int:

@@ -5,6 +5,7 @@ A narrow step takes as long as memory needs to give the weights, and int8 halves
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from itertools import accumulate
 from types import ModuleType
@@ -18,7 +19,7 @@ from dlsp_engine.model.packing import packed
 from dlsp_engine.model.quantised import QuantisedMatrix, quantised_head, quantised_layers
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rotate import rotated_adapter, rotation
-from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight, reference
 from dlsp_kernels.int8_linear.onednn import PackedInt8
@@ -27,7 +28,11 @@ COMPILED = "dlsp_kernels.compiled"
 """Imported when it is needed: Numba takes its time, and can take it while the weights are packed."""
 
 NARROW = 32
-"""Up to so many rows the compiled ops are faster; above, PyTorch's own threads are."""
+"""Up to so many rows the compiled ops are faster; above, PyTorch's own threads are. They round differently, so only
+clean rows count: they must not depend on the canvases beside them."""
+
+REMEMBERED = 4096
+"""Turned embeddings of tokens, 4 kB each."""
 
 
 class Int8Linear:
@@ -106,6 +111,7 @@ class Int8Qwen2(Model):
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.levels
         self._compiled = import_module(COMPILED)
+        self._embedded = lru_cache(REMEMBERED)(self._turned)
 
     def new_cache(self) -> Cache:
         return Cache(self.shape, torch.float32)
@@ -115,7 +121,7 @@ class Int8Qwen2(Model):
         shape, levels = self.shape, self._levels
         rows = packed(batch, shape, torch.float32)
         canvas = rows.canvas
-        ops = self._compiled if len(rows.tokens) <= NARROW else reference
+        ops = self._compiled if rows.clean <= NARROW else reference
         x = self._embed(rows.tokens)
         y, scale = torch.zeros_like(x), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
@@ -136,5 +142,8 @@ class Int8Qwen2(Model):
         return self._head(h, None, reference).mul_(scale)
 
     def _embed(self, tokens: Tensor) -> Tensor:
-        known = self._embedding[tokens.clamp(min=0)].float() @ self._turn
-        return torch.where((tokens < 0)[:, None], self._mask, known)
+        return torch.stack([self._embedded(token) for token in tokens.tolist()])
+
+    def _turned(self, token: int) -> Tensor:
+        """By itself: a product of many rows rounds otherwise, and what a token is must not depend on its neighbours."""
+        return self._mask if token == MASK else self._embedding[token].float() @ self._turn

@@ -65,7 +65,7 @@ def rotated_adapter(adapter: Adapter, weights: Weights, turn: Tensor) -> Adapter
         rotate_low_rank(low, layer, turn, weights.architecture)
         for low, layer in zip(adapter.layers, weights.layers, strict=True)
     ]
-    return Adapter(adapter.mask_embedding.float() @ turn, layers, adapter.metadata)
+    return Adapter(adapter.mask_embedding.float() @ turn, layers, adapter.metadata, adapter.bigrams)
 
 
 def _heads(x: Tensor, shape: Architecture) -> Tensor:
