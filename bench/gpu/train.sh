@@ -20,7 +20,7 @@ train() {
     folder=$1
     shift
     set -- --samples pack/samples --weights pack/weights --base-sha256 "$(cat pack/base.sha256)" --out "$folder" \
-        --batch 32 --accumulate 1 --rows 512 --widths 8 --lr 1e-3 --warm-up 100 --judge-rows 128 "$@"
+        --batch 32 --accumulate 1 --rows 512 --widths 4,8,4,2 --lr 1e-3 --warm-up 100 --judge-rows 128 "$@"
     if [ -f pack/start/adapter.safetensors ]; then
         set -- --from pack/start/adapter.safetensors "$@"
     fi

@@ -14,7 +14,7 @@ from dlsp_engine.costs import faster_dense, remembered
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs
 from dlsp_engine.decode.session import Session
-from dlsp_engine.decode.verified import Drafter
+from dlsp_engine.decode.verified import Drafter, Drafting
 from dlsp_engine.device import step_on_device
 from dlsp_engine.errors import EngineError
 from dlsp_engine.job import GapJob
@@ -111,11 +111,14 @@ class Engine:
 
     def job(self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None) -> GapJob:
         session = session or self.new_session()
-        return GapJob(gap, options, session, self.tokenizer, self.costs, self.acceptance, drafter)
+        return GapJob(gap, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
 
     def site_job(self, site: Site, options: Options, session: Session | None = None) -> SiteJob:
         session = session or self.new_session()
-        return SiteJob(site, options, session, self.tokenizer, self.costs, self.site_acceptance)
+        return SiteJob(site, options, session, self.tokenizer, self._drafting(self.site_acceptance))
+
+    def _drafting(self, acceptance: Acceptance) -> Drafting:
+        return Drafting(self.costs, acceptance, self.model.adapter.guess)
 
     def step(self, jobs: Sequence[AnyJob], sharing: int | None = None) -> list[AnyJob]:
         """One forward for the jobs of which `batch.pack` takes rows, the first first; returns those.

@@ -9,12 +9,11 @@ from typing import Any
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost, Fill
-from dlsp_engine.decode.budget import Acceptance, Costs
 from dlsp_engine.decode.copying import Copier
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
 from dlsp_engine.decode.session import WORTH, Session
-from dlsp_engine.decode.verified import Drafter, Verified
+from dlsp_engine.decode.verified import Drafter, Drafting, Verified
 from dlsp_engine.model.gpu.loop import Told
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
@@ -114,8 +113,7 @@ class GapJob(Job):
         options: Options,
         session: Session,
         tokenizer: Tokenizer,
-        costs: Costs,
-        acceptance: Acceptance,
+        drafting: Drafting,
         drafter: Drafter | None = None,
     ) -> None:
         super().__init__(session, options)
@@ -123,7 +121,7 @@ class GapJob(Job):
         self.cost.prompt_tokens, self.cost.cached_tokens = len(known.tokens), session.advance(known.tokens)
         self._asked = len(known.tokens) - 1
         self.answer = Answer(gap, options, tokenizer, known.forced)
-        self.decoder = decoder(session, self.answer, costs, acceptance, drafter)
+        self.decoder = decoder(session, self.answer, drafting, drafter)
 
     @property
     def done(self) -> bool:
@@ -154,9 +152,7 @@ class GapJob(Job):
         self.cost.tokens = self.answer.committed
 
 
-def decoder(
-    session: Session, answer: Answer, costs: Costs, acceptance: Acceptance, drafter: Drafter | None = None
-) -> Decoder:
+def decoder(session: Session, answer: Answer, drafting: Drafting, drafter: Drafter | None = None) -> Decoder:
     """The decoder of the mode that the answer's options ask for."""
     options = answer.options
     if options.mode == "autoregressive":
@@ -165,5 +161,5 @@ def decoder(
         return Diffusion(session, answer)
     if drafter is None and options.copy:
         copier = Copier(answer.tokenizer.stops)
-        return Verified(session, answer, costs, acceptance, copier, session.recalled)
-    return Verified(session, answer, costs, acceptance, drafter)
+        return Verified(session, answer, drafting, copier, session.recalled)
+    return Verified(session, answer, drafting, drafter)

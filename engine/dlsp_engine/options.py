@@ -20,7 +20,7 @@ class Options:
     copy: bool = True
     rule: str = "threshold"
     threshold: float = 0.9
-    canvas: int = 12
+    canvas: int = 4
     end: str = "token"
     stop: tuple[str, ...] = ()
     max_tokens: int = 64

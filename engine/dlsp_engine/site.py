@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost, Fill
-from dlsp_engine.decode.budget import Acceptance, Costs
 from dlsp_engine.decode.copying import Copier
 from dlsp_engine.decode.decoder import Decoder
 from dlsp_engine.decode.reading import Reader
 from dlsp_engine.decode.resuming import resume
 from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.verified import Drafting
 from dlsp_engine.job import Job, decoder
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import Options
@@ -60,18 +60,12 @@ class SiteJob(Job):
     """
 
     def __init__(
-        self,
-        site: Site,
-        options: Options,
-        session: Session,
-        tokenizer: Tokenizer,
-        costs: Costs,
-        acceptance: Acceptance,
+        self, site: Site, options: Options, session: Session, tokenizer: Tokenizer, drafting: Drafting
     ) -> None:
         super().__init__(session, options)
         self.site = site
         self._tokenizer = tokenizer
-        self._costs, self._acceptance = costs, acceptance
+        self._drafting = drafting
         self._known = prompt(site.gap, tokenizer)
         self._cut = ""
         self._given: dict[str, float] = {}
@@ -161,7 +155,7 @@ class SiteJob(Job):
             self.session.advance([*known.tokens, *answer.tokens])
             otherwise = Copier(self._tokenizer.stops) if options.copy else lambda tokens: []
             drafter = resume([self._tokens(text) for text in texts], otherwise)
-            yield decoder(self.session, answer, self._costs, self._acceptance, drafter)
+            yield decoder(self.session, answer, self._drafting, drafter)
         self.cost.tokens = answer.committed
         self._fill = answer.fill(self.cost)
         if answer.text not in texts:

@@ -1,4 +1,4 @@
-"""Which masked positions of a canvas to commit in a step. Every rule commits at least the surest one."""
+"""Which masked positions of a canvas to commit in a step, apart from the first, which the base model itself says."""
 
 from collections.abc import Callable
 
@@ -9,15 +9,14 @@ Rule = Callable[[Tensor, Tensor, float], list[int]]
 
 
 def threshold(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
-    """All positions surer than `value`, else the surest (Fast-dLLM, arXiv 2505.22618)."""
-    sure = (probability > value).nonzero()[:, 0].tolist()
-    return sure or [int(probability.argmax())]
+    """All positions surer than `value` (Fast-dLLM, arXiv 2505.22618)."""
+    return (probability > value).nonzero()[:, 0].tolist()
 
 
 def factor(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
     """The n surest, n the largest with c(n) >= 1 - value / (n + 1) (dInfer)."""
     order = probability.argsort(descending=True).tolist()
-    n = max((i for i, at in enumerate(order, 1) if probability[at] >= 1 - value / (i + 1)), default=1)
+    n = max((i for i, at in enumerate(order, 1) if probability[at] >= 1 - value / (i + 1)), default=0)
     return order[:n]
 
 

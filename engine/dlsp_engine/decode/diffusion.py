@@ -57,7 +57,9 @@ class Diffusion(Decoder):
                 self._remasked.add(at)
 
     def _place(self, logits: Tensor, log_p: Tensor) -> None:
-        """Commit by the rule; an end token only when everything left of it is placed."""
+        """Commit slot 0, which is the autoregressive choice for what stands before it, and others by the rule; an end
+        token only when everything left of it is placed.
+        """
         options, stops = self.answer.options, self.answer.tokenizer.stops
         best = self.answer.choose(logits, [])
         open_slots = [i for i, token in enumerate(self.slots) if token == MASK]
@@ -65,6 +67,6 @@ class Diffusion(Decoder):
         candidates = [i for i in open_slots if i < end] or open_slots[:1]
         probability = log_p[candidates, [best[i] for i in candidates]].exp()
         entropy = -(log_p[candidates].exp() * log_p[candidates]).sum(-1)
-        for index in RULES[options.rule](probability, entropy, options.threshold):
-            at = candidates[index]
+        ruled = [candidates[index] for index in RULES[options.rule](probability, entropy, options.threshold)]
+        for at in {candidates[0], *ruled}:
             self.slots[at], self._log_p[at] = best[at], float(log_p[at, best[at]])

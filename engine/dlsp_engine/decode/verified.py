@@ -9,10 +9,23 @@ from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.budget import Acceptance, Costs, Plan, plan
 from dlsp_engine.decode.decoder import Decoder, masks
 from dlsp_engine.decode.session import Session
+from dlsp_engine.model.bigrams import Guess
 from dlsp_engine.model.rows import Rows
+
+Guesser = Callable[[Tensor, int], Guess]
+"""`Adapter.guess`."""
 
 Drafter = Callable[[list[int]], list[int]]
 """Known tokens -> tokens that may follow them; an empty list when it has no idea."""
+
+
+@dataclass(frozen=True)
+class Drafting:
+    """What drafts go by: what a step costs here, how often drafts stood of late, and how a canvas is read."""
+
+    costs: Costs
+    acceptance: Acceptance
+    guess: Guesser
 
 
 @dataclass(frozen=True)
@@ -54,15 +67,13 @@ class Verified(Decoder):
         self,
         session: Session,
         answer: Answer,
-        costs: Costs,
-        acceptance: Acceptance,
+        drafting: Drafting,
         drafter: Drafter | None = None,
         recalled: Sequence[int] = (),
     ) -> None:
         """`recalled` is how the answer before this one went on from here, if it is to be drafted again."""
         super().__init__(session, answer)
-        self.costs = costs
-        self.acceptance = acceptance
+        self.drafting = drafting
         self.drafter = drafter
         self._recalled, self._start = list(recalled), len(session.tokens)
         self.draft = self._propose(NONE)
@@ -87,11 +98,11 @@ class Verified(Decoder):
         chosen = self.answer.choose(logits[: 1 + len(draft)], draft)
         run = agreement(draft, chosen)
         if self.draft.learns:
-            self.acceptance.saw(len(draft), run, self.draft.copied)
+            self.drafting.acceptance.saw(len(draft), run, self.draft.copied)
         guess = NONE
         if run in laid.anchors:
             start = 1 + len(draft) + laid.anchors.index(run) * laid.width
-            guess = _guess(logits[start : start + laid.width])
+            guess = Draft(*self.drafting.guess(logits[start : start + laid.width], chosen[run]))
         stand = chosen[: run + 1]
         self._commit(stand, self.answer.log_p(logits[: run + 1], stand), stood=len(self.session.pending) + run)
         self.draft = self._propose(guess)
@@ -103,14 +114,15 @@ class Verified(Decoder):
     def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
         if self.draft.learns:
             drafted = min(len(self.draft.tokens), self.answer.options.draft)
-            self.acceptance.saw(drafted, len(tokens) - 1, self.draft.copied)
+            self.drafting.acceptance.saw(drafted, len(tokens) - 1, self.draft.copied)
         self._commit(tokens, log_p, stood=len(tokens))
         self.draft = self._propose(Draft(guess, probability))
 
     def _decide(self, sharing: int) -> Plan:
         options, drafted = self.answer.options, len(self.draft.tokens)
         if options.schedule == "auto":
-            return plan(self.draft.confidence, options.draft, self.costs.shared(sharing), self.acceptance)
+            costs, acceptance = self.drafting.costs.shared(sharing), self.drafting.acceptance
+            return plan(self.draft.confidence, options.draft, costs, acceptance)
         canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
         return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
 
@@ -119,7 +131,7 @@ class Verified(Decoder):
         if again := self._recall():
             return Draft(again, [RECALLED] * len(again), learns=False)
         copied = self.drafter(self.session.tokens) if self.drafter else []
-        copy = Draft(copied, [self.acceptance.copied] * len(copied), copied=True)
+        copy = Draft(copied, [self.drafting.acceptance.copied] * len(copied), copied=True)
         first = copy.run > guess.run if self.answer.options.schedule == "auto" else copied
         best = copy if first else guess
         useful = self.answer.useful(best.tokens)
@@ -130,12 +142,6 @@ class Verified(Decoder):
         known = self.session.tokens[self._start :]
         agreed = self._recalled[: len(known)] == known
         return self.answer.useful(self._recalled[len(known) :][:LONGEST]) if agreed else []
-
-
-def _guess(logits: Tensor) -> Draft:
-    """logits [masks, vocab] of a canvas. Its probabilities are what they say: they match how often drafts stand."""
-    best, tokens = logits.max(-1)
-    return Draft(tokens.tolist(), (best - logits.logsumexp(-1)).exp().tolist())
 
 
 def agreement(draft: list[int], chosen: list[int]) -> int:

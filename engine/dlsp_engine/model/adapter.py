@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.bigrams import Bigrams, Guess, likeliest
 
 
 def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
@@ -45,6 +46,11 @@ class Adapter:
     mask_embedding: Tensor  # [dim]
     layers: list[dict[str, LowRank]]  # by projection; an empty dict changes nothing
     metadata: dict[str, str] = field(default_factory=dict)
+    bigrams: Bigrams | None = None
+
+    def guess(self, logits: Tensor, before: int) -> Guess:
+        """What a canvas drafts: logits [rows, vocab], and the token before what its first row drafts."""
+        return self.bigrams(logits, before) if self.bigrams else likeliest(logits)
 
     @classmethod
     def load(cls, path: Path, base: str, shape: Architecture, dtype: torch.dtype) -> "Adapter":
@@ -68,7 +74,8 @@ class Adapter:
                     }
                     for i in range(shape.layers)
                 ]
-                return cls(file.get_tensor("mask_embedding").to(dtype), layers, metadata)
+                pairs = {name: file.get_tensor(name) for name in file.keys() if name.startswith("bigrams.")}  # noqa: SIM118
+                return cls(file.get_tensor("mask_embedding").to(dtype), layers, metadata, Bigrams.of(pairs))
         except (SafetensorError, OSError) as error:
             raise EngineError(f"The canvas adapter {path} cannot be read ({error}); install dlsp again.") from error
 
@@ -89,4 +96,6 @@ class Adapter:
         layers = [
             {name: pair(into, outs) for name, (into, outs) in projections(shape).items()} for _ in range(shape.layers)
         ]
-        return cls(torch.randn(shape.dim, generator=generator), layers)
+        first, second = torch.randint(0, shape.vocab, (2, 4 * shape.vocab), generator=generator).numpy()
+        bigrams = Bigrams.counted(first, second, shape.vocab, 2 * shape.vocab)
+        return cls(torch.randn(shape.dim, generator=generator), layers, bigrams=bigrams)

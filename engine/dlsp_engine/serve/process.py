@@ -13,6 +13,7 @@ import uvicorn
 
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.errors import EngineError
 from dlsp_engine.model.convert import converted
 from dlsp_engine.model.gpu import choose
 from dlsp_engine.serve import watchdog
@@ -95,7 +96,12 @@ async def _listen(listener: socket.socket, service: Service, file: StateFile, id
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
-    file.write()
+    try:
+        file.write()
+    except EngineError:
+        server.should_exit = True
+        await serving
+        raise
     while not serving.done():
         await asyncio.wait([serving], timeout=LOOK_S)
         idle = not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds

@@ -17,6 +17,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import checkpoint, store
 from dlsp_engine.train.model import CanvasModel, Parameters
+from dlsp_engine.train.pairs import counted
 from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.score import Score, score
 from dlsp_engine.train.store import Samples
@@ -39,6 +40,7 @@ class Run:
         asked.rank = parameters.rank
         model = CanvasModel(weights, parameters.to(device), asked.recompute, asked.compile)
         samples = Samples(asked.samples, "train")
+        parameters.bigrams = counted(samples, weights.architecture.vocab)
         recipe = Recipe.of(asked)
         self.trainer = Trainer(model, samples, recipe, asked.head_rows or HEAD_ROWS[device.type])
         self.held_out = Samples(asked.samples, "heldout")
@@ -97,7 +99,8 @@ class Run:
         rows = min(asked.judge_rows, self.held_out.rows)
         found = score(trainer.model, self.held_out, rows, count, width, trainer.recipe.batch, trainer.head_rows)
         self.scores.append(found)
-        self.say(offline_tau=round(found.tau, 4), agreement=found.agreement, canvases=found.canvases)
+        tau = {"offline_tau": round(found.tau, 4), "plain_tau": round(found.plain_tau, 4)}
+        self.say(**tau, agreement=found.agreement, canvases=found.canvases)
 
     def save(self) -> None:
         checkpoint.save(self.asked.out, self.trainer, self.elapsed)

@@ -52,6 +52,10 @@ class Canvases:
     taught: Tensor  # whether a row's target is known and asked for
     answered: Tensor  # indices of the clean rows whose choices the targets are
 
+    def before(self, batch: Batch) -> Tensor:
+        """[batch, canvases, width]: the token of the text before what each row drafts."""
+        return pick(batch.ids, self.answered)
+
     def bias(self, batch: Batch, dtype: torch.dtype) -> Tensor:
         """[batch, 1, rows, length + rows]: the segment up to the anchor, and the row's own canvas."""
         count, width = self.tokens.shape[1:]

@@ -49,8 +49,10 @@ def resume(folder: Path, trainer: Trainer) -> float:
 
 
 def export(path: Path, parameters: Parameters, metadata: dict[str, str]) -> None:
-    """The adapter in bf16 as `Adapter.load` reads it. Raises EngineError when it is too large to be shipped."""
+    """The adapter as `Adapter.load` reads it, in bf16. Raises EngineError when it is too large to be shipped."""
     tensors = {name: value.detach().cpu().bfloat16().contiguous() for name, value in parameters.state_dict().items()}
+    if parameters.bigrams:
+        tensors |= parameters.bigrams.tensors()
     if (size := sum(tensor.nbytes for tensor in tensors.values())) > LARGEST:
         raise EngineError(f"An adapter of rank {parameters.rank} takes {size / 1e6:.0f} MB; at most 40 MB are shipped.")
     partial = path.with_name(path.name + ".partial")

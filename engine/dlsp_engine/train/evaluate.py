@@ -17,6 +17,7 @@ from safetensors import safe_open
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -25,6 +26,7 @@ from dlsp_engine.text.tokenizer import QwenTokenizer
 from dlsp_engine.train import checkpoint, store, walk
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import CanvasModel, Parameters
+from dlsp_kernels.int8_linear.onednn import levels
 
 MOST_TOKENS = 64
 RESAMPLES = 2_000
@@ -51,8 +53,8 @@ class Measured:
     language: str
     tokens: int
     forwards: dict[str, int]
-    foretold: dict[str, int]
-    hits: list[list[bool]]  # by canvas and position
+    foretold: dict[str, int]  # empty where nothing was foretold
+    hits: list[list[bool]]  # by canvas and position, likewise
     same: bool  # both schedules gave the autoregressive tokens
 
 
@@ -75,8 +77,8 @@ def read(path: Path, limit: int | None = None) -> list[HeldOut]:
     ]
 
 
-def measure(engine: Engine, model: CanvasModel, gaps: Sequence[HeldOut], draft: int) -> Iterator[Measured]:
-    """Gap by gap; `model` has the engine's weights and adapter, and foretells what the engine then does."""
+def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], draft: int) -> Iterator[Measured]:
+    """Gap by gap; `model`, if given, has the engine's weights and adapter, and foretells what the engine then does."""
     for held in gaps:
         options = {"end": ENDS[held.kind], "max_tokens": MOST_TOKENS}
         session = engine.new_session()
@@ -86,15 +88,17 @@ def measure(engine: Engine, model: CanvasModel, gaps: Sequence[HeldOut], draft: 
             for name in FIXED
         }
         answer = list(base.tokens)
-        drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
-        if base.reason == "end":
-            answer.append(following)
+        drafted: list[list[int]] = []
+        if model:
+            drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
+            if base.reason == "end":
+                answer.append(following)
         yield Measured(
             held.kind,
             held.language,
             base.cost.tokens,
             {name: fill.cost.forwards for name, fill in fills.items()},
-            {name: walk.forwards(drafted, answer, name == "merged") for name in FIXED},
+            {name: walk.forwards(drafted, answer, name == "merged") for name in FIXED} if model else {},
             [[a == b for a, b in zip(row, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
             all(fill.tokens == base.tokens for fill in fills.values()),
         )
@@ -104,19 +108,20 @@ def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
     """tau by schedule with its 95% interval, foretold and by kind and language; agreement by position."""
     result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
     for name in FIXED:
-        foretold = sum(one.foretold[name] for one in measured)
         result[name] = {
             "tau": _tau(measured, name),
             "interval": interval(measured, lambda some, name=name: _tau(some, name)),
-            "offline_tau": round(sum(one.tokens for one in measured) / max(1, foretold), 4),
         }
+        if foretold := sum(one.foretold.get(name, 0) for one in measured):
+            result[name]["offline_tau"] = round(sum(one.tokens for one in measured) / foretold, 4)
         for what in ("kind", "language"):
             groups = sorted({getattr(one, what) for one in measured})
             result[name][what] = {
                 group: _tau([one for one in measured if getattr(one, what) == group], name) for group in groups
             }
-    columns = [[row[at] for one in measured for row in one.hits if at < len(row)] for at in range(draft)]
-    result["agreement"] = [round(statistics.fmean(column), 4) if column else 0.0 for column in columns]
+    if any(one.hits for one in measured):
+        columns = [[row[at] for one in measured for row in one.hits if at < len(row)] for at in range(draft)]
+        result["agreement"] = [round(statistics.fmean(column), 4) if column else 0.0 for column in columns]
     result["identical"] = round(sum(one.same for one in measured) / max(1, len(measured)), 4)
     return result
 
@@ -148,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--adapter", type=Path, required=True, metavar="FILE")
     add("--limit", type=int, help="so many of the gaps")
     add("--draft", type=int, default=4, help="masks of a canvas (default 4)")
-    add("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    add("--dtype", default="bfloat16", choices=("bfloat16", "float32", "int8"), help="int8: no foretelling")
     add("--threads", type=int, default=0, help="of the CPU (default: all)")
     add("--out", type=Path, metavar="FILE", help="the numbers as JSON")
     add("--stamp", action="store_true", help="write the numbers into the adapter's metadata")
@@ -156,12 +161,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.threads:
         torch.set_num_threads(asked.threads)
     try:
-        weights = Weights.load(asked.weights, getattr(torch, asked.dtype))
+        int8 = asked.dtype == "int8"
+        weights = Weights.load(asked.weights, torch.bfloat16 if int8 else getattr(torch, asked.dtype))
         with safe_open(asked.weights / "weights.safetensors", framework="pt") as file:
             base = (file.metadata() or {})["source"]
         adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
-        engine = Engine(Qwen2(weights, adapter), QwenTokenizer(asked.weights))
-        model = CanvasModel(weights, Parameters.load(asked.adapter, weights))
+        if int8:
+            if not (finest := levels()):
+                raise EngineError("This build of PyTorch has no int8 matmul; give another --dtype.")
+            step, model = Int8Qwen2(weights, adapter, Int8Weights.of(weights, adapter, finest)), None
+        else:
+            step, model = Qwen2(weights, adapter), CanvasModel(weights, Parameters.load(asked.adapter, weights))
+        engine = Engine(step, QwenTokenizer(asked.weights))
         measured: list[Measured] = []
         gaps = read(asked.gaps, asked.limit)
         for one in measure(engine, model, gaps, asked.draft):

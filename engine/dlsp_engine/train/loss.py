@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dlsp_engine.model.bigrams import TOP as CANDIDATES
+from dlsp_engine.model.bigrams import Bigrams
+
 TOP = 8
 """Soft targets hold so many of the base's tokens."""
 
@@ -36,6 +39,25 @@ def choices(hidden: Tensor, embedding: Tensor, chunk: int, soft: bool = False) -
     return Choices(
         torch.cat(greedy).view(shape), torch.cat(tokens).view(*shape, TOP), torch.cat(probabilities).view(*shape, TOP)
     )
+
+
+@torch.no_grad()
+def drafts(
+    hidden: Tensor, before: Tensor, embedding: Tensor, bigrams: Bigrams | None, chunk: int
+) -> tuple[Tensor, Tensor]:
+    """hidden [n, dim], the tokens before what each row drafts [n] -> the likeliest tokens [n], and those drafted."""
+    plain, drafted = [], []
+    for part, known in zip(hidden.split(chunk), before.split(chunk), strict=True):
+        logits = F.linear(part, embedding).float()
+        best, candidates = logits.topk(min(CANDIDATES, logits.shape[1]))
+        plain.append(candidates[:, 0])
+        if bigrams:
+            log_p = (best - logits.logsumexp(-1, keepdim=True)).cpu().numpy()
+            chosen = bigrams.choose(log_p, candidates.cpu().numpy(), known.tolist())[0]
+            drafted.append(torch.tensor(chosen, device=hidden.device))
+        else:
+            drafted.append(candidates[:, 0])
+    return torch.cat(plain), torch.cat(drafted)
 
 
 @dataclass(frozen=True)

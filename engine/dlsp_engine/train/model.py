@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.weights import Layer, Weights
 from dlsp_kernels.rope.reference import rope, rope_table
 from dlsp_kernels.swiglu.reference import swiglu
@@ -42,6 +43,7 @@ class Parameters(nn.Module):
         super().__init__()
         shape = weights.architecture
         self.rank = rank
+        self.bigrams: Bigrams | None = None  # counted, not trained
         self.mask_embedding = nn.Parameter(Adapter.none(weights.embedding, shape).mask_embedding.float())
         self.layers = nn.ModuleList(
             nn.ModuleDict({name: Pair(into, outs, rank) for name, (into, outs) in projections(shape).items()})
@@ -52,7 +54,8 @@ class Parameters(nn.Module):
     def load(cls, path: Path, weights: Weights) -> "Parameters":
         tensors = load_file(path)
         parameters = cls(weights, tensors["layers.0.down.a"].shape[0])
-        parameters.load_state_dict(tensors)
+        parameters.bigrams = Bigrams.of(tensors)
+        parameters.load_state_dict({name: t for name, t in tensors.items() if not name.startswith("bigrams.")})
         return parameters
 
     def low(self, dtype: torch.dtype) -> list[Low]:

@@ -31,7 +31,7 @@ class Recipe:
     batch: int = 1
     accumulate: int = 4
     rows: int = 512
-    widths: str = "8"
+    widths: str = "4,8,4,2"  # the engine lays 3 or 4; what was not trained is not drafted
     lr: float = 5e-4
     warm_up: int = 20
     weighting: str = "pace"

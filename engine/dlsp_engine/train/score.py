@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from dlsp_engine.train.canvases import drawn
-from dlsp_engine.train.loss import choices
+from dlsp_engine.train.loss import drafts
 from dlsp_engine.train.model import CanvasModel
 from dlsp_engine.train.segments import MIDDLE
 from dlsp_engine.train.store import Samples
@@ -15,10 +16,12 @@ from dlsp_engine.train.trainer import canvas_states, look, read
 @dataclass(frozen=True)
 class Score:
     """`tau`: tokens that one draft and its check commit, 1 plus the expected run of agreeing drafts, at a random
-    place of a gap. `agreement`: share of right drafts by position, where what is right is known.
+    place of a gap; `plain_tau`: the same without the pairs of tokens. `agreement`: share of right drafts by position,
+    those before being right, where what is right is known.
     """
 
     tau: float
+    plain_tau: float
     agreement: list[float]
     canvases: int
 
@@ -27,23 +30,39 @@ class Score:
 def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: int, batch: int, head_rows: int) -> Score:
     """`count` canvases in gaps of each of the first `rows` held-out samples."""
     generator = torch.Generator(model.device).manual_seed(0)
-    seen, right, alive, survived = (torch.zeros(width, device=model.device) for _ in range(4))
-    canvases_in_all = 0
+    found, plain = Runs(width), Runs(width)
     for start in range(0, rows, batch):
         now = read(samples, start, min(batch, rows - start), model.device)
         said, past = look(model, now, head_rows)
         canvases = drawn(now, said.greedy, count, width, generator, marks=MIDDLE, evenly=True)
-        hidden = canvas_states(model, now, canvases, past)
-        drafts = choices(hidden.flatten(0, 1), model.weights.embedding, head_rows).greedy
+        hidden = canvas_states(model, now, canvases, past).flatten(0, 2)
+        before = canvases.before(now).flatten()
+        likeliest, chosen = drafts(hidden, before, model.weights.embedding, model.parameters.bigrams, head_rows)
         known = canvases.taught.flatten(0, 1)
-        hits = (drafts == canvases.targets.flatten(0, 1)) & known
+        for runs, said_there in ((found, chosen), (plain, likeliest)):
+            runs.saw((said_there.view_as(known) == canvases.targets.flatten(0, 1)) & known, known)
+    return Score(found.tau, plain.tau, [round(share, 4) for share in found.agreement], int(found.seen[0]))
+
+
+class Runs:
+    """How long drafts agree. Where the base's path is lost from sight a run is only known so far (Kaplan and Meier)."""
+
+    def __init__(self, width: int) -> None:
+        self.seen, self._right, self._alive, self._survived = (torch.zeros(width) for _ in range(4))
+
+    def saw(self, hits: Tensor, known: Tensor) -> None:
+        """Both [n, width]."""
         runs = hits.int().cumprod(1).bool()
         before = torch.cat([torch.ones_like(runs[:, :1]), runs[:, :-1]], 1)
-        seen += known.sum(0)
-        right += hits.sum(0)
-        # Where the base's own path is lost from sight a run is only known so far (Kaplan and Meier).
-        alive += (before & known).sum(0)
-        survived += runs.sum(0)
-        canvases_in_all += int(known[:, 0].sum())
-    tau = 1 + float((survived / alive.clamp(min=1)).cumprod(0).sum())
-    return Score(tau, [round(share, 4) for share in (right / seen.clamp(min=1)).tolist()], canvases_in_all)
+        self.seen += known.sum(0).cpu()
+        self._right += hits.sum(0).cpu()
+        self._alive += (before & known).sum(0).cpu()
+        self._survived += runs.sum(0).cpu()
+
+    @property
+    def tau(self) -> float:
+        return 1 + float((self._survived / self._alive.clamp(min=1)).cumprod(0).sum())
+
+    @property
+    def agreement(self) -> list[float]:
+        return (self._right / self.seen.clamp(min=1)).tolist()

@@ -4,6 +4,7 @@ import io
 import json
 import lzma
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,11 @@ class Samples:
         """tokens int64 and marks uint8 [count, length] of the rows from number `start` on."""
         rows = [self._row((start + i) % self.rows) for i in range(count)]
         return np.stack([tokens for tokens, _ in rows]).astype(np.int64), np.stack([marks for _, marks in rows])
+
+    def shards(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Tokens and marks of one file after the other."""
+        for path, _ in self._shards:
+            yield read(path)
 
     def _row(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         for path, rows in self._shards:

@@ -3,7 +3,7 @@
 import torch
 
 from dlsp_engine.train.canvases import Batch, Canvases
-from dlsp_engine.train.loss import choices
+from dlsp_engine.train.loss import drafts as drafted
 from dlsp_engine.train.model import CanvasModel
 from dlsp_engine.train.trainer import canvas_states, look
 
@@ -25,8 +25,12 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
         positions = anchors[..., None] + 1 + torch.arange(width, device=model.device)
         blank = torch.full_like(positions, -1)
         canvases = Canvases(anchors, blank, positions, blank, blank, blank)
-        hidden = canvas_states(model, batch, canvases, past)[0]
-        found += choices(hidden, model.weights.embedding, AT_ONCE * width).greedy.tolist()
+        hidden = canvas_states(model, batch, canvases, past)[0].flatten(0, 1)
+        # Behind the answer nothing is known, and nothing is asked.
+        canvases.answered = positions.clamp(max=ids.shape[1] - 1)
+        before = canvases.before(batch).flatten()
+        chosen = drafted(hidden, before, model.weights.embedding, model.parameters.bigrams, AT_ONCE * width)[1]
+        found += chosen.view(-1, width).tolist()
     return found, int(said.greedy[0, -1])
 
 

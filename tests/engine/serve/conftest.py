@@ -34,6 +34,17 @@ class SlowEngine(Engine):
         return super().step(jobs, sharing)
 
 
+def has_stopped(engine: SlowEngine, client: httpx.Client) -> None:
+    """After a request was left: soon nothing is to be done, and then nothing is."""
+    deadline = time.monotonic() + 2
+    while client.get("/health").json()["busy"]:
+        assert time.monotonic() < deadline, "the whole work takes longer"
+        time.sleep(0.01)
+    steps = engine.steps
+    time.sleep(0.3)
+    assert engine.steps == steps
+
+
 @pytest.fixture
 def engine(tiny: Engine) -> SlowEngine:
     SlowEngine.together.clear()

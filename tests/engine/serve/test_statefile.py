@@ -30,6 +30,15 @@ def test_written_for_its_owner_only(tmp_path: Path):
         assert not file.path.exists()
 
 
+def test_a_folder_that_takes_no_file_is_one_sentence(tmp_path: Path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(EngineError, match=r"cannot be written \(.+\): free some space, or set DLSP_STATE_DIR"):
+        lock(tmp_path / "taken", "m")
+    file = StateFile(tmp_path / "gone", STATE)
+    with pytest.raises(EngineError, match=r"cannot be written \(No such file or directory\)"):
+        file.write()
+
+
 @pytest.mark.parametrize("spoilt", [None, "", "{", '{"nonce": "another"}', "\udcff"])
 def test_a_lost_or_spoilt_file_is_put_right(tmp_path: Path, spoilt: str | None):
     with lock(tmp_path, "m"):
