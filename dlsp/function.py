@@ -70,6 +70,30 @@ def selected(text: str, start: int, end: int) -> Gap | None:
     return None
 
 
+def end(before: str, after: str) -> str | None:
+    """Of `after`, what closes the functions around the cursor: the rest of its line, closing lines. None where a
+    statement of theirs follows, and outside of functions.
+    """
+    above, below = before.rsplit("\n", FARTHEST)[-FARTHEST:], after.split("\n", FARTHEST)[:FARTHEST]
+    at, floor = len(above) - 1, len(_indent(above[-1]))
+    # The cursor's own line counts as written, so that it belongs to the function above it.
+    lines = [*above[:-1], _indent(above[-1]) + "x", *below[1:]]
+    last = None
+    for number in range(at - 1, -1, -1):
+        if floor == 0:
+            break
+        line = lines[number]
+        if not line.strip() or line.lstrip()[0] in CLOSE + "{" or len(_indent(line)) >= floor:
+            continue
+        floor, head = len(_indent(line)), _head(lines, number)
+        if head is not None and head < at <= (own := _last(lines, number, head)):
+            last = max(own, last or 0)
+    if last is None or any(line.strip() and not _closes(line) for line in lines[at + 1 : last + 1]):
+        return None
+    closing = "\n".join(below[: last - at + 1])
+    return closing.rstrip() + "\n" if closing.strip() else ""
+
+
 def _head(lines: list[str], number: int) -> int | None:
     """The last line of the definition that begins on a line, None if none does."""
     if _ends_by_word(lines, number):

@@ -1,6 +1,7 @@
 """The whole context of a gap within one budget."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 
 from dlsp.context import elsewhere, window
 from dlsp.context.budget import TOKENS
@@ -8,7 +9,7 @@ from dlsp.context.names import Names
 from dlsp.context.pairs import pair
 from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
-from dlsp.context.structure import structure
+from dlsp.context.structure import Structure, structure
 from dlsp.context.tokens import head
 from dlsp.ignore import Rules
 from dlsp.index.store import Store
@@ -39,12 +40,14 @@ def build(
     Whether `path` itself may be read is the caller's to ask; the other sources are asked here. Without `rules` there
     are none. The other files of `previous` are taken again if nothing new is asked of them.
     """
-    follows = window.suffix(source, path, before, after, int(budget * SUFFIX))
-    others = _others(path, before, after, source, index, rules, recent, int(budget * OTHERS))
+    # Once for all: it takes long where the text is broken.
+    place = cache(lambda: structure(source, before, after) if source else None)
+    follows = window.suffix(place, path, before, after, int(budget * SUFFIX))
+    others = _others(path, before, after, source, place, index, rules, recent, int(budget * OTHERS))
     if previous and rules and _serves(previous, others, rules):
         others = previous.others
     left = budget - follows.tokens - _cost(others)
-    return Context(others, window.prefix(source, path, before, after, max(left, budget // 4)), follows)
+    return Context(others, window.prefix(place, path, before, after, max(left, budget // 4)), follows)
 
 
 def _others(
@@ -52,6 +55,7 @@ def _others(
     before: str,
     after: str,
     source: Source | None,
+    place: Callable[[], Structure | None],
     index: Store | None,
     rules: Rules | None,
     recent: Recent | None,
@@ -62,7 +66,7 @@ def _others(
         return ()
     if index and source and source.language.has_definitions:
         family = source.language.family
-        names = Names(before, after, structure(source, before, after))
+        names = Names(before, after, place())
         found = elsewhere.definitions(index, rules, path, family, names)
         _take(chosen, (each.part for each in found), int(budget * DEFINITIONS), budget)
         _take(chosen, pair(index, rules, path, family), int(budget * PAIR), budget)

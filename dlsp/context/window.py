@@ -5,34 +5,43 @@ above. After: whole statements.
 """
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 
+from dlsp import function
 from dlsp.context.parts import Part
-from dlsp.context.structure import Structure, structure
+from dlsp.context.structure import Structure
 from dlsp.context.tokens import head, tail, tokens
 from dlsp.syntax.definitions import Definition
 from dlsp.syntax.outline import signature
-from dlsp.syntax.source import Source
 
 NEAR, IMPORTS, SIGNATURES = 0.5, 0.2, 0.2
 """Of the budget of the prefix: at least, at most, at most."""
 _WORD = re.compile(r"\w+")
 _SURROUNDINGS = 2500
+Find = Callable[[], Structure | None]
+"""Finds where the cursor stands; asked only where not all of the text fits."""
 GRID = 8
 """Rows. The first line of a cut prefix moves in steps, so that the next anchor can keep what was prefilled."""
 
 
-def suffix(source: Source | None, path: str, before: str, after: str, most: int) -> Part:
+def suffix(find: Find, path: str, before: str, after: str, most: int) -> Part:
     """At most so many tokens of `after`, cut where a statement ends; the statement under the cursor is never cut
-    unless it alone is longer than four times that."""
+    unless it alone is longer than four times that.
+
+    At a function's end, nothing beyond: a model that sees another function there begins to write that one.
+    """
     row = before.count("\n")
+    closing = function.end(before, after)
+    if closing is not None and closing.strip() != after.strip():
+        return Part(path, row, closing, "what closes the function; it ends here")
     if len(after) <= most or head(after[: most * 8], most) == len(after):
         return Part(path, row, after, "all that follows")
     length = head(after[: most * 8], most)
     lines = after.rfind("\n", 0, length) + 1
-    place = structure(source, before, after) if source else None
+    place = find()
     if place is None:
         return Part(path, row, after[: lines or length], "the lines that follow")
-    shift = len(source.bytes) - len(place.content) if source else 0  # of the line left out
+    shift = len(place.source.bytes) - len(place.content)  # of the line left out
     cursor = len(before.encode("utf-8", "replace"))
     most_end = cursor + len(after[:length].encode("utf-8", "replace"))
     end = (place.last_end(place.cursor, most_end - shift) or 0) + shift
@@ -47,11 +56,11 @@ def suffix(source: Source | None, path: str, before: str, after: str, most: int)
     return Part(path, row, kept, "what follows, to the end of a statement")
 
 
-def prefix(source: Source | None, path: str, before: str, after: str, most: int) -> tuple[Part, ...]:
+def prefix(find: Find, path: str, before: str, after: str, most: int) -> tuple[Part, ...]:
     """Parts of `before`, at most so many tokens, in their order; the last one ends at the cursor."""
     if len(before) <= most or tail(before, most) == 0:
         return (Part(path, 0, before, "all that stands before"),)
-    place = structure(source, before, after) if source else None
+    place = find()
     if place is None or not place.source.language.has_definitions:
         start = _stepped(before, tail(before, most), place)
         return (_part(path, before, start, "the lines before"),)
@@ -100,21 +109,21 @@ class _Prefix:
         used = set(_WORD.findall(self.before[-_SURROUNDINGS:]))
         return sorted(found, key=lambda part: used.isdisjoint(_WORD.findall(part.text)[-3:]))
 
-    def _signatures(self) -> list[Part]:
+    def _signatures(self) -> Iterator[Part]:
         """Of the members of the same class, then of what stands outside, each the nearest first."""
         around = self.place.enclosing
         group = around[-1].parent if around and around[-1].kind == "function" else (around[-1] if around else None)
         known = [each for each in self.place.definitions if each.end <= len(self.content) and each not in around]
-        siblings = [each for each in known if group and each.parent == group]
-        others = [each for each in known if each.parent is None and each not in siblings]
-        return [self._signature(each) for each in [*reversed(siblings), *reversed(others)]]
+        siblings = [each for each in known if group and each.parent is group]
+        others = [each for each in known if each.parent is None]
+        return (self._signature(each) for each in [*reversed(siblings), *reversed(others)])
 
     def _signature(self, definition: Definition) -> Part:
         text = signature(definition, self.content, self.place.source.language) + "\n"
         row = self.content.count(b"\n", 0, definition.start)
         return Part(self.path, row, text, f"the signature of {definition.name}")
 
-    def _within(self, parts: list[Part], most: float) -> list[Part]:
+    def _within(self, parts: Iterable[Part], most: float) -> list[Part]:
         kept: list[Part] = []
         for part in parts:
             if part.tokens > most:

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from dlsp.body import body, request
 from dlsp.completion.endings import line_ending, with_endings
@@ -21,7 +20,7 @@ from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
 from dlsp.function import NO_FUNCTION, Gap, gap, selected
 from dlsp.server.documents import Document
-from dlsp.server.latest import Stale
+from dlsp.server.refusals import refusing
 from dlsp.server.server import Server, document_path
 
 METHOD = "dlsp/fill"
@@ -52,15 +51,9 @@ def add(server: Server) -> None:
 async def fill(server: Server, params: Any) -> dict[str, Any]:
     """The edit that writes the body. Raises JsonRpcException with one sentence for the user."""
     uri = params.textDocument.uri
-    try:
+    with refusing("Another function is being filled in now."):
         async with asyncio.timeout(FILL_S):
             return await server.latest.run(f"fill {uri}", _fill(server, uri, params))
-    except Stale:
-        raise _refusal("Another function is being filled in now.", types.LSPErrorCodes.ServerCancelled) from None
-    except TimeoutError:
-        raise _refusal("The engine took too long; try again.") from None
-    except UserError as error:
-        raise _refusal(str(error)) from None
 
 
 def code_actions(server: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -154,7 +147,3 @@ def _read(position: Any) -> types.Position:
 
 def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _refusal(sentence: str, code: int = types.LSPErrorCodes.RequestFailed) -> JsonRpcException:
-    return JsonRpcException(sentence, code)

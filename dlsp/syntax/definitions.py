@@ -89,6 +89,8 @@ def _name(node: Node, content: bytes) -> str:
     for _ in range(6):
         assert inner is not None
         node = inner
+        if not node.child_count:
+            break
         fields = (_field(node, field) for field in ("name", "declarator", "left", "type"))
         inner = next((found for found in fields if found), None)
         if inner is None and node.type in ("type_declaration", "assignment_statement", "field_declaration"):

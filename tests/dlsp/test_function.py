@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlsp.function import gap, selected
+from dlsp.function import end, gap, selected
 
 FOUND = {
     "a bare definition": ("def f(a):|\n", "def f(a):\n    BODY\n"),
@@ -78,3 +78,30 @@ def test_selected(marked: str, filled: str) -> None:
 @pytest.mark.parametrize("marked", ["[a = 1\n]b = 2\n", "fn f() {\n    [a();\n}]\n", "def f():\n[\n]\nx = 1\n"])
 def test_what_is_no_body_is_not_selected(marked: str) -> None:
     assert selected(marked.replace("[", "").replace("]", ""), marked.index("["), marked.index("]") - 1) is None
+
+
+ENDS = {
+    "nothing of it follows": ("def f(a):\n    b = a\n    |\n\n\ndef g(b):\n    return b\n", ""),
+    "what stands behind the cursor": ("def f(a):\n    g(|)\n\n\ndef g(b):\n    return b\n", ")\n"),
+    "a method": ("class A:\n    def f(self):\n        x = |\n\n    def g(self):\n        return 1\n", ""),
+    "an inner block, its outer one over too": ("def f(a):\n    if a:\n        |\n\ndef g():\n    pass\n", ""),
+    "a definition of several lines": ("def f(\n    a,\n) -> int:\n    |\n\ndef g():\n    pass\n", ""),
+    "the brace is kept": ("fn f() -> u8 {\n    |\n}\n\nfn g() {\n    1\n}\n", "\n}\n"),
+    "callbacks are not looked into": ("f(() => {\n  g(() => {\n    |\n  });\n});\n\nh();\n", None),
+    "an end": ("def f(a)\n  |\nend\n\ndef g\n  1\nend\n", "\nend\n"),
+    "more of it follows": ("def f(a):\n    |\n    return a\n\ndef g():\n    pass\n", None),
+    "more of the outer one": ("def f(a):\n    def g():\n        |\n    return g\n\nx = 1\n", None),
+    "more after the inner block": ("def f(a):\n    if a:\n        |\n    return a\n\nx = 1\n", None),
+    "an else": ("def f(a):\n    if a:\n        |\n    else:\n        b()\n\nx = 1\n", None),
+    "outside of functions": ("x = |\n\ndef g():\n    pass\n", None),
+    "between methods": (
+        "class A:\n    def f(self):\n        return 1\n\n    |\n\n    def g(self):\n        pass\n",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_where_a_function_ends(name: str) -> None:
+    text, closing = ENDS[name]
+    assert end(*text.split("|")) == closing

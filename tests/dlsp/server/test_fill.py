@@ -51,7 +51,7 @@ async def test_a_function(editor: Editor, stub: StubEngine) -> None:
     (request,) = stub.requests
     assert (request["end"], request["priority"]) == ("body", "filling")
     gap = request["gaps"][0]
-    assert (gap["prefix"], gap["suffix"]) == ("# 🙂\ndef add(a, b): # 🙂\n    ", "\n\nx = 1\n")
+    assert (gap["prefix"], gap["suffix"]) == ("# 🙂\ndef add(a, b): # 🙂\n    ", "")
 
 
 async def test_no_function(editor: Editor) -> None:
