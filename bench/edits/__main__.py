@@ -14,14 +14,14 @@ from rich.progress import track
 from rich.table import Table
 
 from bench import results
+from bench.command import KEPT, guarded, written
 from bench.edits.rows import SETS, Row, load
 from bench.edits.score import Outcome, outcome, summary
 from bench.edits.variants import VARIANTS, WITHOUT_MODEL, Answer
 from bench.quality.journal import Journal
 from dlsp.edits.hunks import Hunk
 from dlsp.engine import launch
-from dlsp.errors import UserError
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 GROUPS = {"all": lambda row: True, "renames": lambda row: row.shows_rename}
 
@@ -34,7 +34,7 @@ def after_the_edit(row: Row, hunks: list[Hunk]) -> list[Hunk]:
 async def measured(rows: list[Row], asked: argparse.Namespace) -> dict[str, list[tuple[Row, Answer]]]:
     """The answers of each variant. What the model took long for is kept: the same command goes on from there."""
     needs_model = any(name not in WITHOUT_MODEL for name in asked.variants)
-    known = Journal(store.folder() / "bench" / f"edits-{asked.set}-{catalogue.find(asked.model).name}.jsonl")
+    known = Journal(results.kept() / f"edits-{asked.set}-{catalogue.find(asked.model).name}.jsonl")
     if asked.fresh:
         known.forget(list(known.entries))
     async with await launch.ensure(catalogue.find(asked.model)) if needs_model else nullcontext() as engine:
@@ -86,6 +86,7 @@ def show(found: dict[str, float], variants: list[str]) -> None:
     Console().print(table)
 
 
+@guarded(KEPT)
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.edits", description="Mined edits, carried on.")
     parser.add_argument("--set", choices=SETS, default="dev")
@@ -95,14 +96,10 @@ def main() -> int:
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--fresh", action="store_true", help="forget the answers of a run that was stopped")
     asked = parser.parse_args()
-    try:
-        rows = [row for row in load(asked.set) if GROUPS[asked.only](row)]
-        if asked.limit and asked.limit < len(rows):
-            rows = random.Random(0).sample(rows, asked.limit)
-        answers = asyncio.run(measured(rows, asked))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    rows = [row for row in load(asked.set) if GROUPS[asked.only](row)]
+    if asked.limit and asked.limit < len(rows):
+        rows = random.Random(0).sample(rows, asked.limit)
+    answers = asyncio.run(measured(rows, asked))
     found, samples = {}, []
     for name, of_variant in answers.items():
         done = scored(of_variant)
@@ -114,8 +111,7 @@ def main() -> int:
         ["edits", asked.set, *([] if asked.only == "all" else [asked.only]), catalogue.find(asked.model).name]
     )
     command = "python -m bench.edits " + " ".join(sys.argv[1:])
-    print(f"Written to {results.write(bench, command, rounded, samples)}")
-    return 0
+    return written(bench, command, rounded, samples)
 
 
 if __name__ == "__main__":

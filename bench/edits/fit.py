@@ -11,11 +11,11 @@ import sys
 import numpy as np
 from rich.progress import track
 
+from bench.command import guarded
 from bench.edits.rows import Row, load
 from dlsp.edits.evidence import GROUPS, NAMES, group
 from dlsp.edits.sites import Marked, marked
 from dlsp.edits.weights import FILE
-from dlsp.errors import UserError
 
 SETS = ("train", "negatives-train")
 RIDGE = 2.0
@@ -36,7 +36,7 @@ def examples(rows: list[Row]) -> Examples:
                 continue
             right = _right(line, became.get(line.row, row.page.lines[line.row]))
             for match, numbers in zip(line.found, line.numbers, strict=True):
-                given, truth = found[group(match)]
+                given, truth = found[group(match, numbers)]
                 given.append(numbers)
                 truth.append(float(match in right))
     return found
@@ -75,13 +75,10 @@ def _right(line: Marked, became: str | None) -> set:
     return set()
 
 
+@guarded()
 def main() -> int:
     argparse.ArgumentParser("python -m bench.edits.fit", description="Fit weights on the training edits.").parse_args()
-    try:
-        found = examples([row for name in SETS for row in load(name)])
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    found = examples([row for name in SETS for row in load(name)])
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     for name, (numbers, truth) in found.items():
         stored["match"][name] = dict(zip(NAMES, fitted(numbers, truth), strict=True))

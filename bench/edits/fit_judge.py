@@ -11,6 +11,8 @@ import random
 import sys
 import time
 
+from bench import results
+from bench.command import KEPT, guarded
 from bench.edits.fit import fitted
 from bench.edits.rows import Row, load
 from bench.quality.journal import Journal
@@ -21,8 +23,7 @@ from dlsp.edits.sites import sites
 from dlsp.edits.weights import FILE, WEIGHTS
 from dlsp.engine import launch
 from dlsp.engine.client import Engine
-from dlsp.errors import UserError
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 SETS = ("train", "negatives-train")
 A_ROW = 4
@@ -70,17 +71,14 @@ async def collect(journal: Journal, asked: argparse.Namespace) -> None:
                 journal.add(row.id, await judged(engine, row))
 
 
+@guarded(KEPT)
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.edits.fit_judge", description="Fit the judge's weights.")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--seconds", type=float, default=3600, help="no new edit is looked at after that")
     asked = parser.parse_args()
-    journal = Journal(store.folder() / "bench" / f"edits-judge-{asked.model}.jsonl")
-    try:
-        asyncio.run(collect(journal, asked))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    journal = Journal(results.kept() / f"edits-judge-{asked.model}.jsonl")
+    asyncio.run(collect(journal, asked))
     samples = [sample for found in journal.entries.values() for sample in found]
     given = [numbers(each["old"], each["new"], each["odds"]) for each in samples]
     weights = fitted(given, [float(each["right"]) for each in samples])

@@ -6,7 +6,7 @@ from dlsp.edits.edit import Edit
 from dlsp.edits.page import Page
 from dlsp.edits.site import Site
 
-SAME_LINES, SAME_PLACE = 1.5, 1.8
+SAME_LINES, SAME_PLACE, ONE_OF_THE_LINES = 1.5, 1.8, 0.9
 """Log odds, as counted in the training edits."""
 TELLING = 12
 """Characters that lines must have for their coming again to mean something."""
@@ -17,18 +17,30 @@ def again(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Site]:
     for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
         old = edit.before[hunk.start : hunk.end]
         around = own.lines[first - 1 : first] + own.lines[last : last + 1]
-        wanted = old or (around if len(around) == 2 else [])
-        if len("".join(line.strip() for line in wanted)) < TELLING:
-            continue
-        for page in pages:
-            for at in _places([line.strip() for line in wanted], page.lines):
-                there = page.lines[at : at + len(wanted)]
-                lines = _indented(hunk.lines, wanted[0], there[0])
-                start, end = (at, at + len(old)) if old else (at + 1, at + 1)
-                complete = all(line.endswith("\n") for line in (*there, *(lines or ())))
-                if lines is not None and complete and not page.is_edited(start, end):
-                    odds = SAME_LINES if old else SAME_PLACE
-                    yield Site(page, start, tuple(page.lines[start:end]), lines, odds)
+        if old:
+            yield from _sites(old, old, hunk.lines, SAME_LINES, pages)
+        elif len(around) == 2:
+            yield from _sites(around, (), hunk.lines, SAME_PLACE, pages)
+        if len(old) == len(hunk.lines) > 1:
+            for line, new in zip(old, hunk.lines, strict=True):
+                if line != new:
+                    yield from _sites((line,), (line,), (new,), ONE_OF_THE_LINES, pages)
+
+
+def _sites(
+    wanted: Sequence[str], old: Sequence[str], new: Sequence[str], odds: float, pages: Sequence[Page]
+) -> Iterator[Site]:
+    """Where the lines `wanted` stand; the `new` ones replace them, or go between them where no `old` ones give way."""
+    if len("".join(line.strip() for line in wanted)) < TELLING:
+        return
+    for page in pages:
+        for at in _places([line.strip() for line in wanted], page.lines):
+            there = page.lines[at : at + len(wanted)]
+            lines = _indented(new, wanted[0], there[0])
+            start, end = (at, at + len(old)) if old else (at + 1, at + 1)
+            complete = all(line.endswith("\n") for line in (*there, *(lines or ())))
+            if lines is not None and complete and not page.is_edited(start, end):
+                yield Site(page, start, tuple(page.lines[start:end]), lines, odds)
 
 
 def _places(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:

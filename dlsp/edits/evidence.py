@@ -2,12 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
 
 from dlsp.edits.matches import Match
+from dlsp.edits.standing import BOUND, STANDINGS
 
-GROUPS = ("pure", "mixed", "phrase")
-"""Of rules: the edit only renamed; it renamed and did more; a phrase. Each has its own weights."""
-ROLES = ("plain", "called", "member", "keyword", "import", "type", "string", "comment")
+GROUPS = ("bound", "prose", "pure", "mixed", "phrase")
+"""Of matches: the name is bound to what the edit renamed; a pure rename meets words of prose, or other code; the edit
+renamed and did more; a phrase. Each has its own weights."""
+ROLES = ("plain", "called", "member", "keyword", "import", "path", "type", "string", "comment")
+_ALIKE = 0.6
 PROSE = ("string", "comment")
 NAMES = (
     "always",
@@ -21,26 +26,34 @@ NAMES = (
     *(f"in {role}" for role in ROLES),
     "code to prose",
     "prose to code",
-    "outside of scope",
-    "inside of scope",
+    *STANDINGS,
     "another owner",
     "same owner",
+    "whole string",
+    "part of another string",
+    "did nothing else",
     "stands in the edit",
+    "stands in the edit as something else",
     "short name",
     "tokens",
     "common",
     "new name is taken",
+    "new name is taken, did more",
+    "alike",
+    "another import",
 )
 
 
-def evidence(match: Match, inside: bool | None, counts: Counter[str]) -> list[float]:
-    """One number for each of NAMES. `inside` is whether the place is where the name reaches, None if it reaches all;
-    `counts` are the words outside the edit."""
+def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) -> list[float]:
+    """One number for each of NAMES. `standing` is one of STANDINGS or nothing; `counts` are the words outside the
+    edit."""
     rule = match.rule
     phrase = rule.kind == "phrase"
     member = rule.role == "member" and match.role == "member"
     telling = _tells(rule.old[0]) and not phrase
     old = next((each for each in rule.old if each.isidentifier()), rule.old[0])
+    taken = is_taken if standing in BOUND else rule.new.isidentifier() and counts[rule.new] > 0
+    alike = not phrase and _alike(rule.old[0], rule.new)
     values = {
         "always": 1.0,
         rule.kind: 1.0,
@@ -50,15 +63,21 @@ def evidence(match: Match, inside: bool | None, counts: Counter[str]) -> list[fl
         f"in {match.role}": 1.0,
         "code to prose": rule.role not in PROSE and match.role in PROSE,
         "prose to code": rule.role in PROSE and match.role not in PROSE,
-        "outside of scope": inside is False,
-        "inside of scope": inside is True,
+        standing: 1.0,
         "another owner": member and match.left < 2,
         "same owner": member and match.left >= 2,
+        "whole string": match.whole,
+        "part of another string": rule.whole and match.role in PROSE and not match.whole,
+        "did nothing else": rule.pure,
         "stands in the edit": rule.kept > 0,
+        "stands in the edit as something else": rule.beside > 0,
         "short name": len(old) <= 3,
         "tokens": min(len(rule.old), 12) / 4 if phrase else 0,
         "common": min(counts[old], 12) / 4,
-        "new name is taken": rule.new.isidentifier() and counts[rule.new] > 0,
+        "new name is taken": taken,
+        "new name is taken, did more": taken and not rule.pure,
+        "alike": alike,
+        "another import": rule.role == "import" and not phrase and not alike,
     }
     for n in (1, 2, 3):
         values[f"{'phrase' if phrase else 'rename'} left {n}"] = match.left >= n
@@ -71,10 +90,20 @@ def _tells(name: str) -> bool:
     return "_" in name.strip("_") or name.startswith("_") or any(each.isupper() for each in name[1:]) or len(name) > 9
 
 
-def group(match: Match) -> str:
+@lru_cache(1000)
+def _alike(one: str, other: str) -> bool:
+    """Whether a name looks like the other one: then it is that one renamed, and no other thing in its place."""
+    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE
+
+
+def group(match: Match, numbers: Sequence[float]) -> str:
     if match.rule.kind == "phrase":
         return "phrase"
-    return "pure" if match.rule.pure and match.rule.kind == "rename" else "mixed"
+    if any(numbers[NAMES.index(standing)] for standing in BOUND):
+        return "bound"
+    if not match.rule.pure or match.rule.kind != "rename":
+        return "mixed"
+    return "prose" if match.role in PROSE else "pure"
 
 
 def score(weights: Sequence[float], numbers: Sequence[float]) -> float:

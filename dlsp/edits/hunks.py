@@ -27,23 +27,26 @@ class Hunk:
 
 def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
     """In the order of the text; lines with their endings."""
-    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    return [canonical(Hunk(i, k, tuple(after[j:m])), before) for tag, i, k, j, m in codes if tag != "equal"]
+    found: list[Hunk] = []
+    for tag, i, k, j, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            found.append(canonical(Hunk(i, k, tuple(after[j:m])), before, found[-1].end + 1 if found else 0))
+    return found
 
 
-def canonical(hunk: Hunk, before: Sequence[str]) -> Hunk:
-    """The same change by the fewest lines; an insertion or a deletion as far up as it can be said."""
+def canonical(hunk: Hunk, before: Sequence[str], top: int = 0) -> Hunk:
+    """The same change by the fewest lines; an insertion or a deletion as far up as it goes, from row `top` on."""
     start, end, lines = hunk.start, hunk.end, list(hunk.lines)
     while start < end and lines and before[start] == lines[0]:
         start, lines = start + 1, lines[1:]
     while start < end and lines and before[end - 1] == lines[-1]:
         end, lines = end - 1, lines[:-1]
     if start == end:
-        while lines and start and before[start - 1] == lines[-1]:
+        while lines and start > top and before[start - 1] == lines[-1]:
             lines = [lines[-1], *lines[:-1]]
             start = end = start - 1
     elif not lines:
-        while start and before[start - 1] == before[end - 1]:
+        while start > top and before[start - 1] == before[end - 1]:
             start, end = start - 1, end - 1
     return Hunk(start, end, tuple(lines))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from dlsp.edits.tokens import WORD, Token, split
+from dlsp.edits.tokens import WORD, Token, is_quoted, split
 
 CONTEXT = 4
 """Tokens around a rule that are remembered, blanks not counted."""
@@ -18,8 +18,8 @@ class Rule:
     """Tokens `old` give way to the text `new`.
 
     `kind`: rename (a word for a word), case (the same in another case), phrase. `left` and `right` are what stood
-    around it in the edit, nearest first; `kept` counts where the edit left `old` as it was; `pure` says that the edit
-    did nothing but rename.
+    around it in the edit, nearest first; `kept` counts where the edit left `old` as it was, `beside` where it did so
+    in another role; `pure` says that the edit did nothing but rename, `whole` that `old` was all that a string held.
     """
 
     kind: str
@@ -29,7 +29,9 @@ class Rule:
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
     kept: int = 0
+    beside: int = 0
     pure: bool = False
+    whole: bool = False
 
 
 def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> list[Rule]:
@@ -38,9 +40,12 @@ def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> lis
     for before, after in _pairs(old, new):
         for rule in _of_line(before, after):
             rules.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
-    survivors = [token.text for line in new for token in line]
+    survivors = [token for line in new for token in line]
     pure = _only_renames(rules.values(), old, survivors)
-    found = [replace(rule, kept=_kept(rule, survivors), pure=pure) for rule in rules.values()]
+    found = []
+    for rule in rules.values():
+        kept, beside = _kept(rule, survivors)
+        found.append(replace(rule, kept=kept, beside=beside, pure=pure))
     return [*found, *_cases(found)]
 
 
@@ -73,22 +78,28 @@ def _rule(kind: str, line: Sequence[Token], start: int, end: int, new: str) -> R
     left = [each.text for each in reversed(line[:start]) if each.text.strip()]
     right = [each.text for each in line[end:] if each.text.strip()]
     old = tuple(each.text for each in line[start:end])
-    return Rule(kind, old, new, first.role, tuple(left[:CONTEXT]), tuple(right[:CONTEXT]))
+    whole = first.role == "string" and is_quoted(line, start, end)
+    return Rule(kind, old, new, first.role, tuple(left[:CONTEXT]), tuple(right[:CONTEXT]), whole=whole)
 
 
-def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: Sequence[str]) -> bool:
-    names = {rule.old[0]: rule.new for rule in rules if rule.kind == "rename"}
-    renamed = [names.get(token.text, token.text) for line in old for token in line]
-    return bool(names) and "".join("".join(renamed).split()) == "".join("".join(after).split())
+def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: Sequence[Token]) -> bool:
+    names = {(rule.old[0], rule.role): rule.new for rule in rules if rule.kind == "rename"}
+    renamed = [names.get((token.text, token.role), token.text) for line in old for token in line]
+    return bool(names) and "".join("".join(renamed).split()) == "".join("".join(each.text for each in after).split())
 
 
-def _kept(rule: Rule, survivors: Sequence[str]) -> int:
-    """How often what the rule changes still stands in the edited lines, where the new text does not hold it."""
-    return max(0, _count(survivors, rule.old) - _count(split(rule.new), rule.old))
-
-
-def _count(texts: Sequence[str], wanted: tuple[str, ...]) -> int:
-    return sum(tuple(texts[at : at + len(wanted)]) == wanted for at in range(len(texts)))
+def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
+    """How often what the rule changes still stands in the edited lines, where the new text does not hold it: in the
+    rule's role, and in others."""
+    same = other = 0
+    for at in range(len(survivors)):
+        there = survivors[at : at + len(rule.old)]
+        if tuple(each.text for each in there) == rule.old:
+            role = next((each.role for each in there if each.is_word), there[0].role)
+            same, other = (same + 1, other) if role == rule.role else (same, other + 1)
+    texts = split(rule.new)
+    given = sum(tuple(texts[at : at + len(rule.old)]) == rule.old for at in range(len(texts)))
+    return max(0, same - given), max(0, other - max(0, given - same))
 
 
 def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:

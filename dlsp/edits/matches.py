@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dlsp.edits.learned import CONTEXT, Rule
-from dlsp.edits.tokens import Token
+from dlsp.edits.tokens import Token, is_quoted
 
 
 @dataclass(frozen=True)
 class Match:
     """A rule at a place: `start` to `end` (offsets) would become `rule.new`.
 
-    `left` and `right` count how many tokens around it are as they were around the edit.
+    `left` and `right` count how many tokens around it are as they were around the edit; `whole` says that it is all
+    that a string holds.
     """
 
     rule: Rule
@@ -20,6 +21,7 @@ class Match:
     role: str
     left: int
     right: int
+    whole: bool = False
 
 
 def matches(rules: Sequence[Rule], tokens: Sequence[Token]) -> list[Match]:
@@ -45,7 +47,8 @@ def _match(rule: Rule, tokens: Sequence[Token], start: int, end: int) -> Match:
     word = next((each for each in tokens[start:end] if each.is_word), tokens[start])
     left = _agree(rule.left, _solid(tokens, start - 1, -1))
     right = _agree(rule.right, _solid(tokens, end, 1))
-    return Match(rule, tokens[start].start, tokens[end - 1].end, word.role, left, right)
+    whole = word.role == "string" and is_quoted(tokens, start, end)
+    return Match(rule, tokens[start].start, tokens[end - 1].end, word.role, left, right, whole)
 
 
 def _solid(tokens: Sequence[Token], at: int, step: int) -> Iterator[str]:

@@ -1,72 +1,206 @@
-"""How far a name reaches that an edit gave to something local."""
+"""What a name stands for at each of its places: where it is bound, whose member or keyword it is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from tree_sitter import Node
 
+from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source
 
+_INNER = (
+    *("lambda", "list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"),
+    *("arrow_function", "function_expression", "lambda_expression", "closure_expression", "func_literal"),
+)
+_LOOPS = ("for_statement",)
+_TYPED = ("default_parameter", "typed_default_parameter", "typed_parameter")
 _PARAMETERS = ("parameters", "formal_parameters", "parameter_list", "lambda_parameters")
 _TARGETS = ("left", "pattern", "alias")
-_MOST_NODES = 5_000
+_MEMBERS = ("attribute", "property", "field")
+_NAMING = ("named_expression", "variable_declarator")
+_NO_TARGETS = (
+    *("attribute", "call", "subscript", "member_expression", "type"),
+    *("binary_operator", "boolean_operator", "comparison_operator", "binary_expression"),
+)
+_MOST = 500
+"""Places of a name that are looked at."""
 
 
-def reach(source: Source, text: str, name: str, start: int, end: int) -> tuple[int, int] | None:
-    """The offsets of the function in which `name` is bound between the offsets `start` and `end` of the text.
+@dataclass(frozen=True)
+class Scope:
+    """A module, class, function or loop, by its bytes; `owner` is the name of the class that a method is in."""
 
-    None where it is bound there in no function, or not at all: then it may mean the same everywhere.
+    kind: str
+    name: str
+    start: int
+    end: int
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A name at a place.
+
+    `kind`: name, member, keyword, path (the module in an import). `of` is what a member is one of, what is called with
+    the keyword, or what stands before a path's part. `scopes` are those in which the name is looked up, innermost
+    first; `bound` is the one it is found in, `binds` the one that it is bound in at this very place, `home` the class
+    around.
     """
+
+    kind: str
+    of: str
+    scopes: tuple[Scope, ...]
+    bound: Scope | None
+    binds: Scope | None
+    home: Scope | None
+
+
+def uses(source: Source, text: str, name: str) -> dict[int, Use]:
+    """The places of a name by their offsets; none in strings and comments."""
     tree = source.update(text)
     if tree is None:
+        return {}
+    places = [(offset, leaf, *_scopes(leaf, source.language)) for offset, leaf in _leaves(tree.root_node, text, name)]
+    binds = {offset: _binds(leaf, scopes, source.language) for offset, leaf, scopes, _ in places}
+    made = {}
+    for offset, leaf, scopes, home in places:
+        bound = next((scope for scope in scopes if scope in binds.values()), None)
+        made[offset] = Use(*_kind(leaf), scopes, bound, binds[offset], home)
+    return made
+
+
+def _leaves(root: Node, text: str, name: str) -> Iterator[tuple[int, Node]]:
+    at = byte = 0
+    for match in islice(re.finditer(rf"\b{re.escape(name)}\b", text), _MOST):
+        byte += len(text[at : match.start()].encode("utf-8", "replace"))
+        at = match.start()
+        leaf = root.descendant_for_byte_range(byte, byte + len(name.encode()))
+        if leaf and not leaf.child_count and "identifier" in leaf.type and leaf.text == name.encode():
+            yield match.start(), leaf
+
+
+def _scopes(leaf: Node, language: Language) -> tuple[tuple[Scope, ...], Scope | None]:
+    """The scopes of a name, and the class around it."""
+    found: list[Scope] = []
+    home = None
+    child, parent = leaf, leaf.parent
+    is_outside = is_nested = False
+    while parent is not None:
+        is_outside = is_outside or _is_outside(child, parent, language)
+        kind = _scope_kind(parent, language)
+        if kind and not is_outside:
+            scope = Scope(kind, _name(parent), parent.start_byte, parent.end_byte, _owner(parent, language))
+            # Python's functions do not see the names of their class.
+            if not (kind == "class" and is_nested and language.family == "python"):
+                found.append(scope)
+            home = home or (scope if kind == "class" else None)
+            is_nested = is_nested or kind == "function"
+        is_outside = is_outside and not kind
+        child, parent = parent, parent.parent
+    return tuple(found), home
+
+
+def _scope_kind(node: Node, language: Language) -> str:
+    if node.parent is None:
+        return "module"
+    if node.type in language.classes:
+        return "class"
+    if node.type in _LOOPS:
+        return "loop"
+    return "function" if node.type in language.functions or node.type in _INNER else ""
+
+
+def _is_outside(child: Node, parent: Node, language: Language) -> bool:
+    """Whether a part of a scope, or of its parameters, is looked up around it."""
+    if parent.type in _LOOPS:
+        fields = ("right",)
+    elif parent.type in _TYPED:
+        fields = ("value", "type")
+    elif parent.type in language.functions or parent.type in language.classes:
+        fields = ("name", "superclasses", "return_type")
+    else:
+        return False
+    return any(parent.child_by_field_name(field) == child for field in fields)
+
+
+def _owner(node: Node, language: Language) -> str:
+    """The name of the class that a function is in."""
+    around = node.parent if node.type in language.functions else None
+    while around is not None and around.type not in language.classes:
+        around = None if around.type in language.functions else around.parent
+    return _name(around) if around else ""
+
+
+def _name(node: Node) -> str:
+    name = node.child_by_field_name("name")
+    return _text(name) if name else ""
+
+
+def _kind(leaf: Node) -> tuple[str, str]:
+    parent = leaf.parent
+    if parent is None:
+        return "name", ""
+    if parent.type == "keyword_argument" and parent.child_by_field_name("name") == leaf:
+        call = parent.parent.parent if parent.parent else None
+        called = call.child_by_field_name("function") if call else None
+        return "keyword", _text(called).rsplit(".", 1)[-1] if called else ""
+    if parent.type == "dotted_name":
+        first = parent.children[0] == leaf
+        around = parent.parent
+        if not first or (around is not None and around.child_by_field_name("module_name") == parent):
+            content = _text(parent)
+            return "path", content[: leaf.start_byte - parent.start_byte]
+        return "name", ""
+    for field in _MEMBERS:
+        if parent.child_by_field_name(field) == leaf:
+            return "member", _text(parent.children[0])
+    return "name", ""
+
+
+def _binds(leaf: Node, scopes: tuple[Scope, ...], language: Language) -> Scope | None:
+    """The scope in which a name is bound at this place, if it is."""
+    parent = leaf.parent
+    if parent is None or not (_is_imported(leaf) or _is_defined(leaf, parent, language) or _is_target(leaf, parent)):
         return None
-    first, last = len(text[:start].encode()), len(text[:end].encode())
-    functions = [
-        function
-        for node in _named(tree.root_node, source.bytes, name.encode(), first, last)
-        if _is_bound(node) and (function := _function(node, source))
-    ]
-    if not functions:
-        return None
-    widest = min(functions, key=lambda each: each.start_byte)
-    return _offset(source, widest.start_byte), _offset(source, widest.end_byte)
+    own = next((scope for scope in scopes if scope.kind != "loop"), None)
+    return scopes[0] if _is_of_loop(leaf) else own
 
 
-def _named(root: Node, content: bytes, name: bytes, first: int, last: int) -> list[Node]:
-    found, stack, left = [], [root], _MOST_NODES
-    while stack and left:
-        node = stack.pop()
-        left -= 1
-        if node.end_byte <= first or node.start_byte >= last:
-            continue
-        if node.child_count:
-            stack += node.children
-        elif content[node.start_byte : node.end_byte] == name:
-            found.append(node)
-    return found
+def _is_imported(leaf: Node) -> bool:
+    parent = leaf.parent
+    around = parent.parent if parent else None
+    if parent is None or around is None or parent.type != "dotted_name" or parent.children[0] != leaf:
+        return False
+    return around.type.startswith("import") and around.child_by_field_name("module_name") != parent
 
 
-def _is_bound(node: Node) -> bool:
+def _is_defined(leaf: Node, parent: Node, language: Language) -> bool:
+    is_named = parent.type in language.functions or parent.type in language.classes or parent.type in _NAMING
+    return is_named and parent.child_by_field_name("name") == leaf
+
+
+def _is_target(leaf: Node, parent: Node | None) -> bool:
     """Whether a name is a parameter, or what something is assigned to."""
-    child, parent = node, node.parent
+    child = leaf
     for _ in range(6):
-        if parent is None:
+        if parent is None or parent.type in _NO_TARGETS:
             return False
-        if parent.type in _PARAMETERS:
-            return True
-        if parent.type in ("attribute", "call", "subscript", "member_expression", "type"):
+        if any(parent.child_by_field_name(field) == child for field in ("value", "right", "type")):
             return False
-        if any(parent.child_by_field_name(field) == child for field in _TARGETS):
+        if parent.type in _PARAMETERS or any(parent.child_by_field_name(field) == child for field in _TARGETS):
             return True
         child, parent = parent, parent.parent
     return False
 
 
-def _function(node: Node, source: Source) -> Node | None:
-    parent = node.parent
-    while parent is not None:
-        if parent.type in source.language.functions or parent.type == "lambda":
-            return parent
-        parent = parent.parent
-    return None
+def _is_of_loop(leaf: Node) -> bool:
+    child, parent = leaf, leaf.parent
+    while parent is not None and parent.type not in _LOOPS:
+        child, parent = parent, parent.parent
+    return parent is not None and parent.child_by_field_name("left") == child
 
 
-def _offset(source: Source, byte: int) -> int:
-    return len(source.bytes[:byte].decode("utf-8", "replace"))
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")

@@ -10,8 +10,8 @@ from dlsp.edits.evidence import evidence, group, score
 from dlsp.edits.learned import Rule, learn
 from dlsp.edits.matches import Match, matches
 from dlsp.edits.page import Page, token_lines
-from dlsp.edits.scope import reach
 from dlsp.edits.site import Site
+from dlsp.edits.standing import Standing
 from dlsp.edits.weights import WEIGHTS
 from dlsp.syntax.source import Source
 
@@ -54,7 +54,7 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Marked]:
     rules = rules_of(edit, own)
     if not rules:
         return
-    scopes = {rule: _scope(rule, own) for rule in rules}
+    standings = {rule: Standing(rule, own) for rule in rules if rule.kind == "rename"}
     counts = Counter(
         token.text for page in pages for token in page.tokens if token.is_word and not _edited(page, token.start)
     )
@@ -67,25 +67,15 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Marked]:
         for row, found in rows.items():
             numbers = []
             for match in found:
-                scope = scopes[match.rule]
-                inside = None if scope is None else page is own and scope[0] <= match.start < scope[1]
-                numbers.append(evidence(match, inside, counts))
+                standing = standings.get(match.rule)
+                at = standing.at(page, match.start) if standing else ""
+                numbers.append(evidence(match, at, bool(standing and standing.is_taken), counts))
             yield Marked(page, row, tuple(found), tuple(numbers))
 
 
 def _edited(page: Page, offset: int) -> bool:
     row = page.row(offset)
     return page.is_edited(row, row + 1)
-
-
-def _scope(rule: Rule, own: Page) -> tuple[int, int] | None:
-    """Where the name reaches that a rule gives, if it gives one to something local."""
-    if rule.kind != "rename" or rule.role != "plain" or not rule.new.isidentifier() or own.source is None:
-        return None
-    for first, last in own.edited:
-        if found := reach(own.source, own.text, rule.new, own.starts[first], own.starts[last]):
-            return found
-    return None
 
 
 def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
@@ -103,7 +93,7 @@ def substituted(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Site]:
     In each those matches count that are sure enough to be shown; where none is, those that are worth a question.
     """
     for line in marked(edit, own, pages):
-        odds = [score(WEIGHTS.match[group(each)], it) for each, it in zip(line.found, line.numbers, strict=True)]
+        odds = [score(WEIGHTS.match[group(each, it)], it) for each, it in zip(line.found, line.numbers, strict=True)]
         least = WEIGHTS.learned_from if max(odds) > WEIGHTS.learned_from else WEIGHTS.asked_from
         kept = [match for match, each in zip(line.found, odds, strict=True) if each > least]
         old, new = line.page.lines[line.row], line.with_only(kept)

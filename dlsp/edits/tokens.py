@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -17,7 +17,8 @@ _DEEPEST = 200
 
 @dataclass(frozen=True)
 class Token:
-    """`role` is what the token is there: string, comment, type, keyword, import, member, called or plain.
+    """`role` is what the token is there: string, comment, type, keyword, import, path (the module of an import),
+    member, called or plain.
 
     `start` is the offset of its first character in the text.
     """
@@ -38,6 +39,12 @@ class Token:
 def split(text: str) -> list[str]:
     """The texts of the tokens alone."""
     return TOKEN.findall(text)
+
+
+def is_quoted(found: Sequence[Token], start: int, end: int) -> bool:
+    """Whether the tokens from `start` to `end` stand between two quotes of a kind."""
+    around = found[start - 1 : start], found[end : end + 1]
+    return all(around) and around[0][0].text == around[1][0].text and around[0][0].text in ("'", '"')
 
 
 def tokens(text: str, source: Source | None = None) -> list[Token]:
@@ -112,9 +119,11 @@ def _known(node: Node) -> str:
         return "string"
     if kind in ("type", "type_annotation", "type_identifier"):
         return "type"
-    if kind.startswith("import") and node.child_count:
-        return "import"
     parent = node.parent
+    if parent is not None and parent.type == "import_from_statement" and node.child_count:
+        return "path" if parent.child_by_field_name("module_name") == node else "import"
+    if kind.startswith("import") and node.child_count and kind != "import_from_statement":
+        return "import"
     if kind == "identifier" and parent is not None and parent.type == "keyword_argument":
         name = parent.child_by_field_name("name")
         return "keyword" if name is not None and name.start_byte == node.start_byte else ""

@@ -21,6 +21,12 @@ def test_applying_an_edit_gives_the_text_after(before: str, after: str) -> None:
         assert tuple(now[first:last]) == hunk.lines
 
 
+def test_hunks_stay_in_their_order() -> None:
+    """The second insertion could be said above the first, where it would come before it."""
+    edit = Edit.between("x.py", "  c\né", "a\n  c\n  c\né")
+    assert "".join(applied(edit.before, edit.hunks)) == "a\n  c\n  c\né"
+
+
 @given(LINES, st.integers(0, 8), st.integers(0, 8), LINES)
 def test_the_canonical_hunk_does_the_same(before: list[str], one: int, other: int, lines: list[str]) -> None:
     start, end = sorted((min(one, len(before)), min(other, len(before))))

@@ -63,3 +63,9 @@ def test_what_was_put_between_two_lines_is_put_between_them_elsewhere() -> None:
     before = around + "x = 1\n" + around + "start_the_engine()\n"
     (site,) = carried(before, before.replace("use_it()", "wait()\nuse_it()", 1))
     assert (site.start, site.old, site.lines) == (5, (), ("wait()\n",))
+
+
+def test_one_of_several_lines_that_were_edited_is_edited_so_elsewhere() -> None:
+    before = "first = load(paths, True)\nsecond = load(names)\nx = 1\nif x:\n    first = load(paths, True)\n"
+    after = "first = read(paths)\nsecond = read(names, 2)\nx = 1\nif x:\n    first = load(paths, True)\n"
+    assert changes(carried(before, after)) == {"first = load(paths, True)": "first = read(paths)"}

@@ -1,0 +1,129 @@
+"""What a name means at a place, and that a rename keeps to the name it was given to."""
+
+import pytest
+
+from dlsp.edits.edit import Edit
+from dlsp.edits.page import Page
+from dlsp.edits.proposal import learned
+from dlsp.edits.scope import uses
+from dlsp.edits.sites import rules_of
+from dlsp.edits.standing import Standing
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
+
+PYTHON = languages.LANGUAGES[0]
+
+
+def where(text: str, name: str) -> list[tuple[str, str]]:
+    """Of each place of a name its kind and the kind of the scope in which it is bound."""
+    found = uses(Source(PYTHON), text, name)
+    return [(use.kind, use.bound.kind if use.bound else "") for _, use in sorted(found.items())]
+
+
+def standings(before: str, after: str, old: str) -> list[str]:
+    """Of each place of the old name after the edit."""
+    edit = Edit.between("a.py", before, after)
+    own = Page("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
+    rule = next(rule for rule in rules_of(edit, own) if rule.kind == "rename" and rule.old == (old,))
+    standing = Standing(rule, own)
+    return [standing.at(own, token.start) for token in own.tokens if token.text == old]
+
+
+def test_a_name_is_bound_in_the_nearest_scope_that_binds_it() -> None:
+    text = "import box\n\ndef pack(box):\n    return box\n\ndef other():\n    return box\n"
+    module, function = ("name", "module"), ("name", "function")
+    assert where(text, "box") == [module, function, function, module]
+
+
+def test_a_loop_and_a_comprehension_have_names_of_their_own() -> None:
+    text = "def f(xs):\n    for x in xs:\n        use(x)\n    return x, [x for x in xs]\n"
+    loop, inner = ("name", "loop"), ("name", "function")
+    assert where(text, "x") == [loop, loop, ("name", ""), inner, inner]
+
+
+def test_defaults_and_types_are_looked_up_around_the_function() -> None:
+    text = "size = 1\n\ndef f(size: size = size):\n    return size\n"
+    module, function = ("name", "module"), ("name", "function")
+    assert where(text, "size") == [module, function, module, module, function]
+
+
+def test_methods_do_not_see_the_names_of_their_class() -> None:
+    text = "class A:\n    size = 1\n    double = size\n\n    def f(self):\n        return size, self.size\n"
+    of_class = ("name", "class")
+    assert where(text, "size") == [of_class, of_class, ("name", ""), ("member", "")]
+
+
+def test_keywords_and_paths_are_no_names() -> None:
+    assert [kind for kind, _ in where("from a.box import c\n\nf(box=box)\n", "box")] == ["path", "keyword", "name"]
+
+
+def test_offsets_count_characters() -> None:
+    assert list(uses(Source(PYTHON), "# äöü\nbox = 'ß', box\n", "box")) == [6, 17]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old", "wanted"),
+    [
+        ("def f(fee):\n    return fee\n", "def f(cost):\n    return fee\n", "fee", ["follows"]),
+        (
+            "def f(fee):\n    return fee\n\n\ndef g(fee):\n    return fee\n",
+            "def f(cost):\n    return fee\n\n\ndef g(fee):\n    return fee\n",
+            "fee",
+            ["follows", "out of reach", "out of reach"],
+        ),
+        (
+            "def f(fee):\n    fee = fee or 1\n    return fee\n",
+            "def f(cost):\n    fee = fee or 1\n    return fee\n",
+            "fee",
+            ["follows", "follows", "follows"],
+        ),
+        (
+            "for box in boxes:\n    box.open()\nbox.close()\n",
+            "for each in boxes:\n    box.open()\nbox.close()\n",
+            "box",
+            ["follows", "out of reach"],
+        ),
+        (
+            "class A:\n    def f(self):\n        pass\n\n    def g(self):\n        self.f()\n        f()\n",
+            "class A:\n    def run(self):\n        pass\n\n    def g(self):\n        self.f()\n        f()\n",
+            "f",
+            ["own member", "out of reach"],
+        ),
+        (
+            "def f(fee):\n    pass\n\n\nf(fee=1)\ng(fee=1)\n",
+            "def f(cost):\n    pass\n\n\nf(fee=1)\ng(fee=1)\n",
+            "fee",
+            ["own keyword", "another's keyword"],
+        ),
+    ],
+)
+def test_how_a_place_stands_to_the_edit(before: str, after: str, old: str, wanted: list[str]) -> None:
+    assert standings(before, after, old) == wanted
+
+
+def test_the_same_name_in_another_scope_is_left_alone() -> None:
+    before = (
+        "import box\n\n\ndef load(box):\n    print(box)\n    return box\n\n\n"
+        "def late(path):\n    for box in path:\n        box.close()\n    return box.open(path)\n"
+    )
+    after = before.replace("def load(box)", "def load(parcel)", 1)
+    edit = Edit.between("a.py", before, after)
+    own = Page("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
+    changed = {each.site.start: each.site.lines[0].strip() for each in learned(edit, own, [own])}
+    assert changed == {4: "print(parcel)", 5: "return parcel"}
+
+
+def test_a_file_follows_that_imports_the_name_from_the_module() -> None:
+    before = "def fee():\n    return 1\n"
+    after = before.replace("def fee", "def cost")
+    edit = Edit.between("lib/fees.py", before, after)
+    own = Page("own", "lib/fees.py", after, PYTHON, tuple(edit.ranges()))
+    rule = next(rule for rule in rules_of(edit, own) if rule.old == ("fee",))
+
+    def at(text: str) -> list[str]:
+        page = Page(text, "other.py", text, PYTHON)
+        return [Standing(rule, own).at(page, token.start) for token in page.tokens if token.text == "fee"]
+
+    assert at("from lib.fees import fee\n\nprint(fee())\n") == ["follows", "follows"]
+    assert at("from lib import fees\n\nfees.fee(bank.fee)\n") == ["follows", "a member"]
+    assert at("def load(fee):\n    return fee\n") == ["", ""]
