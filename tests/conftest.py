@@ -17,6 +17,15 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty state folder, the one that dlsp and its subprocesses use."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    monkeypatch.setenv("DLSP_STATE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
 def tiny(tiny_engine: "Engine") -> "Iterator[Engine]":
     """A model that has learned nothing, with an adapter that disturbs every canvas row."""
     import torch

@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
+from dlsp.cli import group
 from dlsp.engine import processes, state
 from dlsp.errors import UserError
 from dlsp.models.choose import AUTO, named
@@ -14,17 +15,14 @@ from dlsp.models.choose import AUTO, named
 
 def add(subparsers: Any) -> None:
     """Register `dlsp engine …` with argparse's sub-parsers."""
-    engine = subparsers.add_parser("engine", help="run, start, stop or look at the engine")
-    commands = engine.add_subparsers(required=True, metavar="COMMAND")
-    for name, command, help in (
+    commands = (
         ("run", run, "run it here, in the foreground"),
         ("start", start, "start it in the background"),
         ("stop", stop, "end it"),
         ("status", status, "what runs; exit status 1 if nothing does"),
-    ):
-        sub = commands.add_parser(name, help=help)
-        sub.add_argument("--model", type=str, default=AUTO, metavar="NAME", help="default: the one for this machine")
-        sub.set_defaults(run=command)
+    )
+    for parser in group.add(subparsers, "engine", "run, start, stop or look at the engine", commands).values():
+        parser.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
 
 
 def run(args: Namespace) -> int:

@@ -5,28 +5,25 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from dlsp.cli import group
 from dlsp.models import store
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, find
 
 
 def add(subparsers: Any) -> None:
     """Register `dlsp model …` with argparse's sub-parsers."""
-    model = subparsers.add_parser("model", help="bring model files here and look after them")
-    commands = model.add_subparsers(required=True, metavar="COMMAND")
-    for name, run, help in (
+    commands = (
         ("pull", pull, "fetch a model's file unless it is here"),
         ("list", list_, "what there is, and what of it is here"),
         ("path", path, "print where a model's file lies"),
         ("verify", verify, "hash a model's file anew"),
-    ):
-        command = commands.add_parser(name, help=help)
-        command.set_defaults(run=run)
-        if name != "list":
-            command.add_argument(
-                "name", nargs="?", default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}"
-            )
-        if name == "pull":
-            command.add_argument("--from", type=Path, dest="source", metavar="PATH", help="a local file or folder")
+    )
+    parsers = group.add(subparsers, "model", "bring model files here and look after them", commands)
+    for name in ("pull", "path", "verify"):
+        parsers[name].add_argument(
+            "name", nargs="?", default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}"
+        )
+    parsers["pull"].add_argument("--from", type=Path, dest="source", metavar="PATH", help="a local file or folder")
 
 
 def pull(args: Namespace) -> int:

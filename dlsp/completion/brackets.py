@@ -15,8 +15,9 @@ _TOKEN = re.compile(
 def brackets(text: str) -> Iterator[tuple[int, str]]:
     """Where a bracket stands, and which; those in strings and comments are passed over."""
     for found in _TOKEN.finditer(text):
-        if len(found.group()) == 1 and found.group() in "()[]{}":
-            yield found.start(), found.group()
+        token = found[0]
+        if token in OPENERS or token in CLOSERS:
+            yield found.start(), token
 
 
 def unclosed(text: str) -> list[str]:
@@ -43,16 +44,25 @@ def closes_alone(text: str) -> bool:
 
 def cut_unmatched(text: str, before: str) -> str:
     """`text` up to a bracket that closes nothing: neither what `text` opened nor what is open before the cursor."""
-    if not any(closer in text for closer in CLOSERS):
-        return text
-    stack = unclosed(before)
+    own: list[str] = []
+    outer: list[str] | None = None  # what is open before the cursor takes long to find, and seldom decides
     for at, char in brackets(text):
         if char in OPENERS:
-            stack.append(char)
-        elif CLOSERS[char] in stack:
-            while stack.pop() != CLOSERS[char]:
-                pass
+            own.append(char)
+            continue
+        if CLOSERS[char] in own:
+            _close(own, char)
+            continue
+        outer = unclosed(before) if outer is None else outer
+        if CLOSERS[char] in outer:
+            own.clear()
+            _close(outer, char)
         elif (before + text[:at]).count(CLOSERS[char]) <= (before + text[:at]).count(char):
             # Counted once more, as strings may have been taken wrongly.
             return text[:at]
     return text
+
+
+def _close(stack: list[str], closer: str) -> None:
+    while stack.pop() != CLOSERS[closer]:
+        pass

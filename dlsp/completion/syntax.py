@@ -6,7 +6,7 @@ from dlsp.completion.brackets import OPENERS, unclosed
 from dlsp.syntax.source import Source, encoded
 
 MOST_BORDERS = 12
-REACHES = (1_000, 6_000)
+REACHES = (1_000, 3_000)
 """Bytes around the cursor; what the first finds broken, the second must too."""
 PATIENCE_S = 0.1
 """After so long the check ends, and the text is taken as it is."""

@@ -5,13 +5,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any, Self
 
-import httpx
-
+from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
-
-TIMEOUT = httpx.Timeout(5, connect=2, read=5)
-"""Seconds; `read` bounds the silence between two lines. An engine at work sends at least a blank one each second."""
 
 
 class EngineError(UserError):
@@ -27,13 +23,7 @@ class Engine:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._http = httpx.AsyncClient(
-            base_url=state.address,
-            headers={"Authorization": f"Bearer {state.token}"},
-            timeout=TIMEOUT,
-            trust_env=False,
-            verify=False,  # there is no TLS on the way, and loading the certificates takes 0.1 s
-        )
+        self._http = Connections(state.address, [("Authorization", f"Bearer {state.token}")])
 
     async def __aenter__(self) -> Self:
         return self
@@ -42,29 +32,22 @@ class Engine:
         await self.close()
 
     async def close(self) -> None:
-        await self._http.aclose()
+        self._http.close()
 
     async def health(self, timeout: float = 2) -> dict[str, Any]:
         """What `GET /health` says; raises EngineGone, also when it says nothing sensible."""
         try:
-            response = await self._http.get("/health", timeout=timeout)
-            return response.raise_for_status().json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise EngineGone(_gone(error)) from error
+            return dict(json.loads(await self._told("GET", "/health", timeout)))
+        except (ValueError, TypeError) as error:
+            raise _gone(error) from error
 
     async def metrics(self) -> str:
         """What `GET /metrics` says."""
-        try:
-            return (await self._http.get("/metrics")).raise_for_status().text
-        except httpx.HTTPError as error:
-            raise EngineGone(_gone(error)) from error
+        return (await self._told("GET", "/metrics")).decode("utf-8", "replace")
 
     async def shutdown(self) -> None:
         """Ask the engine to end after the step in progress."""
-        try:
-            (await self._http.post("/v1/shutdown")).raise_for_status()
-        except httpx.HTTPError as error:
-            raise EngineGone(_gone(error)) from error
+        await self._told("POST", "/v1/shutdown")
 
     def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """The events of one request as they happen, up to `done`; an `error` event raises EngineError."""
@@ -74,23 +57,39 @@ class Engine:
         """The same of a request that has sites judged."""
         return self._events("/v1/sites", request)
 
-    async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    async def _told(self, method: str, path: str, read_s: float = READ_S) -> bytes:
+        """The body of an answer that is no refusal. Raises EngineGone."""
         try:
-            async with self._http.stream("POST", path, json=request) as response:
-                if response.is_error:
-                    raise EngineError(_refusal(await response.aread()))
-                async for line in _lines(response):
-                    if not line:
+            async with self._http.ask(method, path, read_s=read_s) as answer:
+                body = await answer.read()
+        except Broken as error:
+            raise _gone(error) from error
+        if answer.status >= 400:
+            raise EngineGone(f"The engine answers with {answer.status}; see `dlsp engine status`.")
+        return body
+
+    async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        body = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            # An engine at work sends at least a blank line each second.
+            async with self._http.ask("POST", path, body) as answer:
+                if answer.status >= 400:
+                    raise EngineError(_refusal(await answer.read()))
+                whole = False
+                async for line in _lines(answer):
+                    event = json.loads(line) if line and not whole else None
+                    if event is None:
                         continue
-                    event = json.loads(line)
-                    if event["event"] == "done":
-                        return
                     if event["event"] == "error":
                         raise EngineError(event["error"])
-                    yield event
-        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            raise EngineGone(_gone(error)) from error
-        raise EngineGone("The engine broke off in the middle of an answer; try again.")
+                    # What follows the last event is the end of the answer, by which the connection can be kept.
+                    whole = event["event"] == "done"
+                    if not whole:
+                        yield event
+        except (Broken, ValueError, KeyError, TypeError) as error:
+            raise _gone(error) from error
+        if not whole:
+            raise EngineGone("The engine broke off in the middle of an answer; try again.")
 
     async def fill(self, request: dict[str, Any]) -> dict[str, Any]:
         """The `fill` event of a request with one gap."""
@@ -104,11 +103,11 @@ class Engine:
         return filled
 
 
-async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Lines as the engine wrote them; httpx's own would also split at U+2028 and its like inside a text."""
+async def _lines(answer: Answer) -> AsyncIterator[bytes]:
+    """Lines as the engine wrote them."""
     pending = b""
-    async for chunk in response.aiter_bytes():
-        *lines, pending = (pending + chunk).split(b"\n")
+    async for piece in answer.body:
+        *lines, pending = (pending + piece).split(b"\n")
         for line in lines:
             yield line
 
@@ -120,7 +119,8 @@ def _refusal(body: bytes) -> str:
         return "The engine refused the request without a reason; see its log."
 
 
-def _gone(error: Exception) -> str:
-    if isinstance(error, httpx.ReadTimeout):
-        return "The engine has stopped answering; ask again, and another is started."
-    return f"The engine does not answer ({type(error).__name__}); try again, or see `dlsp engine status`."
+def _gone(error: Exception) -> EngineGone:
+    if isinstance(error, Silent):
+        return EngineGone("The engine has stopped answering; ask again, and another is started.")
+    why = str(error) if isinstance(error, Broken) else type(error).__name__
+    return EngineGone(f"The engine does not answer ({why}); try again, or see `dlsp engine status`.")

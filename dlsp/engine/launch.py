@@ -11,6 +11,7 @@ from dlsp import __version__
 from dlsp.engine import processes, state
 from dlsp.engine.client import Engine, EngineGone
 from dlsp.engine.log import Log
+from dlsp.engine.state import State
 from dlsp.engine.versions import Fit, fit
 from dlsp.errors import UserError
 from dlsp.models import store
@@ -50,8 +51,13 @@ async def ensure(
 
     Raises UserError if the model is missing, the engine ends early, or it is not ready `within` seconds.
     """
-    if engine := await connect(model):
-        return engine
+    return await connect(model) or await start(model, progress, within, threads)
+
+
+async def start(
+    model: Model, progress: Progress = lambda line: None, within: float = START_S, threads: int = 0
+) -> Engine:
+    """The same where `connect` has just found none."""
     command = await asyncio.to_thread(serve_command, model, threads)  # may hash the model's file
     await stop(model)  # one of another version, or one that has stopped answering
     log = Log(state.log(model.name))
@@ -65,20 +71,25 @@ async def ensure(
         if engine:
             return engine
         # Somebody else's engine may be loading. While our own starts, its lock is not to be touched.
-        if (child is None or ended) and not state.alive(model.name):
-            if ended:
-                why = log.last or "it gave no reason."
-                raise UserError(f"The engine did not start: {why} (log: {log.path})")
-            child = processes.start(command, log.path)
+        if child is None or ended:
+            if not state.alive(model.name):
+                if ended:
+                    why = log.last or "it gave no reason."
+                    raise UserError(f"The engine did not start: {why} (log: {log.path})")
+                child = processes.start(command, log.path)
+            elif await _outdated(model):  # it came first, with an older dlsp
+                await stop(model)
+                child = None
         await asyncio.sleep(LOOK_S)
     raise UserError(f"The engine was not ready after {within:.0f} s; its log is {log.path}.")
 
 
 async def stop(model: Model) -> bool:
     """End the running engine of `model`, of whatever version, whether it answers or not; False if there was none."""
+    found, began = state.read(model.name), time.monotonic()
     engine = await _answering(model)
     if engine is None:
-        return await end_silent(model)
+        return await end_silent(model, found, began)
     async with engine:
         try:
             await engine.shutdown()
@@ -93,17 +104,15 @@ async def stop(model: Model) -> bool:
     return True
 
 
-async def end_silent(model: Model) -> bool:
-    """Kill the engine that holds the lock and goes on not answering, if the state file tells which process it is."""
-    found = state.read(model.name)
-    deadline = time.monotonic() + SILENT_S
-    while found and state.alive(model.name):
+async def end_silent(model: Model, found: State | None, since: float) -> bool:
+    """Kill the engine `found`, which has not answered `since` then, if it holds the lock and goes on so."""
+    while found and state.read(model.name) == found and state.alive(model.name):
+        if time.monotonic() > since + SILENT_S:
+            return await asyncio.to_thread(processes.kill, found)
+        await asyncio.sleep(LOOK_S)
         if engine := await _answering(model):  # it was busy, or its file was lost for a moment
             await engine.close()
             return False
-        if time.monotonic() > deadline:
-            return await asyncio.to_thread(processes.kill, found)
-        await asyncio.sleep(LOOK_S)
     return False
 
 
@@ -120,6 +129,15 @@ def serve_command(model: Model, threads: int = 0) -> list[str]:
     # -P: a torch.py in the current folder must not be taken for the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]
     return command + [part for name, value in options.items() for part in (f"--{name}", str(value))]
+
+
+async def _outdated(model: Model) -> bool:
+    """Whether an engine answers that is to be replaced."""
+    engine = await _answering(model)
+    if engine is None:
+        return False
+    await engine.close()
+    return fit(engine.state) is Fit.REPLACE
 
 
 async def _answering(model: Model) -> Engine | None:

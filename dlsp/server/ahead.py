@@ -1,9 +1,10 @@
 """Asking the engine: for the question that is there, and ahead of the next one, never in the way of typing."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -67,7 +68,7 @@ def prefetch(server: Server, moment: Moment, made: Offer) -> None:
 
     if typing.ahead_of != before:
         typing.ahead_of = before
-        _later(moment, go())
+        _later(moment, go)
 
 
 def warm(server: Server, moment: Moment) -> None:
@@ -80,7 +81,7 @@ def warm(server: Server, moment: Moment) -> None:
             request = _request(server, moment, "prefetch") | {"max_tokens": 1}
             await moment.link.engine.fill(request)
 
-    _later(moment, go())
+    _later(moment, go)
 
 
 def changed(server: Server, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
@@ -98,7 +99,7 @@ def changed(server: Server, uri: str, changes: Sequence[types.TextDocumentConten
         typing.let_go()
     typing.later(None)
     if moment and typing.asking:
-        _later(moment, _rested(server, moment))
+        _later(moment, partial(_rested, server, moment))
 
 
 def rests(server: Server, uri: str, position: types.Position) -> None:
@@ -172,12 +173,12 @@ def _at(moment: Moment, before: str) -> Moment:
     return replace(moment, before=before)
 
 
-def _later(moment: Moment, work: Coroutine[Any, Any, None]) -> None:
+def _later(moment: Moment, work: Callable[[], Awaitable[None]]) -> None:
     """Do it in the background, in place of what else was to be done for the document; failures are the next
     question's to tell."""
 
     async def guarded() -> None:
         with suppress(Silence, UserError):
-            await work
+            await work()
 
     moment.typing.later(asyncio.create_task(guarded()))

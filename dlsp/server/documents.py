@@ -27,6 +27,9 @@ class Codec(PositionCodec):
             units -= width
         return len(line)
 
+    def client_num_units(self, string: str) -> int:
+        return len(string) if string.isascii() else super().client_num_units(string)
+
     def position_from_client_units(self, lines: Sequence[str], position: types.Position) -> ServerTextPosition:
         if position.line < len(lines):
             line = lines[position.line].rstrip("\r\n")

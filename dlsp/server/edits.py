@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 from pygls.uris import from_fs_path
 
 from dlsp.edits import propose
@@ -22,7 +21,7 @@ from dlsp.edits.proposal import Proposal
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
 from dlsp.server.documents import Document
-from dlsp.server.latest import Stale
+from dlsp.server.refusals import refusing
 from dlsp.server.server import Server, document_path
 from dlsp.server.spots import Spots
 from dlsp.syntax import languages
@@ -163,16 +162,10 @@ def add(server: Server) -> Edits:
 async def answer(edits: Edits, params: Any) -> dict[str, Any]:
     """The result of `dlsp/edits`. Raises JsonRpcException with one sentence for the user."""
     uri, token = params.textDocument.uri, getattr(params, "partialResultToken", None)
-    try:
+    with refusing():
         async with asyncio.timeout(EDITS_S):
             with edits.server.status:
                 return await edits.server.latest.run(key(uri), _answer(edits, uri, token))
-    except Stale:
-        raise JsonRpcException("The document has changed.", types.LSPErrorCodes.ServerCancelled) from None
-    except TimeoutError:
-        raise JsonRpcException("The engine took too long; try again.", types.LSPErrorCodes.RequestFailed) from None
-    except UserError as error:
-        raise JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed) from None
 
 
 async def _answer(edits: Edits, uri: str, token: Any) -> dict[str, Any]:

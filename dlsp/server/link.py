@@ -127,7 +127,7 @@ class Link:
         await loading.begin()
         outcome = "failed"
         try:
-            engine = await launch.ensure(self._model, loading.report, threads=self._threads)
+            engine = await launch.start(self._model, loading.report, threads=self._threads)
             outcome = "ready"
             return engine
         finally:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
@@ -50,6 +51,21 @@ class Protocol(LanguageServerProtocol):
         except Exception as error:
             log.error("a message could not be handled: %s", type(error).__name__)
             return self._refuse(known, ERRORS.InternalError, INTERNAL) if asks else None
+
+    def _execute_handler(
+        self,
+        msg_id: str | int,
+        handler: Callable[..., Any],
+        callback: Callable[[Any], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        # pygls forgets what handled a request, and nothing of what handled a notification: 2 kB a keystroke.
+        def ended(future: Any) -> None:
+            self._request_futures.pop(msg_id, None)
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, ended, args, kwargs)
 
     def unparsed(self) -> None:
         """What came was no JSON."""

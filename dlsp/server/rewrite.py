@@ -8,9 +8,6 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
-
 from dlsp.edits.hunks import Hunk
 from dlsp.edits.offers import Offer
 from dlsp.edits.page import Page
@@ -18,7 +15,7 @@ from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
 from dlsp.rewrite.rewrite import MOST_LINES, changed, request
 from dlsp.server.edits import Edits, key
-from dlsp.server.latest import Stale
+from dlsp.server.refusals import refusing
 from dlsp.server.server import document_path
 from dlsp.server.spots import Spots, plain
 from dlsp.syntax import languages
@@ -32,16 +29,10 @@ def add(edits: Edits) -> None:
 
     @edits.server.feature(METHOD)
     async def rewrite(params: Any) -> dict[str, Any]:
-        try:
+        with refusing():
             async with asyncio.timeout(REWRITE_S):
                 with edits.server.status:
                     return await edits.server.latest.run(key(params.textDocument.uri), _rewritten(edits, params))
-        except Stale:
-            raise JsonRpcException("The document has changed.", types.LSPErrorCodes.ServerCancelled) from None
-        except TimeoutError:
-            raise JsonRpcException("The engine took too long; try again.", types.LSPErrorCodes.RequestFailed) from None
-        except UserError as error:
-            raise JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed) from None
 
 
 async def _rewritten(edits: Edits, params: Any) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """Wire the server, and run it for one editor on standard input and output or for several on a port."""
 
 import asyncio
+import gc
 import logging
 import sys
+from contextlib import suppress
 from threading import Event
+from typing import Any
 
 from lsprotocol import types
-from pygls.io_ import run_async
+from pygls.io_ import StdoutWriter, run_async
 
-from dlsp.server import actions, ahead, carry, copilot, fill, logfile, rewrite
+from dlsp.server import actions, ahead, carry, copilot, fill, logfile, pipe, rewrite
 from dlsp.server.edits import add as add_edits
 from dlsp.server.inline import inline_completion
 from dlsp.server.server import Server
@@ -99,14 +102,19 @@ def build() -> Server:
 
 def serve() -> None:
     """Serve one editor until it says exit or closes the pipe."""
-    _log()
-    build().start_io()
+    _begin()
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_standard())
 
 
 def serve_tcp(port: int) -> None:
     """Serve whoever connects to `port` on this machine, each with a server of their own, until interrupted."""
-    _log()
+    _begin()
     asyncio.run(_listen(port))
+
+
+async def _standard() -> None:
+    await _serve(pipe.reader(sys.stdin.buffer), StdoutWriter(sys.stdout.buffer))
 
 
 async def _listen(port: int) -> None:
@@ -118,18 +126,23 @@ async def _listen(port: int) -> None:
 
 async def _editor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """One connection. One that does not begin like an editor, as a web page's request would not, is closed."""
-    server = build()
-    server.protocol.set_writer(writer)  # type: ignore[arg-type]
-    try:
+    with suppress(OSError, ValueError):
         start = await reader.readline()
         if start.startswith(b"Content-"):
-            again = _Again(start, reader)
-            await run_async(Event(), again, server.protocol, error_handler=server.report_server_error)  # type: ignore[arg-type]
+            await _serve(_Again(start, reader), writer)
+    writer.close()
+
+
+async def _serve(reader: Any, writer: Any) -> None:
+    """Serve one editor until it says exit or the connection ends."""
+    server = build()
+    server.protocol.set_writer(writer)
+    try:
+        await run_async(Event(), reader, server.protocol, error_handler=server.report_server_error)
     except (SystemExit, OSError, asyncio.IncompleteReadError, ValueError):
         pass  # `exit`, or the connection broke
     finally:
         await server.close()
-        writer.close()
 
 
 class _Again:
@@ -145,7 +158,8 @@ class _Again:
         return line or await self._reader.readline()
 
 
-def _log() -> None:
+def _begin() -> None:
+    gc.freeze()  # what was imported stays: no collection needs to look at it
     logging.basicConfig(level=logging.WARNING)
     logging.raiseExceptions = False
     logfile.begin()

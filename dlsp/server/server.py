@@ -5,6 +5,7 @@ import logging
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -66,7 +67,7 @@ class Server(LanguageServer):
         workspace = self.client_capabilities.workspace
         if not (workspace and workspace.configuration):
             return
-        folders = dict(self._folders())
+        folders = {folder: uri for uri in self._folder_uris() if (folder := _folder(uri))}
         items = [types.ConfigurationItem(section=SECTION)]
         items += [types.ConfigurationItem(uri, SECTION) for uri in folders.values()]
         with suppress(JsonRpcException, TimeoutError):
@@ -91,9 +92,7 @@ class Server(LanguageServer):
 
     def folder(self, uri: str) -> Path | None:
         """The innermost folder of the workspace that a document lies in."""
-        path = to_fs_path(uri)
-        inside = [folder for folder, _ in self._folders() if path and Path(path).is_relative_to(folder)]
-        return max(inside, key=lambda folder: len(folder.parts), default=None)
+        return _innermost(uri, self._folder_uris())
 
     def surroundings(self, uri: str) -> Workspace:
         """Where a document's context comes from; from the first time on, its folder's index is kept."""
@@ -192,13 +191,28 @@ class Server(LanguageServer):
             self.protocol.unparsed()
         self.note(f"{source.__name__}: {type(error).__name__}")
 
-    def _folders(self) -> list[tuple[Path, str]]:
-        """The folders of the workspace that lie on this machine, and their URIs as the editor wrote them."""
+    def _folder_uris(self) -> tuple[str, ...]:
+        """The folders of the workspace as the editor wrote them."""
         workspace = self.workspace
-        uris = [folder.uri for folder in workspace.folders.values()] or [workspace.root_uri or ""]
-        return [(Path(path), uri) for uri in uris if (path := to_fs_path(unquote(uri) if "%" in uri else uri))]
+        return tuple(folder.uri for folder in workspace.folders.values()) or (workspace.root_uri or "",)
 
 
+# Reading a URI takes longer than much that is done for a keystroke, and asks for it several times.
+@lru_cache(maxsize=512)
 def document_path(uri: str) -> Path:
     """A document's path, of one that is no file its name."""
     return Path(to_fs_path(uri) or unquote(uri).rpartition("/")[2])
+
+
+@lru_cache(maxsize=512)
+def _innermost(uri: str, folders: tuple[str, ...]) -> Path | None:
+    path = to_fs_path(uri)
+    inside = [each for each in map(_folder, folders) if each and path and Path(path).is_relative_to(each)]
+    return max(inside, key=lambda folder: len(folder.parts), default=None)
+
+
+@lru_cache(maxsize=512)
+def _folder(uri: str) -> Path | None:
+    """A folder of the workspace, if it lies on this machine."""
+    path = to_fs_path(unquote(uri) if "%" in uri else uri)
+    return Path(path) if path else None

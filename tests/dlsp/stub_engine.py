@@ -1,7 +1,7 @@
 """An engine without a model: speaks the engine's HTTP interface and says what a test tells it to.
 
 In a test: `StubEngine(folder)`. As a process, for the tests of starting one:
-`python stub_engine.py --state FOLDER [--load SECONDS] [--fail SENTENCE]`.
+`python stub_engine.py --state FOLDER [--load SECONDS] [--fail SENTENCE] [--version VERSION]`.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
@@ -49,6 +50,7 @@ class StubEngine:
         self.nonce, self.token = secrets.token_hex(8), secrets.token_hex(8)
         self.version = version
         self.file = folder / f"engine-{MODEL}.json"
+        self.connections: set[socket.socket] = set()
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
 
@@ -84,8 +86,19 @@ class StubEngine:
     def __exit__(self, *_: object) -> None:
         self.forget()
         self.hold.clear()
+        self.die()
+
+    def die(self) -> None:
+        """Let go of the port and of every connection, as the end of a process does."""
         self.http.shutdown()
         self.http.server_close()
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the connections that are kept."""
+        for connection in list(self.connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def wait_for(self, happened: Callable[[Self], object], seconds: float = 30) -> None:
         """Until `happened(self)`; the test fails if that takes too long."""
@@ -119,6 +132,19 @@ class StubEngine:
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1  # head and body go in one piece
+
+            def setup(self) -> None:
+                super().setup()
+                stub.connections.add(self.connection)
+
+            def finish(self) -> None:
+                stub.connections.discard(self.connection)
+                with suppress(OSError):
+                    super().finish()
+
             def do_GET(self) -> None:
                 health = {"nonce": stub.nonce, "model": MODEL, "version": stub.version, "pid": os.getpid()}
                 health |= {"dtype": "float32", "adapter": "none", "uptime_s": 3661.0, "requests": 2}
@@ -129,30 +155,48 @@ class StubEngine:
                 if self.headers["Authorization"] != f"Bearer {stub.token}":
                     self.reply(401, b'{"error": "The token is wrong."}')
                 elif self.path == "/v1/shutdown":
+                    stub.forget()  # before the answer: who has it may ask at once whether there is an engine
                     self.reply(202, b"")
-                    stub.forget()
                     threading.Thread(target=stub.http.shutdown).start()
                 else:
                     stub.requests.append(request)
                     while stub.hold.is_set():
                         if self.client_left():
-                            return stub.dropped.append(request)
+                            return self.dropped(request)
                     more = stub.more.is_set()
-                    self.reply(stub.status, stub.fill(request) if stub.raw is None else stub.raw)
+                    self.begin(stub.status, stub.fill(request) if stub.raw is None else stub.raw)
                     while stub.more.is_set():
                         if self.client_left():
-                            return stub.dropped.append(request)
-                    if more:
-                        self.wfile.write(stub.raw or b"")
+                            return self.dropped(request)
+                    self.chunk((stub.raw or b"") if more else b"")
+                    self.end()
+
+            def dropped(self, request: dict[str, Any]) -> None:
+                stub.dropped.append(request)
+                self.close_connection = True
 
             def client_left(self) -> bool:
                 readable, _, _ = select.select([self.connection], [], [], 0.01)
                 return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
 
             def reply(self, status: int, body: bytes) -> None:
+                self.begin(status, body)
+                self.end()
+
+            def begin(self, status: int, body: bytes) -> None:
                 self.send_response(status)
+                self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
-                self.wfile.write(body)
+                self.chunk(body)
+                self.wfile.flush()
+
+            def chunk(self, body: bytes) -> None:
+                if body:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(body), body))
+
+            def end(self) -> None:
+                self.wfile.write(b"0\r\n\r\n")
+                self.wfile.flush()
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
@@ -165,6 +209,7 @@ def main() -> None:
     options.add_argument("--state", type=Path, required=True)
     options.add_argument("--load", type=float, default=0)
     options.add_argument("--fail")
+    options.add_argument("--version", default=__version__)
     args = options.parse_args()
     try:
         with FileLock(args.state / f"engine-{MODEL}.lock", timeout=0.5):  # a client may be looking at it
@@ -172,7 +217,7 @@ def main() -> None:
             time.sleep(args.load)
             if args.fail:
                 sys.exit(args.fail)
-            with StubEngine(args.state) as stub:
+            with StubEngine(args.state, args.version) as stub:
                 stub.thread.join()
     except Timeout:
         sys.exit("Another engine has the lock.")

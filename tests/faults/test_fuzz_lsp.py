@@ -61,6 +61,10 @@ def seeds() -> list[dict[str, Any]]:
     return [*made, made[-4], made[-4], {"jsonrpc": "2.0", "id": 7, "result": None}]
 
 
+MOST_KEPT = 100
+"""Messages that may be in the making."""
+
+
 class Pipe:
     """The editor's end of the connection: what it sends, and the answers by id."""
 
@@ -141,6 +145,7 @@ async def fuzz(inputs: int, seed: int) -> float:
         if number % 1000 == 999:
             await still_serves(pipe, number)
             server.workspace.text_documents.clear()
+            assert len(server.protocol._request_futures) < MOST_KEPT, "what was handled is not let go"
     pipe.close()
     await asyncio.wait_for(task, LEAST_S)
     await server.close()

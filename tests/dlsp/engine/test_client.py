@@ -58,10 +58,33 @@ async def test_an_answer_that_breaks_off(stub: StubEngine, body: bytes) -> None:
 
 async def test_nobody_there(stub: StubEngine) -> None:
     async with await engine_of(stub) as engine:
-        stub.http.shutdown()
-        stub.http.server_close()
+        stub.die()
         with pytest.raises(EngineGone):
             await engine.fill(REQUEST)
+
+
+async def test_a_connection_is_kept_for_the_next_request(stub: StubEngine) -> None:
+    async with await engine_of(stub) as engine:
+        for _ in range(3):
+            await engine.fill(REQUEST)
+        assert len(stub.connections) == 1
+        stub.leave()  # as an engine does with one that was idle for some seconds
+        assert (await engine.fill(REQUEST))["text"] == "a + b"
+        assert len(stub.requests) == 4
+
+
+async def test_a_connection_is_not_kept_after_half_an_answer(stub: StubEngine) -> None:
+    async with await engine_of(stub) as engine:
+        async with aclosing(engine.infill(REQUEST)) as events:
+            await anext(events)
+        assert (await engine.fill(REQUEST))["text"] == "a + b"
+
+
+async def test_several_requests_at_once(stub: StubEngine) -> None:
+    stub.answer = lambda request: request["gaps"][0]["prefix"]
+    async with await engine_of(stub) as engine:
+        asked = [engine.fill({"gaps": [{"prefix": str(number), "suffix": ""}]}) for number in range(8)]
+        assert [each["text"] for each in await asyncio.gather(*asked)] == [str(number) for number in range(8)]
 
 
 async def test_a_cancelled_task_closes_the_connection(stub: StubEngine) -> None:

@@ -103,6 +103,16 @@ async def test_an_engine_of_another_version_is_replaced(starting: Starting, stat
         assert not old.thread.is_alive()
 
 
+async def test_an_older_engine_that_came_first_is_replaced(starting: Starting, state_folder: Path) -> None:
+    command = [sys.executable, stub_engine.__file__, "--state", str(state_folder)]
+    with subprocess.Popen([*command, "--load", "0.5", "--version", "0.0.1"]) as older:
+        while not state.alive(DEFAULT.name):
+            await asyncio.sleep(0.02)
+        async with await launch.ensure(DEFAULT, within=20) as engine:
+            assert engine.state.version == __version__
+        assert older.wait(5) == 0
+
+
 async def test_a_newer_engine_is_used_while_it_is_understood(state_folder: Path) -> None:
     with StubEngine(state_folder, version="99.0") as newer:
         written = json.loads(newer.file.read_text())

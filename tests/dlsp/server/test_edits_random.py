@@ -194,4 +194,4 @@ def test_random_sequences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path))
     APPLIED.clear()
     settings(max_examples=count, deadline=None, suppress_health_check=SLOW)(sequence)()
-    assert sum(APPLIED) > count / 5, "too few places were carried on for this to prove anything"
+    assert sum(APPLIED) > count / 20, "too few places were carried on for this to prove anything"

@@ -26,10 +26,15 @@ class Connected(Editor):
         await self.client.start_tcp("127.0.0.1", self.port)
 
 
+def heed() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def port(stub: StubEngine) -> Iterator[int]:
     command = [sys.executable, "-m", "dlsp", "serve", "--tcp", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    # Ctrl-C ends it also where the tests themselves were started with the signal ignored, as in the background.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed) as server:
         assert server.stderr is not None
         said = re.fullmatch(r"dlsp: listening on 127\.0\.0\.1:(\d+)\n", server.stderr.readline())
         assert said is not None
