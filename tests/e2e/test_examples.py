@@ -33,7 +33,10 @@ def test_run_shows_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path))
     with StubEngine(tmp_path) as stub:
         shown = run("run.py")
-        assert [request["mode"] for request in stub.requests[:2]] == ["autoregressive", "verified"]
+        first, second = stub.requests[:2]
+        assert (first["mode"], second["mode"]) == ("autoregressive", "verified")
+        sessions = [asked["gaps"][0]["session"] for asked in (first, second)]
+        assert sessions[0] != sessions[1], "one would draft what the other answered"
     assert shown.count("autoregressive") == shown.count("verified") == len(PLACES) + 1
     assert "return min(a + b)" in shown
     assert "\na +░\na + b\n" in shown

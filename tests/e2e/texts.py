@@ -19,13 +19,13 @@ def fines() -> tuple[str, str]:
 
 
 # A function without a body, for the model.
-MEAN = '''def mean(numbers: list[float]) -> float:
-    """The arithmetic mean of the numbers."""
+COUNT = '''def count_words(text: str) -> dict[str, int]:
+    """How often each word occurs in the text."""
     pass
 
 
-def half(number: float) -> float:
-    return number / 2
+if __name__ == "__main__":
+    print(count_words("a rose is a rose"))
 '''
 
 # A function without a body, and how the stub's canvas of it comes into focus.

@@ -111,7 +111,7 @@ class Walk(ABC):
             self.check(f"action {number}, {action}")
         self.switch()
         self.check("the last action, in the other file")
-        assert self.accepted >= count // 100
+        assert self.accepted >= count // 100, f"only {self.accepted} suggestions were accepted"
 
 
 def kill(pid: int) -> None:

@@ -2,14 +2,21 @@
 import * as vscode from "vscode";
 import type { Status } from "./status";
 
-/** Have VS Code ask again when the engine is ready, if the cursor is still where the last edit left it. */
-export function askAgain(status: Status): vscode.Disposable {
-  let edited: { document: vscode.TextDocument; version: number } | undefined;
+interface Edited {
+  document: vscode.TextDocument;
+  version: number;
+}
+
+/** Have VS Code ask again when the engine is ready, if what was typed last is not `answered` and the cursor is still
+ * there: a server may also end between a question and its answer. */
+export function askAgain(status: Status, answered: vscode.Event<void>): vscode.Disposable {
+  let edited = early(vscode.window.activeTextEditor?.document);
   return vscode.Disposable.from(
-    vscode.workspace.onDidChangeTextDocument(({ document }) => {
-      const active = document === vscode.window.activeTextEditor?.document;
-      const nobody = status.state === "loading" || status.state === "stopped";
-      edited = active && nobody ? { document, version: document.version } : undefined;
+    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges, reason }) => {
+      if (document === vscode.window.activeTextEditor?.document && contentChanges.length > 0) {
+        const typed = reason === undefined && contentChanges.some(({ text }) => text);
+        edited = typed ? { document, version: document.version } : undefined;
+      }
     }),
     vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
       if (
@@ -19,14 +26,20 @@ export function askAgain(status: Status): vscode.Disposable {
         edited = undefined;
       }
     }),
+    answered(() => {
+      edited = undefined;
+    }),
     status.changed(({ before, state }) => {
       const document = vscode.window.activeTextEditor?.document;
-      if (before === "loading" && state === "ready" && edited?.document === document && edited) {
-        if (edited.version === document?.version) {
-          void vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
-        }
-        edited = undefined;
+      const here = edited && edited.document === document && edited.version === document.version;
+      if (before === "loading" && state === "ready" && here) {
+        void vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
       }
     }),
   );
+}
+
+/** What was typed before this extension was there. */
+function early(document: vscode.TextDocument | undefined): Edited | undefined {
+  return document?.isDirty && document.version > 1 ? { document, version: document.version } : undefined;
 }

@@ -42,6 +42,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
   const commands: Record<string, (...given: never[]) => unknown> = {
     "dlsp.fillFunction": () => fill.start(),
+    "dlsp.dismiss": () => dismiss(feedback),
     "dlsp.keepFill": () => fill.keep(),
     "dlsp.dismissFill": () => fill.dismiss(),
     "dlsp.nextEdit": () => edits.next(),
@@ -66,7 +67,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     feedback,
     fill,
     edits,
-    askAgain(status),
+    askAgain(status, suggest.answered),
     onOff.changed(() => {
       edits.clear();
       return vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
@@ -79,6 +80,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidGrantWorkspaceTrust(() => running.client ?? running.start()),
   );
   await running.start();
+}
+
+/** Hide the suggestion, and tell that it was sent away. */
+async function dismiss(feedback: Feedback): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  if (editor) {
+    feedback.dismissed(editor.document, editor.document.offsetAt(editor.selection.active));
+  }
+  await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
 }
 
 export async function deactivate(): Promise<void> {

@@ -1,7 +1,8 @@
 // What became of suggestions, told to the server under Copilot's names. The server keeps it on this machine.
 //
 // VS Code's stable interface tells of a whole accept only (the item's command). A suggestion counts as shown when it
-// was answered in time; a word or a line of it as accepted when an edit inserts more than one character of it at once.
+// was answered in time; a word or a line of it as accepted when an edit inserts more than one character of it at once;
+// as dismissed when our own command for Esc runs where it stands.
 import * as vscode from "vscode";
 
 /** An item as the protocol has it. */
@@ -35,6 +36,15 @@ export class Feedback implements vscode.Disposable {
   accepted(item: Item): void {
     this.offered = undefined;
     this.partly(item, item.insertText.length);
+  }
+
+  /** What is shown at this offset of the document is sent away. */
+  dismissed(document: vscode.TextDocument, at: number): void {
+    const offered = this.offered;
+    if (offered && offered.uri === document.uri.toString() && offered.at + offered.stands === at) {
+      this.offered = undefined;
+      this.notify("textDocument/didDismissCompletion", { item: offered.item });
+    }
   }
 
   dispose(): void {

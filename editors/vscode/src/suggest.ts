@@ -15,6 +15,9 @@ export class Suggest {
   busy: (document: vscode.TextDocument) => string | undefined = () => undefined;
   /** What the server said of its last answer: a reason for quiet, or that there is a suggestion. */
   said = "";
+  private readonly event = new vscode.EventEmitter<void>();
+  /** Fires when a question of VS Code's has its answer: a suggestion, or a reason for quiet. */
+  readonly answered = this.event.event;
 
   constructor(
     private readonly onOff: Switch,
@@ -60,12 +63,14 @@ export class Suggest {
     if (!first) {
       if (this.status.state === "ready" || this.status.state === "thinking") {
         this.status.set("quiet", this.said.replace(/^quiet: /, ""));
+        this.event.fire();
       }
       return undefined;
     }
     for (const each of items) {
       each.command ??= { command: ACCEPTED, title: "", arguments: [raw(each)] };
     }
+    this.event.fire();
     this.feedback.shown(document, document.offsetAt(position), raw(first));
     return new vscode.InlineCompletionList(items);
   }

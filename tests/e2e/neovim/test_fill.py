@@ -38,7 +38,7 @@ def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: Stub
     manners.keys("u")
     assert manners.lines() == ADD.splitlines()
     gap = bodies(stub)[-1]["gaps"][0]
-    assert (gap["prefix"], gap["suffix"]) == ("def add(a, b):\n    ", "\n\n\nx = 1\n")
+    assert (gap["prefix"], gap["suffix"]) == ("def add(a, b):\n    ", "")
     assert manners.eval("maparg('<Tab>', 'n')") == ""
 
 

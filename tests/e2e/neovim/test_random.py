@@ -116,3 +116,5 @@ class Walk(Base):
 def test_random_actions(real: Neovim, folder: Path, engine: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_STATE_DIR", str(engine))
     Walk(real, folder, seed=8).run(count)
+    real.keys(":Dlsp restart<CR>")  # the walk may end where the plugin has had enough of a dying server
+    real.wait_for_server()

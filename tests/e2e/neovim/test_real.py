@@ -10,7 +10,7 @@ import pytest
 
 from dlsp.engine import state
 from tests.e2e.neovim.neovim import Neovim
-from tests.e2e.texts import FINE, MEAN, fines
+from tests.e2e.texts import COUNT, FINE, fines
 
 pytestmark = pytest.mark.model
 
@@ -64,7 +64,7 @@ def test_typing_along_and_dismiss(real: Neovim, folder: Path) -> None:
 
 
 def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> None:
-    real.open(folder / "mean.py", MEAN)
+    real.open(folder / "count.py", COUNT)
     real.lua(
         """
         Seen = {}
@@ -76,14 +76,14 @@ def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> 
     )
     real.keys("gg<Plug>(dlsp-fill)")
     real.until(lambda: real.lua("return require('dlsp.fill').ready()"), "the function is shown", 60)
-    assert text(real) == MEAN
+    assert text(real) == COUNT
     seen = real.lua("return Seen")
     assert len(seen) > 2
     assert seen == sorted(seen)
     shown = real.screen()
     real.keys("<Tab>")
     filled = text(real)
-    head, tail = MEAN.split("    pass\n")
+    head, tail = COUNT.split("    pass\n")
     assert filled.startswith(head)
     assert filled.endswith(tail)
     body = filled.removeprefix(head).removesuffix(tail)
@@ -91,7 +91,7 @@ def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> 
     assert body.strip() not in ("", "pass")
     ast.parse(filled)
     real.keys("u")
-    assert text(real) == MEAN
+    assert text(real) == COUNT
 
 
 def test_an_engine_that_dies_comes_back(

@@ -16,7 +16,10 @@ LOOK = View(
     settings={
         "breadcrumbs.enabled": False,
         "editor.fontSize": 14,
+        "editor.lightbulb.enabled": "off",
+        "editor.scrollbar.horizontal": "hidden",
         "editor.scrollBeyondLastLine": True,
+        "editor.stickyScroll.enabled": False,
         "window.commandCenter": False,
         "workbench.activityBar.location": "hidden",
         "workbench.colorTheme": "Default Dark Modern",
@@ -41,14 +44,15 @@ def record(folder: Path, state: Path, to: Path) -> Iterator[Path]:
         code.type("(")
         code.wait_for_ghost()
         yield code.screenshot("vscode", to)
-        code.press("Escape")
+        code.press("Escape", "Control+Z")
         code.show("search.py")
         code.go(1, 5)
         code.press(FILL)
-        code.until(lambda: "░" in code.after() and len(code.lines()) > 13, "the canvas is shown", 120)
+        code.until(lambda: "░" in code.after() and len(code.lines()) > 7, "the canvas is shown", 120)
         yield code.screenshot("vscode-focus", to)
         code.until(lambda: "Tab keeps" in code.after(), "the function is shown", 120)
         code.press("Escape")
+        code.wait_for_text(SEARCH)
         code.show("fees.py")
         code.go(1, 5)
         code.press(*["Shift+ArrowRight"] * len("late_fee"))

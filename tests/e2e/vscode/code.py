@@ -1,7 +1,7 @@
 """A real VS Code in a real browser, driven as its user would: keys in, the screen and the saved file out."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -91,8 +91,9 @@ class Code:
         self.press("Control+P")
         self.browser.wait_for(INPUT)
         self.insert(str(self.project / name))
-        self.browser.do(lambda page: page.click(f'{ROW}[aria-label^="{name}"]'))
-        self.browser.wait_for(f'.tab.active[data-resource-name="{name}"]')
+        last = Path(name).name
+        self.browser.do(lambda page: page.click(f'{ROW}[aria-label^="{last}"]'))
+        self.browser.wait_for(f'.tab.active[data-resource-name="{last}"]')
         self.name = name
         self.browser.wait_for(FOCUSED)
 
@@ -108,6 +109,18 @@ class Code:
     def click_status(self) -> None:
         self.browser.do(lambda page: page.click('.statusbar-item[id*="dlsp"] a'))
 
+    def configure(self, wanted: Mapping[str, Any]) -> None:
+        """Have these settings for the folder, written in VS Code itself: this one watches no files."""
+        before, file = self.name, self.project / ".vscode/settings.json"
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        self.show(str(file.relative_to(self.project)))
+        self.press("Control+A")
+        self.insert(json.dumps(wanted))
+        self.text()
+        self.press(CLOSE)
+        self.show(before)
+
     def clear_notifications(self) -> None:
         self.press(CLEAR)
         self.until(lambda: not self.notifications(), "there are no notifications")
@@ -115,9 +128,10 @@ class Code:
     # What a user sees
 
     def text(self) -> str:
-        """What the active editor holds, by saving it."""
-        self.press("Control+S")
-        self.until(lambda: not self.browser.do(lambda page: page.query_selector(".tab.active.dirty")), "it is saved")
+        """What the active editor holds, by saving it if it has changed: of an unchanged one no end would be seen."""
+        if self._dirty():
+            self.press("Control+S")
+            self.until(lambda: not self._dirty(), "it is saved")
         return (self.project / self.name).read_bytes().decode()
 
     def ghost(self) -> str:
@@ -172,6 +186,10 @@ class Code:
             lambda: (now := self.ghost()) and (text is None or now == text) and now, "a suggestion", seconds
         )
 
+    def wait_for_text(self, text: str) -> None:
+        """Until the active editor holds this: what the extension writes comes some time after the key for it."""
+        self.until(lambda: self.text() == text, f"this is held: {text!r}")
+
     def until(self, happened: Callable[[], Any], what: str, seconds: float = 40) -> Any:
         """The first true answer of `happened`."""
         return until(happened, what, seconds, self.report)
@@ -183,3 +201,6 @@ class Code:
             return "\n".join([*self.lines(), f"ghost: {self.ghost()!r}", *self.status(), *self.notifications()])
         except Exception as error:
             return f"{error}\n{self._served.log()}"
+
+    def _dirty(self) -> bool:
+        return self.browser.do(lambda page: page.query_selector(".tab.active.dirty")) is not None

@@ -30,6 +30,8 @@ def stubbed(
     project = folder / "the próject"
     project.mkdir()
     with Code(*programs, folder, project, stub.file.parent) as code:
+        code.open("x = 1\n")
+        code.until(lambda: code.status()[0] == "sparkle", "no key will be lost", 120)
         yield code
 
 

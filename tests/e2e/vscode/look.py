@@ -1,17 +1,24 @@
 """Scripts that read in VS Code's page what its user sees."""
 
-# The ghost text of the active editor, its lines one under the other.
+# The ghost text of the active editor, its lines one under the other, the empty ones too. The first is drawn apart from
+# the others, a frame earlier or later: they are read until a frame makes no difference.
 GHOST = """
-() => {
-  const spans = [...document.querySelectorAll('.editor-group-container.active [class*="ghost-text"]')]
-    .filter((each) => each.offsetParent !== null && !each.querySelector('[class*="ghost-text"]'));
-  const lines = new Map();
-  for (const each of spans) {
-    const line = each.closest('.view-line') ?? each.parentElement;
-    lines.set(line, (lines.get(line) ?? '') + each.textContent.replaceAll('\\u00a0', ' '));
+async () => {
+  const editor = '.editor-group-container.active ';
+  const text = (line) => [...line.querySelectorAll('[class*="ghost-text"]')]
+    .filter((each) => !each.querySelector('[class*="ghost-text"]'))
+    .map((each) => each.textContent.replaceAll('\\u00a0', ' ')).join('');
+  const read = () => {
+    const first = [...document.querySelectorAll(editor + '.view-lines .view-line')].map(text).join('');
+    const below = [...document.querySelectorAll(editor + '.view-zones .suggest-preview-text .view-line')].map(text);
+    return [first, ...below].join('\\n');
+  };
+  for (;;) {
+    const seen = read();
+    if (!seen) return '';
+    await new Promise(requestAnimationFrame);
+    if (read() === seen) return seen;
   }
-  const top = (line) => line.getBoundingClientRect().top;
-  return [...lines].sort(([a], [b]) => top(a) - top(b)).map(([, text]) => text).join('\\n');
 }
 """
 # The lines that are drawn in the editor, ghost text and decorations included.

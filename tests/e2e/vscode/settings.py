@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 SETTINGS = {
+    # For random walks, whose model of the text knows of neither.
+    "[plaintext]": {"editor.autoClosingBrackets": "never", "editor.autoIndent": "none"},
     "chat.disableAIFeatures": True,
     "dlsp.suggest": "eager",  # manners are tested wherever there is a suggestion, not where one is likely to be right
     "editor.minimap.enabled": False,
@@ -24,8 +26,8 @@ SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
 }
-CLOSE, FILL, ACCEPT_LINE, FOCUS, RESTART, MENU, CURSOR_ABOVE, SNIPPET, REWRITE, CLEAR = (
-    f"Control+Alt+F{number}" for number in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11)
+CLOSE, FILL, ACCEPT_LINE, FOCUS, RESTART, MENU, CURSOR_ABOVE, SNIPPET, REWRITE, CLEAR, HIDE = (
+    f"Control+Alt+F{number}" for number in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12)
 )
 ACCEPT_WORD = "Control+ArrowRight"
 BINDINGS: list[tuple[str, str, Any]] = [
@@ -39,6 +41,7 @@ BINDINGS: list[tuple[str, str, Any]] = [
     (SNIPPET, "editor.action.insertSnippet", {"snippet": "f(${1:a}, ${2:b})$0"}),
     (REWRITE, "editor.action.codeAction", {"kind": "refactor.rewrite", "apply": "first"}),
     (CLEAR, "notifications.clearAll", None),
+    (HIDE, "editor.action.inlineSuggest.hide", None),
 ]
 
 

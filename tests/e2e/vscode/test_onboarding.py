@@ -23,7 +23,7 @@ def test_the_one_command_then_a_virtual_environment(
         code.until(lambda: code.notifications(), "it is said")
         said = "dlsp is not installed: run pip install dlsp, or say where it is in the setting dlsp.command."
         assert [each.replace("`", "") for each in code.notifications()] == [said]
-        assert code.status()[0] == "error"
+        code.until(lambda: code.status()[0] == "error", "the status bar says so too")
         code.screenshot("missing")
         code.clear_notifications()
         (project / ".venv/bin").mkdir(parents=True)

@@ -8,6 +8,7 @@ from contextlib import suppress
 import psutil
 
 from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.texts import asked
 from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.settings import RESTART
 
@@ -25,8 +26,7 @@ def servers(code: Code) -> list[psutil.Process]:
 def test_thinking_ready_and_quiet(code: Code, stub: StubEngine) -> None:
     stub.hold.set()
     code.type("return ")
-    code.until(lambda: code.status()[0] == "loading", "it thinks")
-    assert code.status()[1] == "dlsp: thinking"
+    code.until(lambda: code.status() == ("loading", "dlsp: thinking"), "it thinks")
     stub.hold.clear()
     code.wait_for_ghost()
     code.until(lambda: code.status() == ("sparkle", "dlsp: ready"), "it is ready")
@@ -50,6 +50,33 @@ def test_off_and_on(code: Code) -> None:
     code.until(lambda: code.status()[0] != "circle-slash", "it is on")
     code.type("x")
     code.wait_for_ghost()
+
+
+def test_settings_apply_without_a_restart(code: Code, stub: StubEngine) -> None:
+    before = servers(code)
+
+    def mode(name: str) -> bool:
+        number = len(asked(stub))
+        code.press("Enter")
+        code.type("x")
+        code.until(lambda: len(asked(stub)) > number, "the engine is asked")
+        return asked(stub)[-1]["mode"] == name
+
+    assert mode("verified")
+    try:
+        code.configure({"dlsp.mode": "diffusion"})
+        code.until(lambda: mode("diffusion"), "the server has the new setting")
+        code.configure({"dlsp.languages": {"python": False}})
+        code.until(lambda: code.status()[0] == "circle-slash", "it is off for the language")
+        assert code.status()[1] == "dlsp is off for python files, by the setting dlsp.languages."
+        code.type("x")
+        time.sleep(0.8)
+        assert code.ghost() == ""
+    finally:
+        code.configure({})
+    code.until(lambda: code.status()[0] != "circle-slash", "it is on")
+    code.until(lambda: mode("verified"), "the server has the old setting")
+    assert servers(code) == before
 
 
 def test_the_menu_snoozes(code: Code) -> None:
@@ -102,6 +129,7 @@ def test_restart_while_it_starts_leaves_one_server(code: Code) -> None:
     os.kill(before.pid, signal.SIGKILL)
     code.press(RESTART, RESTART)
     code.until(lambda: len(servers(code)) == 1 and servers(code) != [before], "there is another server")
+    time.sleep(0.9)  # one is ready now, and is about to be restarted
     code.type("return ")  # answered once somebody can
     code.wait_for_ghost()
-    assert len(servers(code)) == 1
+    code.until(lambda: len(servers(code)) == 1, "one server is left")
