@@ -16,10 +16,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bench import results
+from bench.command import DTYPES, guarded, line, loaded, written
 from bench.quality.sets import load
-from dlsp.errors import UserError
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 if TYPE_CHECKING:
     from dlsp_engine import Engine, Fill, Gap, Options
@@ -95,22 +94,17 @@ def show(metrics: dict[str, float], names: Sequence[str]) -> None:
     Console().print(table)
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.decode", description="Decode time per gap, mode against mode.")
     parser.add_argument("--gaps", type=int, default=100)
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--dtype", default="bfloat16", choices=("int8", "bfloat16", "float32"))
+    parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)
     asked = parser.parse_args()
-    try:
-        model = catalogue.find(asked.model)
-        path, tasks = store.path(model), load("single-line", asked.gaps, seed=0)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    from dlsp_engine import Engine, Gap
+    model, tasks = catalogue.find(asked.model), load("single-line", asked.gaps, seed=0)
+    engine, wanted = loaded(model, asked.dtype), variants()
+    from dlsp_engine import Gap
 
-    engine = Engine.load(path, store.folder(), asked.dtype)
-    wanted = variants()
     measured = measure(engine, [Gap(task.prefix, task.suffix) for task in tasks], wanted)
     metrics = summary(measured)
     show(metrics, list(wanted))
@@ -119,9 +113,7 @@ def main() -> int:
         | {name: [round(f.cost.decode_ms, 1), f.cost.forwards, f.cost.tokens] for name, f in fills.items()}
         for task, fills in zip(tasks, measured, strict=True)
     ]
-    command = f"python -m bench.decode --gaps {asked.gaps} --model {asked.model} --dtype {asked.dtype}"
-    print(f"Written to {results.write(f'decode-{model.name}-{asked.dtype}', command, metrics, samples)}")
-    return 0
+    return written(f"decode-{model.name}-{asked.dtype}", line(parser, asked), metrics, samples)
 
 
 if __name__ == "__main__":

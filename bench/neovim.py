@@ -10,8 +10,8 @@ import threading
 import time
 from typing import Any
 
-from bench import keystroke, results
-from dlsp.errors import UserError
+from bench import keystroke
+from bench.command import MEND, guarded, line, written
 from tests.e2e.neovim.neovim import Neovim
 from tests.e2e.neovim.provide import SUITES, nvim
 from tests.e2e.provide import Missing
@@ -62,6 +62,7 @@ def measure(version: str, rounds: int) -> list[dict[str, Any]]:
     return [{"neovim": version, **each} for each in taken if each]
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.neovim", description="From the key to visible ghost text.")
     parser.add_argument("--rounds", type=int, default=2, help="of 20 keys for each Neovim")
@@ -70,15 +71,14 @@ def main() -> int:
     try:
         for version in SUITES:
             samples += measure(version, asked.rounds)
-    except (Missing, UserError) as why:
+    except Missing as why:
         print(why, file=sys.stderr)
-        return 2
+        return MEND
     metrics: dict[str, float] = {"debounce_ms": 10}
     for version in SUITES:
         metrics |= keystroke.metrics([each for each in samples if each["neovim"] == version], f"{version}/")
     print(metrics)
-    print(f"Written to {results.write('neovim', f'python -m bench.neovim --rounds {asked.rounds}', metrics, samples)}")
-    return 0
+    return written("neovim", line(parser, asked), metrics, samples)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from bench import results
+from bench.command import guarded, written
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import StubEngine
 
@@ -28,6 +28,8 @@ LINES = 5_000
 BLOCK = "def compute_{0}(value, other={0}):\n    total = value + other * {0}\n    return total or {0}\n\n\n"
 TYPED = Path(__file__).read_text(encoding="utf-8").partition('"""\n\n')[2]
 """Without the docstring: while one is open, all that follows is broken."""
+EVERY = 10
+"""One of so many samples of a soak is kept."""
 HOUR = 3600 * 5
 """Characters: five a second for an hour."""
 
@@ -129,12 +131,9 @@ async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[
     for name in ("in_ms", "out_ms", "engine_ms", "both_ms"):
         metrics |= _quantiles(name, [sample[name] for sample in samples if name in sample])
     metrics |= _quantiles("others_ms", waited)
-    tenth = len(samples) // 10
-    both = [sample["both_ms"] for sample in samples]
-    metrics |= {
-        "first_tenth_ms/p50": statistics.median(both[:tenth]),
-        "last_tenth_ms/p50": statistics.median(both[-tenth:]),
-    }
+    both, lap = [sample["both_ms"] for sample in samples], len(TYPED)
+    if len(both) >= 2 * lap:  # the same text each time: parts of it are not equally hard
+        metrics |= _quantiles("first_lap_ms", both[:lap]) | _quantiles("last_lap_ms", both[-lap:])
     metrics["cpu_ms"] = 1e3 * computed / len(samples)
     metrics |= {"memory_mb/begin": memory[0], "memory_mb/first_tenth": memory[1], "memory_mb/end": memory[-1]}
     return {name: round(value, 3) for name, value in metrics.items()}, samples
@@ -147,6 +146,7 @@ def _quantiles(name: str, values: list[float]) -> dict[str, float]:
     return {f"{name}/p50": cuts[499], f"{name}/p99": cuts[989], f"{name}/max": max(values)}
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.overhead", description=__doc__)
     parser.add_argument("--characters", type=int, default=2_000)
@@ -159,8 +159,7 @@ def main() -> int:
     given = "--soak" if asked.soak else f"--characters {characters} --lines {asked.lines}"
     command = f"python -m bench.overhead {given}"
     name = "soak" if asked.soak else "overhead" if asked.lines == LINES else f"overhead-{asked.lines}"
-    print(f"Written to {results.write(name, command, metrics, samples)}")
-    return 0
+    return written(name, command, metrics, samples[:: EVERY if asked.soak else 1])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,27 @@
-"""What the benchmark consists of, and what of it runs at which size."""
+"""What the benchmark consists of, and what of it runs at which size.
+
+Minutes on two cores with nothing else running. They are worked out from the times in bench/results and from the single
+parts that were timed; `all` says at its end what each took.
+
+| part | default | quick |
+|---|---:|---:|
+| decode | 1.1 | 0.25 |
+| watch | 1.4 | 0.4 |
+| start | 0.5 | 0.15 |
+| peers, 0.5B | 4.4 | 0.65 |
+| peers, 1.5B | 2.8 | |
+| growth | 7.6 | |
+| quality, single-line | 4.5 | 0.4 |
+| quality, random-span-light | 1.5 | |
+| quality, safim | 2.2 | |
+| replay | 3.7 | 0.3 |
+| edits | 1.7 | 0.2 |
+| report | 0.3 | 0.2 |
+| all | 31.7 | 2.55 |
+
+The first run of all takes longer: a model is converted once (a minute), steps are timed once, and so are llama.cpp's
+tokens for `replay` (a minute).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +43,9 @@ class Run:
     default: Sequence[str]
     quick: Sequence[str] | None = None
 
+    def command(self, arguments: Sequence[str]) -> str:
+        return " ".join(["python -m", self.module, *arguments])
+
     @property
     def there(self) -> bool:
         return find_spec(self.module) is not None
@@ -36,21 +62,21 @@ UNKNOWN = [name for name in QUALITY_VARIANTS if not name.endswith("known")]
 
 PARTS: dict[str, Sequence[Run]] = {
     "steps": (
-        Run("bench.decode", ["--gaps", "16", "--dtype", "int8"], ["--gaps", "2", "--dtype", "int8"]),
+        Run("bench.decode", ["--gaps", "24", "--dtype", "int8"], ["--gaps", "2", "--dtype", "int8"]),
         Run("bench.watch", [], ["--gaps", "1", "--rounds", "1"]),
     ),
     "latency": (
         Run("bench.start", ["--runs", "5"], ["--runs", "1"]),
-        Run("bench.peers", ["--gaps", "6"], ["--gaps", "1", "--measures", "line,typed"]),
+        Run("bench.peers", ["--gaps", "6"], ["--gaps", "1", "--measures", "line"]),
         Run("bench.peers", ["--gaps", "2", "--model", "1.5b", "--measures", "decode,line,typed"]),
-        Run("bench.growth", [], ["--quick"]),
+        Run("bench.growth", ["--once"]),
     ),
     "quality": (
         _quality("single-line", 60, 4),
-        _quality("random-span-light", 20, variants=UNKNOWN),
-        _quality("safim", 16, variants=UNKNOWN),
+        _quality("random-span-light", 15, variants=UNKNOWN),
+        _quality("safim", 10, variants=UNKNOWN),
     ),
-    "replay": (Run("bench.replay", ["--limit", "10", "--minutes", "5"], ["--limit", "1"]),),
-    "edits": (Run("bench.edits", ["--limit", "20"], ["--limit", "1"]),),
+    "replay": (Run("bench.replay", ["--limit", "3"], ["--limit", "1", "--contenders", "dlsp"]),),
+    "edits": (Run("bench.edits", ["--limit", "12"], ["--limit", "1", "--variants", "teaching", "judged"]),),
 }
 """In the order in which `all` runs them; `report` comes last."""

@@ -5,17 +5,13 @@ The engine is one of its own, with a state folder of its own. Gaps are single-li
 
 import argparse
 import asyncio
-import os
 import sys
-import tempfile
 
 import psutil
 from rich.progress import track
 
-from bench import results
+from bench.command import guarded, line, own_engine, written
 from bench.quality.sets import load
-from dlsp.engine import launch
-from dlsp.errors import UserError
 from dlsp.models import catalogue
 
 EVERY = 20
@@ -28,7 +24,7 @@ async def watch(
     """Metrics, and the resident memory in MB as requests go by."""
     tasks = load("single-line", requests)
     samples: list[dict[str, float]] = []
-    async with await launch.ensure(model) as engine:
+    async with own_engine(model) as engine:
         process = psutil.Process(engine.state.pid)
         samples.append({"requests": 0, "resident_mb": resident(process)})
         for number, task in enumerate(track(tasks, description="filling"), 1):
@@ -39,7 +35,6 @@ async def watch(
         before = busy(process)
         await asyncio.sleep(idle_s)
         idle = 100 * (busy(process) - before) / idle_s
-    await launch.stop(model)
     memory = [sample["resident_mb"] for sample in samples]
     return {
         "resident_mb/start": memory[0],
@@ -59,24 +54,17 @@ def busy(process: psutil.Process) -> float:
     return times.user + times.system
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.resident", description="Memory and idle processor time.")
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--idle", type=float, default=30, help="seconds without a request")
     parser.add_argument("--model", default="0.5b")
     asked = parser.parse_args()
-    try:
-        model = catalogue.find(asked.model)
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["DLSP_STATE_DIR"] = folder
-            metrics, samples = asyncio.run(watch(model, asked.requests, asked.idle))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    model = catalogue.find(asked.model)
+    metrics, samples = asyncio.run(watch(model, asked.requests, asked.idle))
     print(metrics)
-    command = f"python -m bench.resident --requests {asked.requests} --idle {asked.idle:g} --model {asked.model}"
-    print(f"Written to {results.write(f'resident-{model.name}', command, metrics, samples)}")
-    return 0
+    return written(f"resident-{model.name}", line(parser, asked), metrics, samples)
 
 
 if __name__ == "__main__":

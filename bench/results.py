@@ -13,7 +13,10 @@ from typing import Any
 
 import psutil
 
-FOLDER = Path(os.environ.get("DLSP_RESULTS_DIR") or Path(__file__).parent / "results")
+from dlsp.models import store
+
+_OWN = os.environ.get("DLSP_RESULTS_DIR")
+FOLDER = Path(_OWN or Path(__file__).parent / "results")
 SAMPLES_BYTES = 900_000
 
 _MAKERS = r"\b(intel|amd|apple|cpu|core|processor|virtual)\b"
@@ -53,6 +56,13 @@ def write(
     text = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
     path.write_text(f'{text},\n "samples": [\n  {body}\n ]\n}}\n', encoding="utf-8")
     return path
+
+
+def kept() -> Path:
+    """Where benches keep what is finished, so that the next run goes on from there: in the cache, or beside results
+    that have a folder of their own.
+    """
+    return FOLDER / "kept" if _OWN else store.folder() / "bench"
 
 
 def machine() -> str:

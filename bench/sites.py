@@ -20,11 +20,11 @@ from rich.progress import track
 from rich.table import Table
 
 from bench import results
+from bench.command import DTYPES, WRITTEN, guarded, loaded
 from bench.edits.rows import load
 from dlsp.edits.prompt import request
 from dlsp.edits.sites import substituted
-from dlsp.errors import UserError
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 if TYPE_CHECKING:
     from dlsp_engine import Engine
@@ -86,23 +86,17 @@ def show(metrics: dict[str, float]) -> None:
     Console().print(table)
 
 
+@guarded(WRITTEN)
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.sites", description="Eight sites at once, against one by one.")
     parser.add_argument("--edits", type=int, default=6)
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--dtype", default="int8", choices=("int8", "bfloat16", "float32"))
+    parser.add_argument("--dtype", default="int8", choices=DTYPES)
     asked = parser.parse_args()
-    try:
-        model = catalogue.find(asked.model)
-        path, chosen = store.path(model), bodies(asked.edits)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    from dlsp_engine import Engine
+    model, chosen = catalogue.find(asked.model), bodies(asked.edits)
+    engine, rng = loaded(model, asked.dtype), random.Random(0)
     from dlsp_engine.serve.sites import parse_sites
 
-    engine = Engine.load(path, store.folder(), asked.dtype)
-    rng = random.Random(0)
     warm_up = parse_sites(chosen[0][1]["judged"])
     run(engine, replace(warm_up, sites=tuple(islice(warm_up.sites, 2))), "together")
     samples, file = [], None

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import keystroke, results
-from dlsp.errors import UserError
+from bench import keystroke
+from bench.command import MEND, guarded, line, written
 from tests.e2e.provide import Missing
 from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.provide import editor, vsix
+from tests.e2e.vscode.settings import HIDE
 
 PATIENCE_S = 10
 WATCH = """
@@ -34,12 +35,14 @@ TAKEN = "() => window.seen ? window.seen - window.pressed : null"
 
 def sample(code: Code, log: Path, row: int, start: str, key: str) -> dict[str, Any] | None:
     """Milliseconds of one key; None where the server was quiet."""
-    code.press("Escape")
+    code.press(HIDE)
     code.go(row, 1)
     code.press("Home", "Shift+End", "Backspace")
     code.insert(start)
     time.sleep(0.3)
-    code.press("Escape")
+    code.until(lambda: code.status()[0] in ("sparkle", "dash"), "nothing is asked any more")
+    code.press(HIDE)  # Esc would tell the server that this is not wanted here
+    code.until(lambda: not code.ghost(), "nothing is shown")
     notes = len(log.read_text().splitlines())
     code.browser.evaluate(RESET)
     code.press(key)
@@ -70,19 +73,19 @@ def measure(rounds: int) -> list[dict[str, Any]]:
     return [each for each in taken if each]
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.vscode", description="From the key to visible ghost text.")
     parser.add_argument("--rounds", type=int, default=2, help="of 20 keys")
     asked = parser.parse_args()
     try:
         samples = measure(asked.rounds)
-    except (Missing, UserError) as why:
+    except Missing as why:
         print(why, file=sys.stderr)
-        return 2
+        return MEND
     metrics = {"debounce_ms": 50, **keystroke.metrics(samples)}
     print(metrics)
-    print(f"Written to {results.write('vscode', f'python -m bench.vscode --rounds {asked.rounds}', metrics, samples)}")
-    return 0
+    return written("vscode", line(parser, asked), metrics, samples)
 
 
 if __name__ == "__main__":

@@ -46,10 +46,10 @@ async def complete(engine: Engine, place: Place, mode: str) -> Suggestion:
     return suggest.suggestion(await engine.fill(request(place, mode)), *place.around())
 
 
-def request(place: Place, mode: str) -> dict[str, Any]:
-    """All modes share the session of a place, so that its prompt is prefilled once."""
+def request(place: Place, mode: str, use: str = "compared") -> dict[str, Any]:
+    """Each mode and use has a session of its own: what one answered would be the next one's draft."""
     before, after = place.around()
-    session = f"examples {os.getpid()} {place}"
+    session = f"examples {os.getpid()} {place} {mode} {use}"
     end = suggest.end_rule(before)
     return suggest.request(build(place.file, before, after), path=place.file, session=session, mode=mode, end=end)
 
@@ -93,10 +93,10 @@ def total(costs: list[Cost]) -> Cost:
 
 
 async def watch(console: Console, engine: Engine, place: Place) -> None:
-    """Fill a line by diffusion alone, and show every state: in place on a terminal, else a line for each."""
+    """Fill a line once more, and show every state: in place on a terminal, else a line for each."""
     line_before = place.around()[0].split("\n")[-1]
     with Live(console=console, auto_refresh=False) as live:
-        async with aclosing(engine.infill(request(place, "diffusion") | {"end": "line"})) as events:
+        async with aclosing(engine.infill(request(place, "verified", "watched") | {"end": "line"})) as events:
             async for event in events:
                 state = canvas(line_before, event)
                 if console.is_terminal:
@@ -111,7 +111,7 @@ def canvas(line_before: str, event: dict[str, Any]) -> Text:
     text = Text(line_before.lstrip())
     text.append(event["text"] if event["event"] == "fill" else event["committed"], "green")
     for token in event.get("canvas", []):
-        text.append("░" if token is None else token, "dim" if token is None else GHOST)
+        text.append("░" if token is None else token.replace("\n", "⏎"), "dim" if token is None else GHOST)
     return text
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from bench import results
+from bench.command import guarded, line, written
 from dlsp.completion.syntax import cut_broken
 from dlsp.context.anchor import Anchor
 from dlsp.context.workspace import Workspace
@@ -117,6 +117,7 @@ def quantiles(name: str, times: list[float]) -> dict[str, float]:
     return {f"{name}_p50_ms": statistics.median(ordered), f"{name}_p95_ms": ordered[int(0.95 * len(ordered))]}
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.context", description="How long index and context take.")
     parser.add_argument("--files", type=int, default=10_000)
@@ -159,9 +160,7 @@ def main() -> int:
     metrics = {name: round(value, 3) for name, value in metrics.items()}
     for name, value in metrics.items():
         print(f"{name:>32} {value:g}")
-    command = f"python -m bench.context --files {asked.files} --lines {asked.lines}"
-    print(f"Written to {results.write('context', command, metrics, [])}")
-    return 0
+    return written("context", line(parser, asked), metrics, [])
 
 
 if __name__ == "__main__":

@@ -13,18 +13,17 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bench import results
+from bench.command import guarded, loaded, written
 from bench.cross_file.gaps import PACKAGES, CrossGap, chosen, copied, gaps
 from dlsp import suggest
 from dlsp.completion import trim
 from dlsp.context.budget import TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
-from dlsp.errors import UserError
 from dlsp.ignore import Rules
 from dlsp.index.store import Store
 from dlsp.index.update import update
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
@@ -103,6 +102,7 @@ def show(metrics: dict[str, float]) -> None:
     print(f"ratio {metrics['ratio']:.2f} ({metrics['ratio_low']:.2f} to {metrics['ratio_high']:.2f})")
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.cross_file", description="What other files are worth.")
     parser.add_argument("--gaps", type=int, default=100)
@@ -128,15 +128,8 @@ def main() -> int:
                 print(f"missed {gap.kind} {gap.path}:{gap.line} {gap.name} in {gap.other}")
             print(f"shown: {1 - len(missed) / len(taken):.0%}")
             return 0
-        try:
-            model = catalogue.find(asked.model)
-            path = store.path(model)
-        except UserError as error:
-            print(error, file=sys.stderr)
-            return 2
-        from dlsp_engine import Engine
-
-        engine = Engine.load(path, store.folder(), "bfloat16")
+        model = catalogue.find(asked.model)
+        engine = loaded(model, "bfloat16")
         samples, end = [], time.monotonic() + 60 * asked.minutes
         for gap in track(taken, description="filling"):
             if time.monotonic() > end:
@@ -158,8 +151,7 @@ def main() -> int:
     metrics = summary(samples)
     show(metrics)
     command = f"python -m bench.cross_file --gaps {asked.gaps} --model {asked.model} --budget {asked.budget}"
-    print(f"Written to {results.write(f'cross-file-{model.name}', command, metrics, samples)}")
-    return 0
+    return written(f"cross-file-{model.name}", command, metrics, samples)
 
 
 if __name__ == "__main__":

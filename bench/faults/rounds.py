@@ -131,7 +131,9 @@ async def two_versions_at_once(world: World) -> None:
         )
         for version in ("0.0.1", "99.0")
     ]
+    began = time.monotonic()
     while any(client.returncode is None for client in clients):
+        assert time.monotonic() - began < AGAIN_S, "one of the two still waits for an engine"
         await world.ask()
         await asyncio.sleep(0.1)
     for client in clients:

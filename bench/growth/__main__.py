@@ -1,7 +1,6 @@
 """The command: `python -m bench.growth`."""
 
 import argparse
-import signal
 import statistics
 import sys
 from collections import defaultdict
@@ -12,15 +11,12 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench import results
+from bench.command import DTYPES, guarded, until_stopped, written
 from bench.growth.measure import Sample, measure
-from bench.growth.work import DEFAULT, QUICK
+from bench.growth.work import ONCE, WHOLE
 from bench.peers.contenders import Field
 from bench.peers.summary import notes
-from bench.quality.terminal import progress
-from dlsp.errors import UserError
 from dlsp.models import catalogue, store
-from dlsp_engine.errors import EngineError
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.tokenizer import QwenTokenizer
 
@@ -53,43 +49,29 @@ def show(metrics: dict[str, float]) -> None:
     Console().print(table)
 
 
+@guarded()
 def main() -> int:
     """0 when it was written, 2 for what the user has to mend, 130 when interrupted before the first size was done."""
     parser = argparse.ArgumentParser("python -m bench.growth", description=sys.modules["bench.growth"].__doc__)
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--dtype", default="int8", choices=("int8", "bfloat16", "float32"))
-    parser.add_argument("--quick", action="store_true", help="one size of each, once")
+    parser.add_argument("--dtype", default="int8", choices=DTYPES)
+    parser.add_argument("--once", action="store_true", help="fewer sizes, each once")
     asked = parser.parse_args()
-    try:
-        with ExitStack() as stack:
-            return _run(asked, stack)
-    except (UserError, EngineError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    with ExitStack() as stack:
+        return _run(asked, stack)
 
 
 def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
-    sizes = QUICK if asked.quick else DEFAULT
+    sizes = ONCE if asked.once else WHOLE
     model = catalogue.find(asked.model)
     gguf = store.path(model)
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
     contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
-    if not contenders:
-        raise UserError("Nothing to compare: " + " ".join(missing.values()))
     tokenizer = QwenTokenizer(converted(gguf, store.folder()))
-    samples: list[Sample] = []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with progress(f"{model.name}, {threads} threads", len(list(sizes.all()))) as advance:
-            for taken in measure(contenders, sizes, tokenizer):
-                samples += taken
-                advance()
-    except KeyboardInterrupt:
-        if not samples:
-            print("Stopped: nothing was written.", file=sys.stderr)
-            return 130
-        print(f"Stopped after {len(samples)} samples: these count.", file=sys.stderr)
+    total = len(list(sizes.all()))
+    taken = until_stopped(measure(contenders, sizes, tokenizer), f"{model.name}, {threads} threads", total)
+    samples = [one for of in taken for one in of]
     children = {one.child.name: one.child for one in contenders}
     metrics = summary(samples)
     metrics |= {f"{name}/resident_mb": round(child.resident() / 1e6, 1) for name, child in children.items()}
@@ -97,10 +79,8 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     facts = {name: child.facts for name, child in children.items()}
     said = [*notes(facts, "native"), *missing.values()]
     print(*said, sep="\n")
-    command = f"python -m bench.growth --model {asked.model} --dtype {asked.dtype}" + (
-        " --quick" if asked.quick else ""
-    )
-    path = results.write(
+    command = f"python -m bench.growth --model {asked.model} --dtype {asked.dtype}{' --once' if asked.once else ''}"
+    return written(
         f"growth-{model.name}",
         command,
         metrics,
@@ -110,8 +90,6 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
         missing=missing,
         notes=said,
     )
-    print(f"Written to {path}")
-    return 0
 
 
 if __name__ == "__main__":

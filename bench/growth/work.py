@@ -37,8 +37,9 @@ class Sizes:
                 yield from ((what, size) for size in sizes if turn == 0 or size <= LARGE[what])
 
 
-DEFAULT = Sizes((256, 512, 1024, 2048, 4096, 8192), (4, 16, 64, 256), (1, 4, 16, 64), (1, 2, 4, 8), rounds=2)
-QUICK = Sizes((256,), (16,), (4,), (2,), rounds=1)
+WHOLE = Sizes((256, 512, 1024, 2048, 4096, 8192), (4, 16, 64, 256), (1, 4, 16, 64), (1, 2, 4, 8), rounds=2)
+ONCE = Sizes((256, 1024, 4096, 8192), (4, 16, 64, 256), (1, 4, 16), (1, 2, 4), rounds=1)
+"""As far apart as they tell how cost grows, in a third of the time."""
 
 
 def written(context: int, gap: int, tokenizer: Tokenizer, rng: random.Random) -> Turn:

@@ -1,39 +1,28 @@
 """The command: `python -m bench.peers --gaps 20`."""
 
 import argparse
-import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 
-from bench import results
+from bench.command import guarded, until_stopped, written
 from bench.peers.contenders import RESTRICTED, Field, isa_fault
 from bench.peers.measure import MEASURES, measure
 from bench.peers.prompts import chosen, rounds
 from bench.peers.summary import notes, sample, show, summary
-from bench.quality.terminal import progress
-from dlsp.errors import UserError
 from dlsp.models import catalogue, store
-from dlsp_engine.errors import EngineError
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.tokenizer import QwenTokenizer
 
 
+@guarded()
 def main() -> int:
     """0 when the comparison was written, 2 for what the user has to mend, 130 when interrupted before the first gap."""
     asked = _arguments()
-    try:
-        with ExitStack() as stack:
-            _run(asked, stack)
-    except (UserError, EngineError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped: nothing was written.", file=sys.stderr)
-        return 130
-    return 0
+    with ExitStack() as stack:
+        return _run(asked, stack)
 
 
 def _arguments() -> argparse.Namespace:
@@ -54,25 +43,14 @@ def _arguments() -> argparse.Namespace:
     return asked
 
 
-def _run(asked: argparse.Namespace, stack: ExitStack) -> None:
+def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     model = catalogue.find(asked.model)
     gguf, tasks = store.path(model), chosen(asked.gaps)
     todo = rounds(tasks, QwenTokenizer(converted(gguf, store.folder())))
     threads = psutil.cpu_count(logical=False) or 1
     contenders, missing = Field(gguf, asked.dtypes.split(","), threads, asked.isa).enter(stack)
-    if not contenders:
-        raise UserError("Nothing to compare: " + " ".join(missing.values()))
-    measured = []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with progress(f"{model.name}, {threads} threads", len(todo)) as advance:
-            for replies in measure(contenders, todo, asked.measures.split(",")):
-                measured.append(replies)
-                advance()
-    except KeyboardInterrupt:
-        if not measured:
-            raise
-        print(f"Stopped after {len(measured)} gaps: these count.", file=sys.stderr)
+    replies = measure(contenders, todo, asked.measures.split(","))
+    measured = until_stopped(replies, f"{model.name}, {threads} threads", len(todo))
     children = {one.child.name: one.child for one in contenders}
     facts = {name: child.facts for name, child in children.items()}
     metrics = summary(measured) | {
@@ -81,18 +59,17 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> None:
     said = [*notes(facts, asked.isa), *missing.values()]
     show(f"{model.name}, {threads} threads, {asked.isa}", metrics, len(measured))
     print(*said, sep="\n")
-    path = results.write(
+    return written(
         f"peers-{model.name}" + ("" if asked.isa == "native" else f"-{asked.isa}"),
         _command(asked),
         metrics,
         [sample(one.task, replies) for one, replies in zip(todo, measured, strict=False)],
-        asked.out,
+        out=asked.out,
         threads=threads,
         sides=facts,
         missing=missing,
         notes=said,
     )
-    print(f"Written to {path}")
 
 
 def _command(asked: argparse.Namespace) -> str:

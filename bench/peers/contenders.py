@@ -11,6 +11,7 @@ from bench.peers.hub import Transformers
 from bench.peers.llama import CONTEXT, Llama
 from bench.peers.ours import CANVAS, MODES, Ours
 from bench.peers.side import Missing, Side
+from dlsp.errors import UserError
 
 PEER = "llama.cpp"
 SLOTS = 4
@@ -52,7 +53,7 @@ class Field:
     """Whether gaps come at once too: llama.cpp takes part with several slots then, in place of its n-grams."""
 
     def enter(self, stack: ExitStack) -> tuple[list[Contender], dict[str, str]]:
-        """Those that take part, llama.cpp first, and of the others a sentence each."""
+        """Those that take part, llama.cpp first, and of the others a sentence each; UserError where nobody does."""
         contenders: list[Contender] = []
         missing: dict[str, str] = {}
         for name, environment, make, arguments in self._wanted():
@@ -71,6 +72,8 @@ class Field:
                     missing[f"{name} {mode}"] = f"{name} {mode} does not take part: {said}"
                 else:
                     contenders.append(Contender(f"{name} {mode}", child, mode, plain=mode == "autoregressive"))
+        if not contenders:
+            raise UserError("Nothing to compare: " + " ".join(missing.values()))
         return contenders, missing
 
     def _wanted(self) -> list[tuple[str, Environment, Callable[..., Side], tuple[object, ...]]]:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.as_transformers import configuration, named
 from bench.peers.side import Ask, Missing, Reply, Several
 from dlsp.models import store
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from dlsp_engine.model.weights import Weights
 
 
 class Transformers:
@@ -32,9 +31,11 @@ class Transformers:
         folder = converted(gguf, store.folder())
         self._tokenizer = QwenTokenizer(folder)
         weights = Weights.load(folder, torch.bfloat16)
+        stops = sorted(self._tokenizer.stops)
+        ends = {"eos_token_id": stops, "pad_token_id": stops[0], "dtype": "bfloat16"}
         with torch.device("meta"):
-            self._model: Any = Qwen2ForCausalLM(_configuration(weights, sorted(self._tokenizer.stops)))
-        self._model.load_state_dict(_named(weights), assign=True)
+            self._model: Any = Qwen2ForCausalLM(configuration(weights.architecture, **ends))
+        self._model.load_state_dict(named(weights), assign=True)
         self._model.model.rotary_emb = type(self._model.model.rotary_emb)(self._model.config)  # off the meta device
         self._model.eval()
         self._new_cache = DynamicCache
@@ -98,50 +99,3 @@ class Transformers:
         if same and (more := self._cache.get_seq_length() - same):
             self._cache.crop(-more)
         return same
-
-
-def _configuration(weights: "Weights", stops: list[int]) -> Any:
-    from transformers import Qwen2Config
-
-    shape = weights.architecture
-    return Qwen2Config(
-        vocab_size=shape.vocab,
-        hidden_size=shape.dim,
-        intermediate_size=shape.ff,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.kv_heads,
-        rms_norm_eps=shape.eps,
-        rope_parameters={"rope_type": "default", "rope_theta": shape.theta},
-        tie_word_embeddings=True,
-        eos_token_id=stops,
-        pad_token_id=stops[0],
-        dtype="bfloat16",
-    )
-
-
-def _named(weights: "Weights") -> dict[str, "Tensor"]:
-    """Our fused matrices as views under the names that transformers gives them."""
-    shape = weights.architecture
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    named = {
-        "model.embed_tokens.weight": weights.embedding,
-        "lm_head.weight": weights.embedding,
-        "model.norm.weight": weights.norm,
-    }
-    for number, layer in enumerate(weights.layers):
-        at = f"model.layers.{number}."
-        for name, matrix, bias in zip(
-            "qkv", layer.qkv.split([queries, keys, keys]), layer.qkv_bias.split([queries, keys, keys]), strict=True
-        ):
-            named |= {f"{at}self_attn.{name}_proj.weight": matrix, f"{at}self_attn.{name}_proj.bias": bias}
-        gate, up = layer.gate_up.split(shape.ff)
-        named |= {
-            f"{at}self_attn.o_proj.weight": layer.out,
-            f"{at}mlp.gate_proj.weight": gate,
-            f"{at}mlp.up_proj.weight": up,
-            f"{at}mlp.down_proj.weight": layer.down,
-            f"{at}input_layernorm.weight": layer.attention_norm,
-            f"{at}post_attention_layernorm.weight": layer.mlp_norm,
-        }
-    return named

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import results
+from bench.command import KEPT, guarded, loaded, written
 from bench.pipeline.ways import NAMES, WAYS, asked, finished, tasks
 from bench.quality.fills import digest
 from bench.quality.journal import Journal
 from bench.quality.score import judge, program
 from bench.quality.sets import Task
 from bench.quality.terminal import progress
-from dlsp.errors import UserError
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 RESAMPLES = 10_000
 
@@ -24,6 +24,7 @@ Texts = Mapping[str, Mapping[str, Sequence[str]]]
 """By set and way, in the order of the tasks."""
 
 
+@guarded(KEPT)
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when all was measured, 2 for what the user has to mend, 130 when stopped."""
     parser = argparse.ArgumentParser("python -m bench.pipeline", description=sys.modules["bench.pipeline"].__doc__)
@@ -31,20 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=40, help="tasks of each set")
     parser.add_argument("--model", default="0.5b")
     given = parser.parse_args(arguments)
-    try:
-        return _run(given)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
-        return 130
-
-
-def _run(given: argparse.Namespace) -> int:
     chosen = {name: tasks(name, given.limit) for name in given.sets}
     model = catalogue.find(given.model)
-    folder = store.folder() / "bench"
+    folder = results.kept()
     answers = Journal(folder / f"pipeline-{model.name}.jsonl")
     _fill(chosen, answers, model)
     texts = {
@@ -62,8 +52,7 @@ def _run(given: argparse.Namespace) -> int:
         for at, task in enumerate(of)
     ]
     command = f"python -m bench.pipeline --sets {' '.join(given.sets)} --limit {given.limit} --model {given.model}"
-    print(f"Written to {results.write(f'pipeline-{model.name}', command, metrics, samples)}")
-    return 0
+    return written(f"pipeline-{model.name}", command, metrics, samples)
 
 
 def _fill(chosen: Mapping[str, Sequence[Task]], answers: Journal, model: catalogue.Model) -> None:
@@ -77,13 +66,9 @@ def _fill(chosen: Mapping[str, Sequence[Task]], answers: Journal, model: catalog
     ]
     if not todo:
         return
-    from dlsp_engine import Engine, Gap, Options
-    from dlsp_engine.errors import EngineError
+    engine = loaded(model, "int8")
+    from dlsp_engine import Gap, Options
 
-    try:
-        engine = Engine.load(store.path(model), store.folder(), dtype="int8")
-    except EngineError as error:
-        raise UserError(str(error)) from error
     with progress("filling", len(todo)) as advance:
         for task, name, way in todo:
             wanted = asked(task, name, way)

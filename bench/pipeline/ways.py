@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from dlsp.suggest import MOST_TOKENS
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
-BODIES = "bodies"
-NAMES = ("multi-line", "safim", BODIES)
+BODIES, FOLLOWED = "bodies", "followed"
+"""Whole bodies at the end of a file, and where two solved functions of other tasks follow, as in most files."""
+NAMES = ("multi-line", "safim", BODIES, FOLLOWED)
 WAYS = ("raw", "pipeline")
 HUMANEVAL = "https://github.com/openai/human-eval/tree/master/data"
 PATH = "solution.py"
+_IMPORT = re.compile(r"^(?:from|import) .*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,15 @@ class Asked:
 
 def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
     """A sample of a set; raises Missing where its file is."""
-    if name != BODIES:
+    if name not in (BODIES, FOLLOWED):
         return load(name, limit, seed)
     root = os.environ.get("DLSP_EVAL_DIR")
     path = Path(root or "") / "humaneval" / "HumanEval.jsonl.gz"
     if not root or not path.is_file():
         raise Missing(f"Set DLSP_EVAL_DIR to a folder that has humaneval/{path.name}, from {HUMANEVAL}.")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        found = [_body(json.loads(line)) for line in lines]
+        rows = [json.loads(line) for line in lines]
+    found = [_body(row) for row in rows] if name == BODIES else [_followed(rows, at) for at in range(len(rows))]
     step = max(1, len(found) // limit)
     return found[::step][:limit]
 
@@ -51,10 +55,11 @@ def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
 def asked(task: Task, name: str, way: str) -> Asked:
     """What to ask: the whole text, or the window that dlsp chooses of it."""
     if way == "raw":
-        end, most = ("body", MOST_TOKENS["body"]) if name == BODIES else (SETS[name].end, SETS[name].max_tokens)
+        whole = "body", MOST_TOKENS["body"]
+        end, most = whole if name in (BODIES, FOLLOWED) else (SETS[name].end, SETS[name].max_tokens)
         return Asked(task.prefix, task.suffix, end, most)
     window = build(PATH, task.prefix, task.suffix, source=_source()).window
-    end = "body" if name == BODIES else suggest.end_rule(task.prefix)
+    end = "body" if name in (BODIES, FOLLOWED) else suggest.end_rule(task.prefix)
     return Asked(window.prefix, window.suffix, end, MOST_TOKENS[end])
 
 
@@ -62,7 +67,7 @@ def finished(task: Task, name: str, way: str, answer: str) -> str:
     """The text that stands in the gap; "" where dlsp would show nothing."""
     if way == "raw":
         return answer
-    if name != BODIES:
+    if name not in (BODIES, FOLLOWED):
         return suggest.trimmed(answer, task.prefix, task.suffix, _source())[0]
     at = len(task.prefix)
     try:
@@ -79,3 +84,13 @@ def _source() -> Source | None:
 def _body(row: dict[str, Any]) -> Task:
     solution, number = row["canonical_solution"], row["task_id"]
     return Task(number, row["entry_point"], row["prompt"], "", solution, row["test"])
+
+
+def _followed(rows: list[dict[str, Any]], at: int) -> Task:
+    """A body with the functions of the next two tasks behind it."""
+    row, others = rows[at], [rows[(at + more) % len(rows)] for more in (1, 2)]
+    follows = "".join(
+        "\n\n\n" + _IMPORT.sub("", each["prompt"] + each["canonical_solution"]).strip() for each in others
+    )
+    prefix = row["prompt"].rstrip() + "\n    "
+    return Task(f"{row['task_id']}/followed", row["entry_point"], prefix, follows + "\n", "", row["test"])

@@ -4,59 +4,45 @@ import argparse
 import sys
 from pathlib import Path
 
+from bench import results
+from bench.command import DTYPES, KEPT, guarded, loaded
 from bench.quality.run import Plan, run
 from bench.quality.sets import SETS, load
 from bench.quality.variants import parse
-from dlsp.errors import UserError
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 VARIANTS = ["autoregressive", "verified", "diffusion:0.9", "diffusion:0.7", "diffusion:0.5"]
 
 
+@guarded(KEPT)
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, 2 for what the user has to mend, 130 when stopped by Ctrl-C."""
-    try:
-        path = _run(_parser().parse_args(arguments))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped. What is done is kept: the same command goes on from there.", file=sys.stderr)
-        return 130
-    print(f"Written to {path}")
-    return 0
-
-
-def _run(asked: argparse.Namespace) -> Path:
+    asked = _parser().parse_args(arguments)
     described = {variant: parse(variant) for variant in asked.variants}
     tasks = load(asked.set, asked.limit, asked.seed)
     model = catalogue.find(asked.model)
 
     # Not at the top: it brings PyTorch, and what is wrong in the command can be said at once.
     from bench.quality.known import Known
-    from dlsp_engine import Engine, Options
-    from dlsp_engine.errors import EngineError
+    from dlsp_engine import Options
 
     ends = {"end": SETS[asked.set].end, "max_tokens": SETS[asked.set].max_tokens}
     journal = f"quality-{asked.set}-{model.name}-{asked.dtype}"
-    try:
-        plan = Plan(
-            bench=f"{journal}-{asked.limit}" if asked.limit else journal,
-            journal=journal,
-            set=asked.set,
-            tasks=tasks,
-            variants={
-                name: (Known if "known" in options else Options)(**options, **ends)
-                for name, options in described.items()
-            },
-            folder=store.folder() / "bench",
-            command=_command(asked),
-            out=asked.out,
-            fresh=asked.fresh,
-        )
-        return run(plan, lambda: Engine.load(store.path(model), store.folder(), dtype=asked.dtype))
-    except EngineError as error:
-        raise UserError(str(error)) from error
+    plan = Plan(
+        bench=f"{journal}-{asked.limit}" if asked.limit else journal,
+        journal=journal,
+        set=asked.set,
+        tasks=tasks,
+        variants={
+            name: (Known if "known" in options else Options)(**options, **ends) for name, options in described.items()
+        },
+        folder=results.kept(),
+        command=_command(asked),
+        out=asked.out,
+        fresh=asked.fresh,
+    )
+    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype))}")
+    return 0
 
 
 def _command(asked: argparse.Namespace) -> str:
@@ -74,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--variants", nargs="+", default=VARIANTS, metavar="VARIANT")
     parser.add_argument("--limit", type=_positive, help="only so many tasks, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--dtype", default="bfloat16", choices=("int8", "bfloat16", "float32"))
+    parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)
     parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")
     parser.add_argument("--fresh", action="store_true", help="forget the fills of an earlier run")
     return parser

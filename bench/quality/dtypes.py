@@ -10,6 +10,7 @@ import random
 import sys
 
 from bench import results
+from bench.command import MEND, guarded, line, written
 from dlsp.models import catalogue
 
 REFERENCE = "float32"
@@ -45,6 +46,7 @@ def compare(reference: Answers, other: Answers, seed: int = 0) -> dict[str, floa
     }
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.quality.dtypes", description="Each dtype beside float32.")
     parser.add_argument("--model", default="0.5b")
@@ -55,16 +57,14 @@ def main() -> int:
     if reference is None:
         command = f"python -m bench.quality --dtype {REFERENCE} --variants autoregressive --limit {asked.limit}"
         print(f"float32 is not measured yet: run `{command}`.", file=sys.stderr)
-        return 2
+        return MEND
     metrics: dict[str, float] = {}
     for dtype in (REFERENCE, *OTHERS):
         if (other := answers(model, dtype, asked.limit)) is not None:
             found = compare(reference, other)
             print(dtype, found)
             metrics |= {f"{dtype}/{name}": round(value, 4) for name, value in found.items()}
-    command = f"python -m bench.quality.dtypes --model {asked.model} --limit {asked.limit}"
-    print(f"Written to {results.write(f'dtypes-{model}', command, metrics, [])}")
-    return 0
+    return written(f"dtypes-{model}", line(parser, asked), metrics, [])
 
 
 if __name__ == "__main__":

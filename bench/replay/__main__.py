@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench import results
+from bench.command import KEPT, guarded, written
 from bench.quality.journal import Journal
 from bench.quality.terminal import progress
 from bench.replay import edits, files
@@ -19,24 +20,16 @@ from bench.replay.summary import Played, summary
 from bench.replay.table import show
 from bench.replay.user import plain, play, read
 from bench.replay.world import PEER, World
-from dlsp.errors import UserError
 from dlsp.models import catalogue, store
 
 CONTENDERS = ["dlsp", "dlsp:mode=autoregressive", PEER]
 EDITS, QUICK = 60, 6
 
 
+@guarded(KEPT)
 def main(arguments: list[str] | None = None) -> int:
     """0 when all was played, 1 when some is left, 2 for what the user has to mend, 130 when stopped."""
-    asked = _arguments(arguments)
-    try:
-        return asyncio.run(_run(asked))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped. What was played is kept: the same command goes on from there.", file=sys.stderr)
-        return 130
+    return asyncio.run(_run(_arguments(arguments)))
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -66,16 +59,16 @@ def _name(asked: argparse.Namespace, model: str) -> str:
 
 async def _run(asked: argparse.Namespace) -> int:
     model = catalogue.find(asked.model)
-    written, packages = files.scripts(files.corpus(asked.corpus), asked.split)
-    edited = ordered(edits.scripts(asked.split), "edits")[: asked.edits]
-    scripts = ordered(written + edited, "all")[: asked.limit]
+    writing, packages = files.scripts(files.corpus(asked.corpus), asked.split)
+    editing = ordered(edits.scripts(asked.split), "edits")[: asked.edits]
+    scripts = ordered(writing + editing, "all")[: asked.limit]
     folder = store.folder() / "bench" / "replay"
     name = _name(asked, model.name)
-    journal = Journal(folder / f"{name}.jsonl")
+    journal = Journal(results.kept() / "replay" / f"{name}.jsonl")
     if asked.fresh:
         journal.forget({_key(who, script) for who in asked.contenders for script in scripts})
     world = World(model, folder / name)
-    files.lay_out(world.workspaces, packages, written)
+    files.lay_out(world.workspaces, packages, writing)
     done = await _play(asked, scripts, journal, world)
     played = {who: _played(who, scripts, journal) for who in asked.contenders}
     played = {who: of for who, of in played.items() if of}
@@ -89,11 +82,9 @@ async def _run(asked: argparse.Namespace) -> int:
         return 1
     limited = f"-{asked.limit}" if asked.limit else ""
     played_by = Counter(journal.entries[_key(who, one.script)]["commit"] for who, of in played.items() for one in of)
-    path = results.write(
-        f"{name}{limited}", _command(asked), metrics, _samples(played), asked.out, played_by=dict(played_by)
+    return written(
+        f"{name}{limited}", _command(asked), metrics, _samples(played), out=asked.out, played_by=dict(played_by)
     )
-    print(f"Written to {path}")
-    return 0
 
 
 async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journal, world: World) -> bool:

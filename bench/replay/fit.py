@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from bench import results
+from bench.command import MEND
 from bench.quality.journal import Journal
 from bench.replay.user import read
 from dlsp.gate.calibration import FILE
-from dlsp.models import catalogue, store
+from dlsp.models import catalogue
 
 CONTENDER = "dlsp:suggest=eager"
 FOLDS, RIDGE, STEPS = 5, 1.0, 30
@@ -163,11 +165,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=FILE)
     asked = parser.parse_args(arguments)
     model = catalogue.find(asked.model)
-    journal = Journal(store.folder() / "bench" / "replay" / f"replay-fit-patient-{model.name}.jsonl")
+    journal = Journal(results.kept() / "replay" / f"replay-fit-patient-{model.name}.jsonl")
     show, everything = samples(journal, shown=True), samples(journal, shown=False)
     if not len(show.right) or len(set(show.groups)) < FOLDS:
         print("There is too little to fit on: play the scripts of `--split fit` first.", file=sys.stderr)
-        return 2
+        return MEND
     known = json.loads(FILE.read_text(encoding="utf-8"))
     answers = {"log_p", "least", "sure", "length", "short", "letters", "agreed"}
     ask = everything.of([name for name in everything.names if name not in answers])

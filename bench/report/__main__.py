@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 
 from bench import results
+from bench.command import MEND, guarded
 from bench.report.load import load
 from bench.report.sections import growth, others, peers, published, quality, steps
-from dlsp.errors import UserError
 
 OUT = Path(__file__).parents[2] / "build" / "report"
 
 
+@guarded()
 def main(arguments: list[str] | None = None) -> int:
     """0, or 2 for what the user has to mend."""
     parser = argparse.ArgumentParser("python -m bench.report", description=sys.modules["bench.report"].__doc__)
@@ -28,13 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
         files = render.write(measured, sections, asked.out)
     except ImportError as error:
         print(f"The report needs {error.name}: run `pip install -e '.[bench]'`.", file=sys.stderr)
-        return 2
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+        return MEND
     except OSError as error:
         print(f"The report cannot be written to {asked.out} ({error.strerror}): use --out.", file=sys.stderr)
-        return 2
+        return MEND
     print(f"Written to {files[0]} and {files[1]}, with {len(files) - 2} plots")
     return 0
 

@@ -2,15 +2,11 @@
 
 import argparse
 import asyncio
-import os
 import sys
-import tempfile
 from typing import Any
 
-from bench import results
+from bench.command import guarded, line, own_engine, written
 from bench.watch.record import MODES, Take, record
-from dlsp.engine import launch
-from dlsp.errors import UserError
 from dlsp.models import catalogue
 from examples.places import PLACES, Place
 
@@ -22,7 +18,7 @@ SHOWN = (5, 3)
 async def takes(model: catalogue.Model, places: dict[str, Place], rounds: int) -> list[dict[str, Any]]:
     """Of each gap and mode the take whose time is the median of `rounds`; modes take turns."""
     samples = []
-    async with await launch.ensure(model) as engine:
+    async with own_engine(model) as engine:
         for title, place in places.items():
             found: dict[str, list[Take]] = {mode: [] for mode in MODES}
             for turn in range(rounds + 1):
@@ -41,7 +37,6 @@ async def takes(model: catalogue.Model, places: dict[str, Place], rounds: int) -
                     "modes": {mode: take.as_json() for mode, take in middle.items()},
                 }
             )
-    await launch.stop(model)
     return samples
 
 
@@ -49,29 +44,22 @@ def median(of: list[Take]) -> Take:
     return sorted(of, key=lambda take: take.ms)[len(of) // 2]
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.watch", description=sys.modules["bench.watch"].__doc__)
     parser.add_argument("--gaps", type=int, default=len(GAPS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", default="0.5b")
     asked = parser.parse_args()
-    try:
-        model = catalogue.find(asked.model)
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["DLSP_STATE_DIR"] = folder
-            samples = asyncio.run(takes(model, dict(list(GAPS.items())[: asked.gaps]), asked.rounds))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    model = catalogue.find(asked.model)
+    samples = asyncio.run(takes(model, dict(list(GAPS.items())[: asked.gaps]), asked.rounds))
     metrics: dict[str, float] = {
         f"{mode}/{sample['title']}/{what}": take[what]
         for sample in samples
         for mode, take in sample["modes"].items()
         for what in ("ms", "forwards", "tokens")
     }
-    command = f"python -m bench.watch --gaps {asked.gaps} --rounds {asked.rounds} --model {asked.model}"
-    print(f"Written to {results.write(f'watch-{model.name}', command, metrics, samples)}")
-    return 0
+    return written(f"watch-{model.name}", line(parser, asked), metrics, samples)
 
 
 if __name__ == "__main__":

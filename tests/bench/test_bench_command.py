@@ -13,7 +13,7 @@ from dlsp.cli import bench as front
 
 
 @pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """The commands that would have run, in place of running them; statuses by module in `ran.statuses`."""
     lines: list[str] = []
 
@@ -24,6 +24,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.delenv("DLSP_RESULTS_DIR", raising=False)
     monkeypatch.setattr(command, "_process", note)
+    monkeypatch.setattr(command, "USUAL", tmp_path / "bench")
+    monkeypatch.setattr(command, "QUICK", tmp_path / "quick")
     return lines
 
 
@@ -32,15 +34,31 @@ def test_all_runs_every_part_and_reports_last_whatever_is_lacking(ran, capsys):
     modules = [line.split()[0] for line in ran]
     assert set(modules) == {run.module for runs in PARTS.values() for run in runs} | {"bench.report"}
     assert modules[-1] == "bench.report"
-    assert all(line.endswith("> results") for line in ran)
-    assert "minutes" in capsys.readouterr().err
+    assert all(line.endswith("> bench") for line in ran), "larger runs have left theirs in bench/results"
+    said = capsys.readouterr().err
+    assert "minutes" in said
+    assert all(f"python -m {line.split(' > ')[0].strip()}" in said for line in ran), "what each part took"
+    assert "python -m bench.edits --limit 12 (exit status 70)" in said
+
+
+def test_all_begins_anew_and_a_part_goes_on(ran, tmp_path):
+    old = tmp_path / "bench" / "kept" / "old.jsonl"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    command.main(["quality"])
+    assert old.exists()
+    command.main(["all"])
+    assert not old.exists()
 
 
 def test_quick_runs_are_smaller_and_are_written_elsewhere(ran):
     command.main(["all", "--quick"])
     assert all(line.endswith("> quick") for line in ran)
     assert not [line for line in ran if "1.5b" in line], "the large model is left out"
-    assert [line for line in ran if line.startswith("bench.growth --quick")]
+    assert {line.split()[0] for line in ran} == {
+        *(run.module for runs in PARTS.values() for run in runs if run.quick),
+        "bench.report",
+    }
 
 
 def test_arguments_of_a_part_go_to_its_main_module(ran):

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from bench import results
+from dlsp.models import store
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,14 @@ def test_a_file_has_the_form_of_all_results(tmp_path, monkeypatch):
     assert written["versions"].keys() == {"dlsp", "torch", "python"}
     assert written["metrics"] == {"ms": 1.5}
     assert written["samples"] == [{"task": "é"}]
+
+
+def test_what_is_finished_is_kept_beside_results_that_have_a_folder_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(results, "_OWN", str(tmp_path))
+    assert results.kept() == tmp_path / "kept"
+    monkeypatch.setattr(results, "_OWN", None)
+    assert results.kept() == store.folder() / "bench"
 
 
 def test_many_samples_are_thinned_evenly_to_stay_small(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from bench.growth import work
 from bench.growth.__main__ import summary
 from bench.growth.measure import Sample, measure
-from bench.growth.work import DEFAULT, QUICK, Sizes
+from bench.growth.work import ONCE, WHOLE, Sizes
 from bench.peers.contenders import PEER, SEVERAL, Contender
 from bench.peers.prompts import prompt
 from bench.peers.side import Ask, Reply, Several
@@ -53,10 +53,12 @@ def test_every_contender_is_asked_the_same(field_of_three):
 
 
 def test_large_sizes_are_measured_once():
-    all_of_them = list(DEFAULT.all())
+    all_of_them = list(WHOLE.all())
     assert all_of_them.count(("context", 8192)) == all_of_them.count(("sites", 64)) == 1
     assert all_of_them.count(("context", 256)) == all_of_them.count(("gap", 64)) == 2
-    assert {what for what, _ in QUICK.all()} == {"context", "gap", "sites", "users"}
+    assert set(ONCE.all()) <= set(all_of_them)
+    assert len(set(ONCE.all())) == len(list(ONCE.all()))
+    assert {what for what, _ in ONCE.all()} == {"context", "gap", "sites", "users"}
 
 
 def test_cold_is_measured_once_a_child_and_warm_finds_its_prompt(field_of_three):

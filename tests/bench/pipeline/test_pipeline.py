@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.pipeline.__main__ import compared
-from bench.pipeline.ways import BODIES, asked, finished, tasks
+from bench.pipeline.ways import BODIES, FOLLOWED, asked, finished, tasks
 from bench.quality.sets import Missing, Task
 
 TASK = Task("HumanEval/0/x", "f", "def f(a):\n    b = a + 1\n", "\n\nprint(f(1))\n", "    return b\n", "")
@@ -18,7 +18,8 @@ LONG = Task("HumanEval/1/x", "f", "import os\n" + "x = 1\n" * 4000 + "def f(a):\
 def humaneval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "humaneval").mkdir()
     rows = [
-        {"task_id": f"HumanEval/{n}", "prompt": "def f():\n", "entry_point": "f", "canonical_solution": "", "test": ""}
+        {"task_id": f"HumanEval/{n}", "prompt": f"def f{n}():\n", "entry_point": f"f{n}"}
+        | {"canonical_solution": "    return 1\n", "test": ""}
         for n in range(10)
     ]
     with gzip.open(tmp_path / "humaneval" / "HumanEval.jsonl.gz", "wt") as file:
@@ -28,6 +29,15 @@ def humaneval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bodies_are_spread_over_the_set(humaneval: None):
     assert [task.id for task in tasks(BODIES, 3)] == ["HumanEval/0", "HumanEval/3", "HumanEval/6"]
+
+
+def test_the_functions_that_follow_are_seen_by_the_engine_alone(humaneval: None):
+    task = tasks(FOLLOWED, 10)[9]
+    raw, ours = (asked(task, FOLLOWED, way) for way in ("raw", "pipeline"))
+    assert raw.prefix == ours.prefix == "def f9():\n    "
+    assert raw.suffix == "\n\n\ndef f0():\n    return 1\n\n\ndef f1():\n    return 1\n"
+    assert ours.suffix == ""
+    assert finished(task, FOLLOWED, "pipeline", "return 9\n") == "return 9"
 
 
 def test_missing_bodies_are_said(monkeypatch: pytest.MonkeyPatch):

@@ -28,10 +28,10 @@ def test_a_limit_of_nothing_is_refused(capsys):
 
 
 def test_ctrl_c_says_that_nothing_is_lost(monkeypatch, capsys):
-    def stopped(_):
+    def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_run", stopped)
+    monkeypatch.setattr(command, "load", stopped)
     assert main([]) == 130
     assert "the same command goes on" in capsys.readouterr().err
 

@@ -56,7 +56,7 @@ async def test_the_server_is_told_what_is_typed_and_deleted(contender: Dlsp, stu
     await contender.act(Place(TEXT[:AT] + "x = ", TEXT[AT:], deleted=1, key="delete"))
     await contender.act(Place(TEXT[:AT] + "x = y", TEXT[AT:], "y"))
     await contender.wait(10)
-    gap = stub.requests[-1]["gaps"][0]
+    gap = stub.asked[-1]["gaps"][0]
     assert (gap["prefix"] + gap.get("middle", "")).endswith("def f(a, b):\n    x = y")
 
 

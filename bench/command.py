@@ -1,0 +1,103 @@
+"""What the commands of the benches share."""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from bench import results
+from bench.quality.terminal import progress
+from dlsp.engine import client, launch
+from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp.models.catalogue import Model
+from dlsp_engine.errors import EngineError
+
+if TYPE_CHECKING:
+    import dlsp_engine
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+DTYPES = ("int8", "bfloat16", "float32")
+
+MEND, STOPPED = 2, 130
+"""Exit statuses: something is lacking that the user may provide; Ctrl-C."""
+
+NOTHING = "Stopped: nothing was written."
+KEPT = "Stopped. What is done is kept: the same command goes on from there."
+WRITTEN = "Stopped. What was written is kept."
+
+
+def guarded(stopped: str = NOTHING) -> Callable[[Callable[Given, int]], Callable[Given, int]]:
+    """A command that says in a sentence what the user has to mend, and `stopped` after Ctrl-C."""
+
+    def around(main: Callable[Given, int]) -> Callable[Given, int]:
+        @wraps(main)
+        def run(*given: Given.args, **named: Given.kwargs) -> int:
+            try:
+                return main(*given, **named)
+            except (UserError, EngineError) as error:
+                print(error, file=sys.stderr)
+                return MEND
+            except KeyboardInterrupt:
+                print(stopped, file=sys.stderr)
+                return STOPPED
+
+        return run
+
+    return around
+
+
+def line(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
+    """What to type for the same numbers."""
+    return " ".join([parser.prog, *(f"--{name} {value}" for name, value in vars(asked).items())])
+
+
+def written(
+    bench: str, command: str, metrics: Mapping[str, float], samples: Sequence[Mapping[str, Any]], **more: Any
+) -> int:
+    """Write a results file (`results.write`) and say where it is: the end of a command, and its exit status."""
+    print(f"Written to {results.write(bench, command, metrics, samples, **more)}")
+    return 0
+
+
+def loaded(model: Model, dtype: str) -> "dlsp_engine.Engine":
+    """An engine in this process."""
+    path = store.path(model)
+    from dlsp_engine import Engine  # PyTorch takes a second
+
+    return Engine.load(path, store.folder(), dtype)
+
+
+def until_stopped(found: Iterable[Found], what: str, total: int) -> list[Found]:
+    """What is found until Ctrl-C, which is passed on where nothing is yet."""
+    kept: list[Found] = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with progress(what, total) as advance:
+            for one in found:
+                kept.append(one)
+                advance()
+    except KeyboardInterrupt:
+        if not kept:
+            raise
+        print(f"Stopped after {len(kept)} of {total}: these count.", file=sys.stderr)
+    return kept
+
+
+@asynccontextmanager
+async def own_engine(model: Model) -> AsyncIterator[client.Engine]:
+    """An engine process of one's own, with a state folder of its own, as long as it is needed."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["DLSP_STATE_DIR"] = folder
+        try:
+            async with await launch.ensure(model) as engine:
+                yield engine
+        finally:
+            await launch.stop(model)

@@ -1,0 +1,25 @@
+"""The README's blocks by their names, each a text made of the results."""
+
+from collections.abc import Callable
+
+from bench.report.blocks import latency, quality, service
+from bench.report.blocks.words import Needed
+
+BLOCKS: dict[str, Callable[[Needed], str]] = {
+    "identity": quality.identity,
+    "quality": quality.quality,
+    "dtypes": quality.dtypes,
+    "random-span": quality.random_span,
+    "pipeline": quality.pipeline,
+    "peers": latency.peers,
+    "large": latency.large,
+    "avx2": latency.avx2,
+    "modes": latency.modes,
+    "start": latency.start,
+    "editors": latency.editors,
+    "resident": latency.resident,
+    "server": service.server,
+    "soak": service.soak,
+    "cancel": service.cancel,
+    "faults": service.faults,
+}

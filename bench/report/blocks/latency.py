@@ -1,0 +1,101 @@
+"""How long a step, a line and an editor take, beside llama.cpp too."""
+
+from collections.abc import Mapping, Sequence
+
+from bench.report.blocks.words import LARGE, SMALL, Needed, prose
+from bench.report.load import Result
+from bench.report.page import Table, number
+
+PEER = "llama.cpp"
+ROWS = (
+    ("prefill of 1,000 tokens", "int8 autoregressive", "prefill-1000", "tokens/s", "speed"),
+    ("autoregressive decoding, a token", "int8 autoregressive", "decode", "ms", "speed"),
+    ("a line, prompt cached, autoregressive", "int8 autoregressive", "line", "ms", "time"),
+    ("a line, prompt cached, verified", "int8 verified", "line", "ms", "time"),
+    ("the line after one more typed character", "int8 verified", "typed", "ms", "time"),
+)
+
+
+def peers(results: Needed) -> str:
+    return beside(results[f"peers-{SMALL}"], "0.5B", ROWS)
+
+
+def large(results: Needed) -> str:
+    """Without an adapter there is nothing but repeated text to draft from."""
+    found = results[f"peers-{LARGE}"]
+    copying = [
+        (label.replace("verified", "copying"), "int8 autoregressive n-gram", *rest) for label, _, *rest in ROWS[3:]
+    ]
+    return beside(found, "1.5B", (*ROWS[:3], *copying))
+
+
+def beside(found: Result, size: str, wanted: Sequence[Sequence[str]]) -> str:
+    """The table of one model beside llama.cpp."""
+    rows = []
+    for label, contender, measure, unit, what in wanted:
+        cells = []
+        for name in (PEER, contender):
+            value = found.metrics[f"{name}/{measure}/median"]
+            cells.append(f"{value:.{1 if measure == 'decode' else 0}f} {unit}")
+        low, middle, high = (found.metrics[f"{contender}/{measure}/ratio_{end}"] for end in ("q1", "median", "q3"))
+        rows.append([label, *cells, f"{what} {middle:.2f} ({low:.2f} to {high:.2f})"])
+    rows.append(
+        ["resident memory", *(f"{found.metrics[f'{name}/resident_mb']:,.0f} MB" for name in (PEER, "int8")), ""]
+    )
+    return Table([f"{size}, {len(found.samples)} gaps", PEER, "dlsp", "ratio (quartiles)"], rows, "").markdown()
+
+
+def avx2(results: Needed) -> str:
+    metrics = results[f"peers-{SMALL}-avx2"].metrics
+    prefill, decode = (metrics[f"int8 autoregressive/{what}/ratio_median"] for what in ("prefill-1000", "decode"))
+    line = metrics["int8 verified/line/ratio_median"]
+    return prose(
+        f"On processors with AVX2 alone: prefill {prefill:.1f} times llama.cpp's speed, decoding {decode:.2f}, "
+        f"a verified line {line:.1f} times its time."
+    )
+
+
+def modes(results: Needed) -> str:
+    found = results[f"decode-{SMALL}-int8"]
+    metrics = found.metrics
+
+    def ratio(name: str) -> str:
+        return number(metrics[f"{name}/ratio_median"], 2)
+
+    low, high = (number(metrics[f"auto-copy/ratio_{end}"], 2) for end in ("q1", "q3"))
+    return prose(
+        f"**Modes** in int8, {len(found.samples)} gaps, decode time a gap against autoregressive, median of ratios: "
+        f"verified as it ships (`auto`, copying) {ratio('auto-copy')} ({low} to {high}; tau "
+        f"{number(metrics['auto-copy/tau'], 2)}), without copying {ratio('auto')}; split, 4 masks, copying "
+        f"{ratio('split-4-copy')}; merged, 2 and 3 masks, {ratio('merged-2')} and {ratio('merged-3')}."
+    )
+
+
+def start(results: Needed) -> str:
+    metrics = results[f"start-{SMALL}"].metrics
+    ready, answered = (number(metrics[f"{name}/median"]) for name in ("ready_s", "first_answer_s"))
+    return prose(f"The engine is ready {ready} s after its start and has answered once after {answered} s.")
+
+
+def resident(results: Needed) -> str:
+    small, large = (results[f"resident-{model}"].metrics for model in (SMALL, LARGE))
+    most, idle = ([metrics[name] for metrics in (small, large)] for name in ("resident_mb/max", "idle_percent"))
+    return prose(
+        f"After 200 requests at 200 places the engine has held at most {most[0]:,.0f} MB (0.5B) and {most[1]:,.0f} MB "
+        f"(1.5B); idle it takes {max(idle):.1f}% of a core or less."
+    )
+
+
+def editors(results: Needed) -> str:
+    neovim, vscode = results["neovim"].metrics, results["vscode"].metrics
+
+    def over(metrics: Mapping[str, float], prefix: str = "") -> str:
+        middle, most = (number(metrics[f"{prefix}over_ms/{name}"]) for name in ("median", "p95"))
+        return f"{middle} ms (95th percentile {most})"
+
+    return prose(
+        "From the key to visible ghost text, over the server's own answer time: "
+        f"{over(neovim, '0.10/')} in Neovim 0.10, {over(neovim, '0.12/')} in Neovim 0.12, the "
+        f"{neovim['debounce_ms']:.0f} ms that the plugin waits included (`python -m bench.neovim`); {over(vscode)} in "
+        f"VS Code, which waits {vscode['debounce_ms']:.0f} ms of them (`python -m bench.vscode`)."
+    )

@@ -1,0 +1,108 @@
+"""How good and how equal the answers are."""
+
+from collections.abc import Callable
+
+from bench.report.blocks.words import LARGE, SMALL, Needed, listed, prose
+from bench.report.page import Table, number, percent
+from bench.report.sections.quality import interval
+
+DRAFTS = {1: "one kind", 2: "two kinds", 3: "three kinds", 4: "four kinds", 5: "five kinds", 6: "six kinds"}
+OUTCOMES = ("identical", "tie", "different")
+
+
+def identity(results: Needed) -> str:
+    proof = results["identity"].metrics
+    same, ties, different = (round(proof[f"all/{what}"]) for what in OUTCOMES)
+    kinds = len({name.split("/")[0] for name in proof if name.count("/") == 2})
+    apart = f", {ties} of them up to a tie" if ties else ""
+    shipped = results["identity-int8"].metrics
+    alone = round(shipped["all/identical"]), round(sum(shipped[f"all/{what}"] for what in OUTCOMES))
+    return prose(
+        f"In float32, verified and autoregressive answers were the same token for token in {same + ties:,} of "
+        f"{same + ties + different:,} comparisons{apart}: {proof['gaps']:.0f} real gaps, {DRAFTS[kinds]} of drafts, "
+        "the worst among them, both schedules. In int8, as it ships, one gap at a time: in "
+        f"{alone[0]:,} of {alone[1]:,}, {shipped['gaps']:.0f} gaps."
+    )
+
+
+def quality(results: Needed) -> str:
+    found, several = results[f"quality-single-line-{SMALL}-int8-300"], results[f"quality-multi-line-{SMALL}-int8-100"]
+    rows = [["nothing filled in", interval(found, "empty"), "", "", ""]]
+    for variant in (name for name in found.contenders if name != "empty"):
+        spent = number(found.get(variant, "forwards_per_gap")), number(found.get(variant, "tau"), 2)
+        label = variant.replace(":", ", threshold ")
+        rows.append([label, interval(found, variant), *spent, percent(found.get(variant, "identical"))])
+    heading = ["0.5B, int8", "pass@1", "steps a gap", "tau", "same answer as autoregressive"]
+    whole = {
+        what: results[f"quality-single-line-{model}-{dtype}"]
+        for what, model, dtype in (("bf16", SMALL, "bfloat16"), ("int8", SMALL, "int8"), ("1.5B", LARGE, "bfloat16"))
+    }
+    bf16, int8, large = (interval(result, "autoregressive") for result in whole.values())
+    return (
+        Table(heading, rows, "").markdown()
+        + "\n\n"
+        + prose(
+            f"Multi-line gaps, {len(several.samples)} of them: tau {number(several.get('verified', 'tau'), 2)}. "
+            f"Autoregressive over all {len(whole['1.5B'].samples):,} single lines: 0.5B {bf16} in bf16 and {int8} in "
+            f"int8, 1.5B {large} in bf16."
+        )
+    )
+
+
+def random_span(results: Needed) -> str:
+    spans = results[f"quality-random-span-light-{SMALL}-int8"]
+    diffusion = [name for name in spans.contenders if name.startswith("diffusion")]
+
+    def each(what: str, form: Callable[[float | None], str]) -> str:
+        return listed([form(spans.get(name, what)) for name in diffusion])
+
+    return prose(
+        f"Random-span-light, {len(spans.samples)} gaps, int8, ended and trimmed as in the editor: autoregressive "
+        f"{interval(spans, 'autoregressive')}, verified {interval(spans, 'verified')}, "
+        f"{percent(spans.get('verified', 'identical'))} the same answer at tau "
+        f"{number(spans.get('verified', 'tau'), 2)}; "
+        f"diffusion at thresholds {listed([name.split(':')[1] for name in diffusion])}: {each('pass_at_1', percent)} "
+        f"in {each('forwards_per_gap', number)} steps, where verified takes "
+        f"{number(spans.get('verified', 'forwards_per_gap'))}."
+    )
+
+
+def dtypes(results: Needed) -> str:
+    metrics = results[f"dtypes-{SMALL}"].metrics
+
+    def one(dtype: str) -> str:
+        low, high = metrics[f"{dtype}/points_low"], metrics[f"{dtype}/points_high"]
+        return (
+            f"{percent(metrics[f'{dtype}/identical'])} of the answers are the same and pass@1 is "
+            f"{metrics[f'{dtype}/points']:+.1f} points ({low:+.1f} to {high:+.1f})"
+        )
+
+    return prose(
+        f"Beside float32, autoregressive, {metrics['float32/gaps']:.0f} of these gaps: in bf16 {one('bfloat16')}, in "
+        f"int8 {one('int8')}."
+    )
+
+
+GAPS = {
+    "multi-line": "multi-line gaps",
+    "safim": "SAFIM blocks",
+    "bodies": "HumanEval bodies at the end of a file",
+    "followed": "bodies with two other functions behind them",
+}
+
+
+def pipeline(results: Needed) -> str:
+    metrics = results[f"pipeline-{SMALL}"].metrics
+
+    def one(name: str) -> str:
+        raw, ours, *apart = (
+            metrics[f"{name}/{what}"] for what in ("raw", "pipeline", "difference_low", "difference_high")
+        )
+        low, high = (f"{points:+.0f}" for points in apart)
+        return f"{GAPS[name]} {percent(raw)} and {percent(ours)} ({low} to {high} points)"
+
+    return prose(
+        "**The whole way**, from the document to the suggestion: pass@1 of the engine alone, which sees all the text, "
+        f"and through dlsp's context, ends and filters, {metrics['followed/tasks']:.0f} tasks each: "
+        f"{listed([one(name) for name in GAPS])} (`python -m bench.pipeline`)."
+    )

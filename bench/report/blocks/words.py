@@ -1,0 +1,34 @@
+"""What the README's blocks share."""
+
+import textwrap
+from collections.abc import Mapping
+
+from bench.report.load import Result, Results
+from dlsp.errors import UserError
+
+SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
+
+
+class Needed:
+    """The results, where a missing one is an error that says which."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def __getitem__(self, name: str) -> Result:
+        if (found := self._results.one(name)) is None:
+            raise UserError(f"The README needs bench/results/{name}-{self._results.machine}.json: run its bench again.")
+        return found
+
+
+def milliseconds(metrics: Mapping[str, float], name: str, digits: int) -> str:
+    middle, most = (f"{metrics[f'{name}/{cut}']:.{digits}f}" for cut in ("p50", "p99"))
+    return f"{middle} ms (99th percentile {most})"
+
+
+def prose(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 120, break_on_hyphens=False, break_long_words=False)
+
+
+def listed(texts: list[str]) -> str:
+    return ", ".join(texts[:-1]) + f" and {texts[-1]}" if len(texts) > 1 else "".join(texts)
