@@ -2,16 +2,20 @@
 
 import os
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.replay.scripts import Move, Script, Write
 from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp_engine.train.corpus.__main__ import build, orders
+from dlsp_engine.train.corpus.package import CorpusError
 from dlsp_engine.train.corpus.shards import Row, rows
 
-FILES = {"python": 12, "typescript": 2, "javascript": 2, "java": 2, "rust": 2}
-"""How many files of each language."""
+FILES = {"python": 14, "typescript": 3, "javascript": 3}
+"""How many files of each language: of those whose packages can be fetched anywhere."""
 PLACES = 2
 CHARACTERS = 50
 """A place is whole lines with at least so many characters, indentation left out."""
@@ -19,16 +23,29 @@ SMALLEST, LARGEST, LONGEST_LINE = 2_000, 40_000, 200
 MOST_OF_A_PACKAGE = 300
 SPLITS = ("test", "fit")
 
+SOURCES = ("pypi", "npm")
+PYTHON_MB, OTHER_MB = 15, 2
+"""As much is fetched from these where there is no corpus."""
+FETCHED = "fetched"
+
 
 def corpus(given: Path | None) -> Path:
-    """The folder of a corpus with held-out packages; UserError where there is none."""
-    named = given or os.environ.get("DLSP_CORPUS_DIR")
-    folder = Path(named) if named else None
-    if folder is None or not any(folder.glob("heldout-*.jsonl.xz")):
-        raise UserError(
-            "Held-out files are missing: build a corpus by `dlsp train corpus --out DIR` and give it "
-            "as --corpus DIR or DLSP_CORPUS_DIR."
-        )
+    """The folder of a corpus with held-out packages: the given one, else one that is fetched, once.
+
+    Raises UserError where there is none, and none can be had.
+    """
+    if named := given or os.environ.get("DLSP_CORPUS_DIR"):
+        if not any(Path(named).glob("heldout-*.jsonl.xz")):
+            raise UserError(f"{named} has no held-out files: build it by `dlsp train corpus --out {named}`.")
+        return Path(named)
+    folder = store.folder() / "bench" / "heldout"
+    if not (folder / FETCHED).is_file():
+        print("Fetching packages that no training saw, once: about two minutes.", file=sys.stderr)
+        try:
+            build(folder, [one for one in orders(PYTHON_MB, OTHER_MB, ["heldout"]) if one.source in SOURCES])
+        except (CorpusError, OSError) as error:
+            raise UserError(str(error)) from error
+        (folder / FETCHED).touch()
     return folder
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import statistics
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from bench.replay.pace import MEAN_S, Pace
 from bench.replay.scripts import Delete, Move, Script, Write, keys, ordered
 from dlsp.errors import UserError
 from dlsp_engine.train.corpus import shards
+from dlsp_engine.train.corpus.build import Order
 from dlsp_engine.train.corpus.shards import Row
 
 BEFORE = "a = 1\nb = old_name(1)\nc = 3\nd = 4\ne = 5"
@@ -42,7 +44,7 @@ def row(package: str, language: str, text: str, path: str) -> Row:
 def corpus(tmp_path: Path) -> Path:
     lines = [f"def function_{n}(value):\n    return value + {n}\n\n\n" for n in range(80)]
     rows = [row(f"p{n}", "python", "".join(lines[n:]), f"p{n}/m{at}.py") for n in range(30) for at in range(2)]
-    rows += [row("j", "java", "".join(lines), f"j/{at}.java") for at in range(4)]
+    rows += [row("j", "javascript", "".join(lines), f"j/{at}.js") for at in range(4)]
     shards.append(tmp_path, [], "heldout", rows)
     return tmp_path
 
@@ -98,7 +100,7 @@ def test_without_edits_one_sentence_says_what_to_set(monkeypatch: pytest.MonkeyP
 def test_files_are_written_anew_in_whole_lines(corpus: Path):
     scripts, packages = files.scripts(corpus, "test")
     texts = {(row["package"], row["path"]): row["text"] for of in packages.values() for row in of}
-    assert len({script.group for script in scripts}) == files.FILES["python"] + files.FILES["java"]
+    assert len({script.group for script in scripts}) == files.FILES["python"] + files.FILES["javascript"]
     for script in scripts:
         assert result(script) == texts[script.folder, script.path]
         written = script.steps[1]
@@ -126,11 +128,31 @@ def test_no_file_on_disk_has_what_is_written(corpus: Path, tmp_path: Path):
         assert len(lies) < len(script.text), "nor what the other script of this file writes"
 
 
-def test_without_a_corpus_one_sentence_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_folder_without_a_corpus_is_one_sentence(tmp_path: Path):
+    with pytest.raises(UserError, match="dlsp train corpus"):
+        files.corpus(tmp_path)
+
+
+def test_where_there_is_no_corpus_one_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("DLSP_CORPUS_DIR", raising=False)
-    for given in (None, tmp_path):
-        with pytest.raises(UserError, match="--corpus"):
-            files.corpus(given)
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
+    asked: list[set[str]] = []
+
+    def build(out: Path, orders: Sequence[Order]) -> None:
+        out.mkdir(parents=True)
+        asked.append({order.source for order in orders})
+
+    monkeypatch.setattr(files, "build", build)
+    assert files.corpus(None) == files.corpus(None)
+    assert asked == [{"pypi", "npm"}]
+
+
+def test_what_cannot_be_fetched_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DLSP_CORPUS_DIR", raising=False)
+    monkeypatch.delenv("DLSP_EVAL_DIR", raising=False)
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
+    with pytest.raises(UserError, match="DLSP_EVAL_DIR"):
+        files.corpus(None)
 
 
 def test_the_first_in_order_are_a_sample(corpus: Path, edit_sets: None):

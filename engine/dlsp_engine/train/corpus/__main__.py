@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from filelock import FileLock, Timeout
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from . import manifest, shards
-from .build import Build, Order
+from .build import SPLITS, Build, Order, split_of
 from .ledger import Entry, Ledger
 from .overlap import Overlap
 from .package import CorpusError
@@ -22,28 +23,39 @@ from .sources import debian, npm, pypi
 _MB = 1_000_000
 
 
-def orders(python_mb: float, other_mb: float) -> list[Order]:
-    """What is read in which order: Python first, then the others' registries and Debian's sources."""
+def orders(python_mb: float, other_mb: float, splits: Sequence[str] = SPLITS) -> list[Order]:
+    """What is read in which order: Python first, then the others' registries and Debian's sources; of packages of
+    these splits.
+    """
     result = [Order("python", pypi.SOURCE, pypi.packages, _names("pypi"), int(python_mb * _MB))]
     target = int(other_mb * _MB)
     result.append(Order("javascript", npm.SOURCE, npm.packages, _names("npm"), target))
     for group in ("javascript", "go", "java", "cpp"):
         result.append(Order(group, debian.SOURCE, debian.sources, _names(f"debian-{group}"), target))
     result.append(Order("rust", debian.SOURCE, debian.binaries, _names("debian-rust"), target))
-    return result
+    return [replace(one, names=[name for name in one.names if split_of(one.group, name) in splits]) for one in result]
 
 
-def build(out: Path, python_mb: float, other_mb: float) -> dict[str, dict[str, int]]:
-    """Builds, or goes on with, the corpus in `out`; bytes by split and language."""
+def build(out: Path, orders: Sequence[Order]) -> dict[str, dict[str, int]]:
+    """Builds, or goes on with, the corpus in `out`; bytes by split and language. Raises CorpusError, OSError."""
     evaluation = os.environ.get("DLSP_EVAL_DIR")
     if not evaluation:
         raise CorpusError("Set DLSP_EVAL_DIR to the evaluation sets, so that they can be kept out of training.")
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(out / "lock", timeout=0):
+            return _build(out, orders, Path(evaluation))
+    except Timeout as error:
+        raise CorpusError(f"Another run is building {out}: wait for it or end it.") from error
+
+
+def _build(out: Path, orders: Sequence[Order], evaluation: Path) -> dict[str, dict[str, int]]:
     scratch = out / "downloads"
     shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    work = Build(out, Overlap(Path(evaluation)))
+    scratch.mkdir()
+    work = Build(out, Overlap(evaluation))
     try:
-        for order in orders(python_mb, other_mb):
+        for order in orders:
             _fill(work, order, scratch)
     finally:
         # What is on disk counts: a signal may have come between a file and the memory of it.
@@ -80,15 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where it goes; resumed if there")
     parser.add_argument("--python-mb", type=float, default=300, metavar="MB", help="Python to keep (default 300)")
     parser.add_argument("--other-mb", type=float, default=20, metavar="MB", help="of each other (default 20)")
+    parser.add_argument("--splits", nargs="+", choices=SPLITS, default=SPLITS, help="of packages of these alone")
     options = parser.parse_args(arguments)
     # So that a stopped run still leaves its manifest.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped: run this again to go on."))
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with FileLock(options.out / "lock", timeout=0):
-            totals = build(options.out, options.python_mb, options.other_mb)
-    except Timeout:
-        sys.exit(f"Another run is building {options.out}: wait for it or end it.")
+        totals = build(options.out, orders(options.python_mb, options.other_mb, options.splits))
     except KeyboardInterrupt:
         sys.exit("Stopped: run this again to go on.")
     except (CorpusError, OSError) as error:

@@ -196,7 +196,7 @@ def test_the_command_builds_and_reports(
     tmp_path: Path, overlap: Overlap, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path / "sets"))
-    monkeypatch.setattr(command, "orders", lambda python_mb, other_mb: [order(target=int(python_mb * 1e6))])
+    monkeypatch.setattr(command, "orders", lambda python_mb, other_mb, splits: [order(target=int(python_mb * 1e6))])
     assert command.main(["--out", str(tmp_path / "out"), "--python-mb", "0.02"]) == 0
     assert "python" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["packages"]
@@ -215,6 +215,14 @@ def test_names_are_many_and_none_is_excluded_from_training() -> None:
     assert len(names["python", "pypi"]) > 1500
     assert not build.EXCLUDED & set(names["python", "pypi"])
     assert all(len(set(one)) == len(one) for one in names.values())
+
+
+def test_a_corpus_of_what_is_held_out_alone() -> None:
+    whole = command.orders(300, 20)
+    held_out = {(one.group, one.source): set(one.names) for one in command.orders(300, 20, ["heldout"])}
+    for one in whole:
+        assert held_out[one.group, one.source] == {n for n in one.names if build.split_of(one.group, n) == "heldout"}
+    assert 50 < len(held_out["python", "pypi"]) < 200
 
 
 def test_the_corpus_itself_needs_no_torch() -> None:
