@@ -129,7 +129,7 @@ def main() -> int:
             print(f"shown: {1 - len(missed) / len(taken):.0%}")
             return 0
         model = catalogue.find(asked.model)
-        engine = loaded(model, "bfloat16")
+        engine = loaded(model, "int8")
         samples, end = [], time.monotonic() + 60 * asked.minutes
         for gap in track(taken, description="filling"):
             if time.monotonic() > end:

@@ -43,6 +43,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--patient", action="store_true", help="wait for every answer: for right or wrong, not for time"
     )
+    parser.add_argument(
+        "--decline", action="store_true", help="accept nothing, so that all that is left of a suggestion is judged, too"
+    )
     parser.add_argument("--minutes", type=float, help="begin no script after that; the same command goes on")
     parser.add_argument("--fresh", action="store_true", help="forget what was played before")
     parser.add_argument("--model", default="0.5b")
@@ -53,7 +56,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _name(asked: argparse.Namespace, model: str) -> str:
-    parts = [asked.split if asked.split != "test" else "", "patient" if asked.patient else "", model]
+    how = ["patient"] * asked.patient + ["decline"] * asked.decline
+    parts = [asked.split if asked.split != "test" else "", *how, model]
     return "-".join(part for part in ("replay", *parts) if part)
 
 
@@ -103,7 +107,7 @@ async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journ
                     if time.monotonic() > until:
                         return False
                     load = Load()
-                    moments = await play(script, contender, asked.patient)
+                    moments = await play(script, contender, asked.patient, not asked.decline)
                     entry = {"moments": plain(moments), "work": asdict(contender.work), "others": load.others()}
                     journal.add(_key(who, script), entry | {"commit": commit})
                 advance()
@@ -148,6 +152,7 @@ def _command(asked: argparse.Namespace) -> str:
     words = ["python -m bench.replay --contenders", *asked.contenders, "--edits", str(asked.edits)]
     words += ["--model", asked.model] + (["--limit", str(asked.limit)] if asked.limit else [])
     words += ["--split", asked.split] + (["--patient"] if asked.patient else [])
+    words += ["--decline"] if asked.decline else []
     return " ".join(words)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.replay.scripts import Delete, Move, Script, Step, Write
+from bench.replay.scripts import Delete, Move, Script, Step, Write, common
 from dlsp.errors import UserError
 
 SETS = {"test": ("dev", "negatives-dev"), "fit": ("train", "negatives-train")}
@@ -70,8 +70,8 @@ def _steps(before: str, after: str, hunks: list[list[Any]]) -> Iterator[Step]:
 
 def _edit(start: int, gone: str, come: str) -> Iterator[Step]:
     """Steps that replace `gone` at `start` by `come`, what both have at their ends left alone."""
-    head = _common(gone, come)
-    tail = _common(gone[head:][::-1], come[head:][::-1])
+    head = common(gone, come)
+    tail = common(gone[head:][::-1], come[head:][::-1])
     gone, come = gone[head : len(gone) - tail], come[head : len(come) - tail]
     if not gone and not come:
         return
@@ -82,9 +82,3 @@ def _edit(start: int, gone: str, come: str) -> Iterator[Step]:
         yield from (Delete(1) for _ in gone)
     if come:
         yield Write(come)
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), min(len(one), len(other)))

@@ -59,3 +59,9 @@ def keys(text: str) -> Iterator[str]:
 def ordered(scripts: Iterable[Script], seed: str) -> list[Script]:
     """By chance, the same each time, those of a workspace together: the first of them are a sample of all."""
     return sorted(scripts, key=lambda script: (random.Random(seed + (script.folder or script.id)).random(), script.id))
+
+
+def common(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), min(len(one), len(other)))

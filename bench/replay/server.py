@@ -12,7 +12,9 @@ from lsprotocol import types
 from bench.replay.contender import Place, Shown, Work
 from bench.replay.scripts import Script
 from bench.replay.tap import Exchange, Tap
+from bench.replay.user import first_line
 from dlsp.engine import state
+from dlsp.recall.answer import Answer
 from dlsp.server.decisions import NAME as DECISIONS
 from dlsp.syntax import languages
 from tests.dlsp.editor import Editor
@@ -96,7 +98,8 @@ class Dlsp:
             return Shown("", memory=False, facts=self._facts())
         self._item = items[0]
         self._notify("textDocument/didShowCompletion", {"item": _raw(items[0])})
-        return Shown(self._left(items[0]), memory=FROM_MEMORY in last, facts=self._facts())
+        text = self._left(items[0])
+        return Shown(text, memory=FROM_MEMORY in last, facts=self._facts() | {"tokens": self._tokens(text)})
 
     async def rest(self, seconds: float) -> None:
         idle = time.perf_counter()
@@ -117,6 +120,14 @@ class Dlsp:
         fill = answer.fill if answer else None
         said = {name: value for name, value in fill.items() if name not in ("event", "gap")} if fill else {}
         return said | {"decision": self._decision()}
+
+    def _tokens(self, text: str) -> list[tuple[int, float]]:
+        """Those that wrote the first line of what is shown, by the newest answer that has it; none where none has."""
+        line = first_line(text)
+        for each in reversed(self._tap.exchanges[self._opened :]):
+            if each.fill and (at := each.fill["text"].find(line)) >= 0:
+                return list(Answer(0, "", "", 0, confidence=each.fill.get("confidence", ())).tokens(at))
+        return []
 
     def _decision(self) -> dict[str, Any]:
         """What the server wrote down of the question, the last one that it answered."""

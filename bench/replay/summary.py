@@ -116,20 +116,27 @@ def ratios(mine: Sequence[Played], theirs: Sequence[Played]) -> dict[str, float]
 
 
 def times(played: Sequence[Played]) -> dict[str, float]:
-    """Milliseconds from key to answer: `cold` at the first key of a place, `warm` at the others, and from `memory`.
+    """Milliseconds from key to answer: `cold` at a place's keys until the engine has answered there for the first time,
+    as it has the prompt to read, `warm` at the others, and from `memory`; `shown` are the warm ones that were shown.
 
     An answer of the engine that is not shown is one too. Where the next key came first, how long it would have taken is
     not known but to be more: quantiles are Kaplan and Meier's, and missing where they lie beyond what was seen.
     """
     seen: dict[str, list[tuple[float, bool]]] = defaultdict(list)
-    for moment in (moment for one in played for moment in one.moments):
-        engine = "cold" if moment.after == "start" else "warm"
-        if moment.took_s is None:
-            seen[engine].append((moment.wait_s, False))
-        elif moment.memory:
-            seen["memory"].append((moment.took_s, True))
-        elif moment.text is not None or moment.took_s >= ASKED_S:
-            seen[engine].append((moment.took_s, True))
+    for one in played:
+        engine = "cold"
+        for moment in one.moments:
+            if moment.after == "start":
+                engine = "cold"
+            if moment.took_s is None:
+                seen[engine].append((moment.wait_s, False))
+            elif moment.memory:
+                seen["memory"].append((moment.took_s, True))
+            elif moment.text is not None or moment.took_s >= ASKED_S:
+                seen[engine].append((moment.took_s, True))
+                if engine == "warm" and moment.text is not None:
+                    seen["shown"].append((moment.took_s, True))
+                engine = "warm"
     metrics = {}
     for which, of in seen.items():
         for percent in QUANTILES:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.replay.contender import Contender, Place, Shown
 from bench.replay.pace import Pace
-from bench.replay.scripts import Delete, Move, Script, Step, Write, keys
+from bench.replay.scripts import Delete, Move, Script, Step, Write, common, keys
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Moment:
     `next` is what the script wants done next; `after` the key before, with `start` for the first at a place. `wait_s`
     is how long it was to the next key, `took_s` how long until something was shown or until it was known that nothing
     would be; None where the next key came first. `right` says that the first line was what comes next, `whole` that all
-    of it was, `accepted` how many characters were taken over.
+    of it was, `accepted` how many characters were taken over; `left` characters are still to be written here, and
+    `agrees` of the suggestion are the next of them.
     """
 
     next: str  # type, newline, delete, move
@@ -31,6 +32,8 @@ class Moment:
     whole: bool = False
     again: bool = False  # the rest of what was shown at the key before
     accepted: int = 0
+    agrees: int = 0
+    left: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -49,9 +52,11 @@ def judged(text: str, rest: str) -> tuple[bool, bool]:
     return stands, stands and rest.startswith(text.rstrip())
 
 
-async def play(script: Script, contender: Contender, patient: bool = False) -> list[Moment]:
-    """Every moment of a script. A patient user waits at each key until there is a suggestion or quiet."""
-    user = _User(script, contender, patient)
+async def play(script: Script, contender: Contender, patient: bool = False, accepts: bool = True) -> list[Moment]:
+    """Every moment of a script. A patient user waits at each key until there is a suggestion or quiet; one that accepts
+    nothing types over what is right, too.
+    """
+    user = _User(script, contender, patient, accepts)
     await contender.open(script)
     for index, step in enumerate(script.steps):
         await user.do(step, script.steps[index + 1 :])
@@ -59,9 +64,9 @@ async def play(script: Script, contender: Contender, patient: bool = False) -> l
 
 
 class _User:
-    def __init__(self, script: Script, contender: Contender, patient: bool) -> None:
+    def __init__(self, script: Script, contender: Contender, patient: bool, accepts: bool) -> None:
         self.moments: list[Moment] = []
-        self._contender, self._patient = contender, patient
+        self._contender, self._patient, self._accepts = contender, patient, accepts
         self._pace = Pace(script.id)
         self._before, self._after = "", script.text
         self._shown = ""  # what is left of the suggestion that was visible when the last key came
@@ -115,20 +120,21 @@ class _User:
     def _note(
         self, following: str, after: str, wait_s: float, took: float | None, shown: Shown | None, rest: str, left: str
     ) -> None:
-        common = {"next": following, "after": after, "wait_s": round(wait_s, 3)}
-        common |= {"took_s": took if took is None else round(took, 4)}
+        always = {"next": following, "after": after, "wait_s": round(wait_s, 3)}
+        always |= {"took_s": took if took is None else round(took, 4), "left": len(rest)}
         if shown is None or not shown.text.strip():
             facts = shown.facts if shown else {}
-            self.moments.append(Moment(**common, quiet=self._contender.quiet, facts=facts))
+            self.moments.append(Moment(**always, quiet=self._contender.quiet, facts=facts))
             self._shown = ""
             return
         right, whole = judged(shown.text, rest)
-        accepted = len(shown.text.rstrip() if whole else first_line(shown.text)) if right else 0
+        accepted = len(shown.text.rstrip() if whole else first_line(shown.text)) if right and self._accepts else 0
         again = bool(left) and left.endswith(shown.text) and left != shown.text
         self._shown = shown.text
-        verdict = {"right": right, "whole": whole, "again": again, "accepted": accepted}
+        agrees = common(shown.text, rest)
+        verdict = {"right": right, "whole": whole, "again": again, "accepted": accepted, "agrees": agrees}
         self.moments.append(
-            Moment(**common, quiet="", text=shown.text, memory=shown.memory, facts=shown.facts, **verdict)
+            Moment(**always, quiet="", text=shown.text, memory=shown.memory, facts=shown.facts, **verdict)
         )
 
 

@@ -1,7 +1,7 @@
 """The numbers by which a moment, and what the engine said to it, are judged. 0 or 1 where nothing else is said."""
 
 from collections.abc import Sequence
-from math import log1p
+from math import exp, log1p
 
 from dlsp.gate.edit import Edit
 from dlsp.gate.facts import Facts
@@ -10,6 +10,8 @@ Features = dict[str, float]
 
 LATELY = 40
 """Keys after which a dismissal is forgotten."""
+LEAST_LOG_P = -8.0
+"""Below this all is as unlikely."""
 _CLOSES = " \t)]}>\"'`,;:"
 
 
@@ -42,15 +44,22 @@ def of_moment(facts: Facts) -> Features:
     }
 
 
-def of_answer(facts: Facts, first_line: str, log_p: Sequence[float]) -> Features:
-    """What the engine's answer adds: its first line, and the log-probabilities of the tokens that wrote it."""
-    stripped = first_line.strip()
-    return of_moment(facts) | {
-        "log_p": sum(log_p),
-        "least": min(log_p, default=0.0),
+def of_answer(facts: Facts, first_line: str, log_p: Sequence[float], is_part: bool = False) -> Features:
+    """What the engine's answer adds: its first line or a part of that, and the log-probabilities of the tokens that
+    wrote it.
+    """
+    return of_moment(facts) | {"agreed": log1p(facts.agreed)} | of_line(first_line, log_p, is_part)
+
+
+def of_line(text: str, log_p: Sequence[float], is_part: bool = False) -> Features:
+    """The same of the line or part alone."""
+    stripped = text.strip()
+    return {
+        "log_p": max(LEAST_LOG_P, sum(log_p)),
+        "p": exp(sum(log_p)),
         "sure": log1p(sum(each > -0.1 for each in log_p)),
         "length": log1p(len(stripped)),
         "short": len(stripped) <= 2,
         "letters": any(char.isalnum() for char in stripped),
-        "agreed": log1p(facts.agreed),
+        "part": is_part,
     }

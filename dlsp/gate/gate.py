@@ -1,12 +1,13 @@
 """Whether to ask, and whether to show: the answer is a reason for quiet, or None."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlsp.gate import features
 from dlsp.gate.calibration import calibration
 from dlsp.gate.edit import Edit
 from dlsp.gate.facts import Facts
+from dlsp.gate.parts import Token, parts
 from dlsp.quiet import Quiet
 
 MODES = ("auto", "eager", "manual", "off")
@@ -45,11 +46,26 @@ def asks(facts: Facts, mode: str) -> Verdict:
     return Verdict(quiet, probability, known)
 
 
-def shows(facts: Facts, text: str, log_p: Sequence[float], mode: str, shift: float = 0.0) -> Verdict:
-    """Whether `text` should be shown; `log_p` are the tokens' of its first line, none where they are not known."""
-    known = features.of_answer(facts, text, log_p)
+def shows(
+    facts: Facts, text: str, log_p: Sequence[float], mode: str, shift: float = 0.0, is_part: bool = False
+) -> Verdict:
+    """Whether `text` should be shown, a first line or a part of one; `log_p` are its tokens', none where they are not
+    known.
+    """
+    known = features.of_answer(facts, text, log_p, is_part)
     probability = calibration().show(known, shift) if log_p else None
     if text.startswith(("\n", "\r")):
         return Verdict(Quiet.NEWLINE, probability, known)
     unsure = probability is not None and probability < calibration().least["show"][mode]
     return Verdict(Quiet.UNSURE if unsure else None, probability, known)
+
+
+def sure_part(
+    facts: Facts, line: str, tokens: Iterable[Token], mode: str, shift: float = 0.0
+) -> tuple[str, Verdict] | None:
+    """The longest part of a line that should be shown where the whole should not; `tokens` wrote the line."""
+    found = None
+    for part, log_p in parts(line, tokens):
+        verdict = shows(facts, part, log_p, mode, shift, is_part=True)
+        found = found if verdict.quiet else (part, verdict)
+    return found

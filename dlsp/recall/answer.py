@@ -1,6 +1,6 @@
 """The engine's answer to one place of a document, whole or still growing, and what of it is left further on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,14 +79,22 @@ class Answer:
 
     def log_p(self, start: int, end: int) -> list[float]:
         """The log-probabilities of the tokens that wrote `text[start:end]`; of one begun before, what is left of it."""
-        found, at = [], 0
-        for width, log_p in self.confidence:
+        found, at = [], start
+        for width, log_p in self.tokens(start):
             if at >= end:
                 break
-            if width and at + width > start:
-                found.append(log_p * min(1.0, (at + width - start) / width))
-            at += int(width)
+            found.append(log_p)
+            at += width
         return found
+
+    def tokens(self, start: int) -> Iterator[tuple[int, float]]:
+        """The tokens that wrote `text[start:]`, as (characters, log-probability); of one begun before, what is left."""
+        at = 0
+        for width, log_p in self.confidence:
+            left = min(width, at + width - start)
+            if width and left > 0:
+                yield int(left), log_p * left / width
+            at += int(width)
 
     def _closers(self, after: str) -> str | None:
         """What an editor has closed by itself before the text after the place; None where that is another text."""

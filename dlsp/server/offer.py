@@ -44,7 +44,7 @@ def offer(server: Server, moment: Moment, invoked: bool, asked: bool = False) ->
     if found is None:
         return None
     answer, rest = found
-    text, quiet = _text(server, moment, answer, rest)
+    text, quiet = _text(server, moment, answer, rest, invoked)
     if not text and not answer.reason:
         return None
     facts = moment.facts(agreed=rest.typed)
@@ -54,11 +54,12 @@ def offer(server: Server, moment: Moment, invoked: bool, asked: bool = False) ->
         known = answer.reason != "length" and not (invoked and not asked)
         return Offer(quiet=quiet or Quiet.EMPTY, memory=not asked) if known or asked else None
     verdict = _verdict(server, moment, answer, rest, text)
-    dismissed = moment.typing.dismissed
     if not invoked:
-        if dismissed and dismissed[0] == moment.position.line and dismissed[1].endswith(text):
-            return Offer(quiet=Quiet.DISMISSED, verdict=verdict, memory=not asked)
         # What is on the screen stays there as long as typing agrees with it.
+        if verdict.quiet is Quiet.UNSURE and not answer.still_offered(rest):
+            text, verdict = _sure_part(server, moment, answer, rest, text) or (text, verdict)
+        if moment.typing.sent_away(moment.position.line, text):
+            return Offer(quiet=Quiet.DISMISSED, verdict=verdict, memory=not asked)
         if verdict.quiet and not (verdict.quiet is Quiet.UNSURE and answer.still_offered(rest)):
             return Offer(quiet=verdict.quiet, verdict=verdict, memory=not asked)
     answer.offer(rest, text)
@@ -79,11 +80,11 @@ def item(text: str, position: types.Position) -> types.InlineCompletionItem:
     return types.InlineCompletionItem(text, range=types.Range(position, position))
 
 
-def _text(server: Server, moment: Moment, answer: Answer, rest: Rest) -> tuple[str, Quiet | None]:
+def _text(server: Server, moment: Moment, answer: Answer, rest: Rest, whole: bool) -> tuple[str, Quiet | None]:
     """What of an answer belongs at the cursor, with `\\n` at the line ends: what is left of the text that was offered
-    last, else what the filters leave of the whole lines that are there."""
+    last, else, or for the `whole` of it, what the filters leave of the whole lines that are there."""
     line_before = moment.before[moment.before.rfind("\n") + 1 :]
-    if left := before_closers(answer.still_offered(rest), line_before, rest.closers):
+    if not whole and (left := before_closers(answer.still_offered(rest), line_before, rest.closers)):
         return left, None
     there = rest.text if answer.reason else rest.text[: max(0, rest.text.rfind("\n"))]
     if not there.strip():
@@ -98,6 +99,12 @@ def _verdict(server: Server, moment: Moment, answer: Answer, rest: Rest, text: s
     log_p = answer.log_p(rest.typed, rest.typed + len(shown))
     shift = server.learning.shift(moment.language)
     return gate.shows(moment.facts(agreed=rest.typed), shown, log_p, moment.mode, shift)
+
+
+def _sure_part(server: Server, moment: Moment, answer: Answer, rest: Rest, text: str) -> tuple[str, Verdict] | None:
+    """The beginning of the first line that is sure enough by itself, where there is one."""
+    tokens, shift = answer.tokens(rest.typed), server.learning.shift(moment.language)
+    return gate.sure_part(moment.facts(agreed=rest.typed), first_line(text), tokens, moment.mode, shift)
 
 
 def _note(answer: Answer, text: str, verdict: Verdict, memory: bool) -> str:

@@ -61,14 +61,26 @@ def test_times_by_what_was_asked():
         {"dlsp": [played(moment("a", 0.3, after="start"), moment("b", 0.1), moment("c", 0.002, memory=True))]}, "other"
     )
     assert metrics["dlsp/cold_p50_ms"] == 300
-    assert metrics["dlsp/warm_p50_ms"] == 100
+    assert metrics["dlsp/warm_p50_ms"] == metrics["dlsp/shown_p50_ms"] == 100
     assert metrics["dlsp/memory_p50_ms"] == 2
 
 
+def test_a_place_is_cold_until_the_engine_has_answered_there():
+    early = moment(None, None, wait_s=0.1)
+    metrics = summary(
+        {"dlsp": [played(moment(None, None, after="start", wait_s=0.2), early, moment("b", 0.4), moment("c", 0.1))]}, ""
+    )
+    assert metrics["dlsp/cold_number"] == 3
+    assert metrics["dlsp/warm_number"] == 1
+
+
 def test_an_answer_that_is_not_shown_took_its_time_and_a_silence_without_one_none():
-    metrics = summary({"dlsp": [played(moment(None, 0.3), moment(None, 0.005), moment(None, None, wait_s=0.1))]}, "")
+    metrics = summary(
+        {"dlsp": [played(*[moment(None, 0.3)] * 2, moment(None, 0.005), moment(None, None, wait_s=0.1))]}, ""
+    )
     assert metrics["dlsp/warm_number"] == 2
     assert metrics["dlsp/warm_p50_ms"] == 300
+    assert "dlsp/shown_number" not in metrics
 
 
 def test_ratios_to_the_baseline_are_of_the_scripts_both_played():

@@ -107,3 +107,5 @@ def test_the_confidence_of_a_part() -> None:
     assert answer.log_p(3, 6) == [-1.5]
     assert answer.log_p(0, 2) == [-1.0]
     assert answer.log_p(2, 7) == [-2.0, -3.0]
+    assert list(answer.tokens(0)) == [(2, -1.0), (4, -2.0), (1, -3.0)]
+    assert list(answer.tokens(3)) == [(3, -1.5), (1, -3.0)]

@@ -1,0 +1,128 @@
+"""What a fit of the gate learns from: the answers of a replay in which each was shown and none accepted."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.quality.journal import Journal
+from bench.replay.user import Moment, first_line, read
+from dlsp.gate.features import Features, of_line
+from dlsp.gate.parts import parts
+
+CONTENDER = "dlsp:suggest=eager"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What could have been shown at a key, and whether it would have been right: so many characters of a line."""
+
+    features: Features
+    length: int
+    right: bool
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key of a script at which the engine had an answer: parts of its first line, the shortest first, and then the
+    whole; `left` characters were still to be written, of which the answer has the first `agrees`.
+    """
+
+    script: str
+    left: int
+    agrees: int
+    offers: tuple[Offer, ...]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Features by name [samples, features], whether each was right, the script that each is from, what each weighs."""
+
+    names: list[str]
+    features: np.ndarray
+    right: np.ndarray
+    groups: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a user would have seen: suggestions, right ones among them, and the characters of these."""
+
+    number: int
+    right: int
+    characters: int
+
+
+def places(journal: Journal) -> list[Place]:
+    """In the order of typing, script by script."""
+    return [
+        Place(key, moment.left, moment.agrees, tuple(_offers(moment, features)))
+        for key, moment in _moments(journal)
+        if moment.text and (features := _features(moment))
+    ]
+
+
+def asked(journal: Journal) -> list[Place]:
+    """The keys at which the engine was asked, with what was known before: right where its answer was."""
+    return [
+        Place(key, moment.left, 0, (Offer(features, 0, moment.right),))
+        for key, moment in _moments(journal)
+        if not moment.again and not moment.memory and (features := _features(moment))
+    ]
+
+
+def samples(found: Sequence[Place], names: Sequence[str] = ()) -> Samples:
+    """All offers, those of a place weighing 1 together; with these features, or with all that any of them has."""
+    offers = [(place, offer) for place in found for offer in place.offers]
+    columns = list(names) or sorted({name for _, offer in offers for name in offer.features})
+    table = [[offer.features.get(name, 0.0) for name in columns] for _, offer in offers]
+    return Samples(
+        columns,
+        np.array(table, dtype=float).reshape(len(offers), len(columns)),
+        np.array([offer.right for _, offer in offers], dtype=float),
+        np.array([place.script for place, _ in offers]),
+        np.array([1 / len(place.offers) for place, _ in offers]),
+    )
+
+
+def shown(found: Sequence[Place], foretold: np.ndarray, least: float) -> Shown:
+    """Play the scripts again: at each place the longest offer that is foretold to be right with `least` is shown, and
+    accepted where it is. `foretold` is of all offers in order.
+    """
+    number = right = characters = at = 0
+    script, left, until = "", 0, 0
+    for place in found:
+        chances = foretold[at : at + len(place.offers)]
+        at += len(place.offers)
+        if place.script != script or place.left > left:
+            until = place.left  # another text is being written
+        script, left = place.script, place.left
+        sure = np.flatnonzero(chances >= least)
+        if left > until or not len(sure):
+            continue
+        offer = place.offers[sure[-1]]
+        number, right = number + 1, right + offer.right
+        characters += offer.length * offer.right
+        # What is accepted need not be typed; over what is wrong one types as long as it agrees.
+        until = left - (offer.length if offer.right else place.agrees + 1)
+    return Shown(number, right, characters)
+
+
+def _moments(journal: Journal) -> Iterator[tuple[str, Moment]]:
+    for key, entry in journal.entries.items():
+        if key.startswith(f"{CONTENDER} "):
+            for moment in read(entry["moments"]):
+                yield key, moment
+
+
+def _features(moment: Moment) -> Features | None:
+    return moment.facts.get("decision", {}).get("features")
+
+
+def _offers(moment: Moment, features: Features) -> Iterator[Offer]:
+    assert moment.text
+    line = first_line(moment.text)
+    for part, log_p in parts(line, moment.facts.get("tokens", ())):
+        yield Offer(features | of_line(part, log_p, is_part=True), len(part), moment.agrees >= len(part))
+    yield Offer(features, len(line), moment.right)

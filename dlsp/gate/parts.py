@@ -1,0 +1,29 @@
+"""The beginnings of a line that can be offered by themselves, where the whole of it is not sure enough."""
+
+from collections.abc import Iterable, Iterator
+
+LEAST = 4
+"""Characters of a part; fewer are sooner typed than read."""
+
+Token = tuple[int, float]
+"""Characters that a token wrote, and its log-probability."""
+
+
+def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]]]:
+    """The shortest first, each up to the end of a token and of a word, with the log-probabilities of its tokens.
+
+    `tokens` wrote `line`, and maybe more. The whole of it is none of its parts.
+    """
+    at, log_p = 0, []
+    for width, each in tokens:
+        at += width
+        if at >= len(line):
+            return
+        log_p.append(each)
+        part = line[:at].rstrip()
+        if len(part.strip()) >= LEAST and not (_of_word(line[at - 1]) and _of_word(line[at])):
+            yield part, list(log_p)
+
+
+def _of_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
