@@ -74,7 +74,8 @@ def cases(device: str, real: bool) -> Iterator[Case]:
     for merged in (True, False):
         for width in (0, 1, 3, 4):
             yield make.lay(width, merged, 64 if real else 4)
-            yield make.commit(width, merged, 64 if real else 6)
+            for top in (1, 8):
+                yield make.commit(width, merged, 64 if real else 6, top)
 
 
 class Maker:
@@ -299,18 +300,18 @@ class Maker:
             call(state, rows, merged)
             return {name: getattr(rows, name) for name in ("token", "position", "visible", "canvas", "slot")}
 
-        return Case("lay", f"{gaps} gaps, width {width}, {'merged' if merged else 'split'}", 0.0, outputs)
+        return Case("lay", f"{gaps} gaps, width {width}, {_schedule(merged)}", 0.0, outputs)
 
-    def commit(self, width: int, merged: bool, gaps: int) -> Case:
+    def commit(self, width: int, merged: bool, gaps: int, top: int) -> Case:
         state, size = self.state(gaps, width), rows_per_gap(width, merged)
-        best, probability = self.integers(0, 3, gaps * size), torch.rand(gaps * size, device=self.device)
+        token, probability = self.integers(0, 3, gaps * size, top), torch.rand(gaps * size, top, device=self.device)
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
             own = replace(state, **{field.name: getattr(state, field.name).clone() for field in fields(state)})
-            told = call(own, best, probability, merged)
+            told = call(own, token, probability, merged)
             return {"told": told} | {field.name: getattr(own, field.name) for field in fields(own)}
 
-        return Case("commit", f"{gaps} gaps, width {width}, {'merged' if merged else 'split'}", 0.0, outputs)
+        return Case("commit", f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}", 0.0, outputs)
 
 
 def widened(x: Tensor, wide: bool) -> Tensor:
@@ -327,3 +328,7 @@ def token_mask(tokens: Tensor, vocab: int) -> Tensor:
 
 def _short(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
+
+
+def _schedule(merged: bool) -> str:
+    return "merged" if merged else "split"

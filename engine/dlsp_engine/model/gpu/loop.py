@@ -119,7 +119,7 @@ class Loop:
         ops.lay(places.state, rows, places.merged)
         hidden = model.layers(rows, canvas=places.width > 0)
         top = ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps)
-        return ops.commit(places.state, top.token[:, 0], top.probability[:, 0], places.merged)
+        return ops.commit(places.state, top.token, top.probability, places.merged)
 
 
 def _told(state: GapState) -> tuple[object, ...]:
