@@ -16,6 +16,7 @@ from dlsp_kernels.gated_linear.reference import gated_linear
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 from dlsp_kernels.matrix import FORMATS, LowRankUpdate, Matrix
 from dlsp_kernels.packed_rows import NOWHERE, PAGE, TILE_ROWS, PackedRows
+from dlsp_kernels.pair_choice.reference import Pairs
 from dlsp_kernels.rope.reference import rope_table
 
 Call = Callable[..., Any]
@@ -74,7 +75,11 @@ def cases(device: str, real: bool) -> Iterator[Case]:
     for merged in (True, False):
         for width in (0, 1, 3, 4):
             yield make.lay(width, merged, 64 if real else 4)
-            yield make.commit(width, merged, 64 if real else 6)
+            for top in (1, 8):
+                yield make.commit(width, merged, 64 if real else 6, top)
+    for merged, width, top in ((True, 4, 8), (True, 1, 5), (False, 3, 8), (False, 12, 1)):
+        yield make.pair_choice(width, merged, *((64, top, 1000, 400_000) if real else (6, top, 11, 90)))
+        yield make.pair_choice(width, merged, 6, top, 11, 8)  # of most tokens none is known
 
 
 class Maker:
@@ -157,7 +162,7 @@ class Maker:
 
     def heads(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
         for rows, vocab, ins in [(1, 151_936, 896), (25, 151_936, 896)] if real else [(1, 130, 64), (19, 257, 50)]:
-            for top, masked in ((1, False), (3, True)):
+            for top, masked in ((1, False), (3, True), (8, False)):
                 yield self.head(rows, vocab, ins, "dense", dtype, top, masked)
         yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2, True)
 
@@ -299,18 +304,47 @@ class Maker:
             call(state, rows, merged)
             return {name: getattr(rows, name) for name in ("token", "position", "visible", "canvas", "slot")}
 
-        return Case("lay", f"{gaps} gaps, width {width}, {'merged' if merged else 'split'}", 0.0, outputs)
+        return Case("lay", f"{gaps} gaps, width {width}, {_schedule(merged)}", 0.0, outputs)
 
-    def commit(self, width: int, merged: bool, gaps: int) -> Case:
+    def commit(self, width: int, merged: bool, gaps: int, top: int) -> Case:
         state, size = self.state(gaps, width), rows_per_gap(width, merged)
-        best, probability = self.integers(0, 3, gaps * size), torch.rand(gaps * size, device=self.device)
+        token, probability = self.integers(0, 3, gaps * size, top), torch.rand(gaps * size, top, device=self.device)
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
             own = replace(state, **{field.name: getattr(state, field.name).clone() for field in fields(state)})
-            told = call(own, best, probability, merged)
+            told = call(own, token, probability, merged)
             return {"told": told} | {field.name: getattr(own, field.name) for field in fields(own)}
 
-        return Case("commit", f"{gaps} gaps, width {width}, {'merged' if merged else 'split'}", 0.0, outputs)
+        return Case("commit", f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}", 0.0, outputs)
+
+    def pair_choice(self, width: int, merged: bool, gaps: int, top: int, vocab: int, count: int) -> Case:
+        """As `commit` leaves things: a gap has a canvas, has none (where steps take turns), or is none."""
+        pairs, rows = self.pairs(vocab, count), gaps * rows_per_gap(width, merged)
+        drafted = self.integers(-1, 2, gaps)
+        drafted = torch.where(drafted > 0, width, drafted)
+        state = replace(self.state(gaps, width), last=self.integers(0, vocab, gaps), drafted=drafted)
+        told = self.integers(0, vocab, gaps, 3 + 4 * width)
+        told[:, 0] = self.integers(1, 2 + width, gaps) if merged else 1
+        told[:, 3 + 3 * width :] = 0
+        token = torch.rand(rows, vocab, device=self.device).topk(top).indices.int()
+        probability = torch.rand(rows, top, device=self.device) / top
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            own, own_told = replace(state, draft=state.draft.clone()), told.clone()
+            call(own, own_told, token, widened(probability, wide), pairs, merged)
+            tokens, sure = own_told.split([3 + 3 * width, width], 1)
+            return {"draft": own.draft, "told": tokens, "probability": sure.view(torch.float32)}
+
+        name = f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}, {count} pairs of {vocab} tokens"
+        return Case("pair_choice", name, 1e-5, outputs)
+
+    def pairs(self, vocab: int, count: int) -> Pairs:
+        """At most `count` of them: some are drawn twice."""
+        pairs = torch.randint(vocab * vocab, (count,), device=self.device).unique()
+        starts = torch.searchsorted(pairs // vocab, torch.arange(vocab + 1, device=self.device)).int()
+        after, together = (pairs % vocab).int(), self.integers(1, 1000, len(pairs))
+        alone = self.integers(0, 100_000, vocab)
+        return Pairs(starts, after, together, alone, float(alone.sum() + 0.5 * vocab), smoothing=100.0, strength=0.4)
 
 
 def widened(x: Tensor, wide: bool) -> Tensor:
@@ -327,3 +361,7 @@ def token_mask(tokens: Tensor, vocab: int) -> Tensor:
 
 def _short(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
+
+
+def _schedule(merged: bool) -> str:
+    return "merged" if merged else "split"

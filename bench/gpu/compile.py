@@ -75,7 +75,8 @@ def steps(dtypes: list[str], formats: list[str], rows: list[int]) -> None:
                 step.add_clean([1] * max(1, count // 5), 0)
                 step.add_canvas([MASK] * (count - len(step)), after=0)
                 model.head(model.forward([(model.new_cache(), step)]))
-            Loop(model).launch(Places(1, 4, True, model.device))
+            for gaps, width, merged in ((1, 0, True), (1, 4, True), (64, 4, False)):
+                Loop(model).launch(Places(gaps, width, merged, model.device))
             if model.failures:
                 print(dtype, format, model.failures)
 

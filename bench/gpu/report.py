@@ -4,6 +4,7 @@ from typing import Any
 
 ORDER = (
     ("ms", "ms"),
+    ("candidates_ms", "ms with candidates"),
     ("of_floor", "x floor"),
     ("floor_ms", "floor ms"),
     ("of_one_row", "x one row"),

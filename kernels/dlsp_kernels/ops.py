@@ -7,7 +7,17 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-NAMES = ("embed", "gated_linear", "rope_write", "paged_attention", "gated_swiglu", "top_tokens", "lay", "commit")
+NAMES = (
+    "embed",
+    "gated_linear",
+    "rope_write",
+    "paged_attention",
+    "gated_swiglu",
+    "top_tokens",
+    "lay",
+    "commit",
+    "pair_choice",
+)
 
 BROKEN = ("CUDA error", "HIP error", "illegal memory access", "misaligned address")
 """What an error says after which a device does nothing more."""
@@ -69,6 +79,7 @@ class StepOps:
         self.top_tokens = op("top_tokens")
         self.lay = op("lay")
         self.commit = op("commit")
+        self.pair_choice = op("pair_choice")
 
     @property
     def failures(self) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,8 +12,9 @@ from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.gpu import choose
-from dlsp_engine.model.gpu.loop import GapState, Loop
+from dlsp_engine.model.gpu.loop import CANDIDATES, GapState, Loop, Told
 from dlsp_engine.model.gpu.pool import PagedCache, Pool
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.qwen2 import Qwen2
@@ -20,6 +22,7 @@ from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_kernels.packed_rows import PAGE
+from dlsp_kernels.top_tokens.reference import TopTokens
 
 SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
 
@@ -31,8 +34,16 @@ GAPS = [
 ]
 
 
-def gpu(fused: bool = False, format: str = "dense") -> GpuQwen2:
-    return GpuQwen2(Weights.random(SHAPE), Adapter.random(SHAPE), "cpu", fused, format, pages=400)
+def gpu(fused: bool = False, format: str = "dense", bigrams: Bigrams | None = None) -> GpuQwen2:
+    adapter = replace(Adapter.random(SHAPE), bigrams=bigrams)
+    return GpuQwen2(Weights.random(SHAPE), adapter, "cpu", fused, format, pages=400)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Bigrams:
+    """A quarter of all pairs, so that they have a say in most drafts."""
+    first, second = torch.randint(0, SHAPE.vocab, (2, 20_000), generator=torch.Generator().manual_seed(0)).numpy()
+    return Bigrams.counted(first, second, SHAPE.vocab, 20_000)
 
 
 @pytest.fixture(autouse=True)
@@ -44,13 +55,13 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(gpu(), ByteTokenizer())
+def engine(pairs: Bigrams) -> Engine:
+    return Engine(gpu(bigrams=pairs), ByteTokenizer())
 
 
 @pytest.fixture(scope="module")
-def kernels() -> GpuQwen2:
-    return gpu(fused=True)
+def kernels(pairs: Bigrams) -> GpuQwen2:
+    return gpu(fused=True, bigrams=pairs)
 
 
 def batches() -> Iterator[list[Rows]]:
@@ -132,6 +143,46 @@ def test_a_gap_filled_by_the_kernels(tiny: Engine, kernels: GpuQwen2):
     fill = engine.fill(gap, Options(draft=1, copy=False, max_tokens=3))
     assert fill.tokens == expected.tokens
     assert kernels.failures == {}
+
+
+def drafted(model: GpuQwen2, width: int) -> tuple[list[Told], list[tuple[torch.Tensor, torch.Tensor]]]:
+    """A step of three gaps: with a draft of which two tokens would stand, with one that does not, and with none.
+
+    With what it told, the candidates of each gap's rows and their probabilities.
+    """
+    found: list[TopTokens] = []
+    head = model.ops.top_tokens
+    model.ops.top_tokens = lambda *inputs: found.append(head(*inputs)) or found[-1]  # type: ignore[method-assign]
+    loop, right = Loop(model), [7]
+    ahead = model.new_cache()
+    for _ in range(2):
+        right += loop.step([GapState(ahead, right[-1])], 0)[0].tokens
+        ahead.length += 1
+    drafts = ((*right[1:], 0), (0,), ())
+    told = loop.step([GapState(model.new_cache(), 7, draft) for draft in drafts], width)
+    last = found[-1]
+    candidates, probability = (field.unflatten(0, (4, -1)) for field in (last.token, last.probability))
+    return told, list(zip(candidates, probability, strict=True))
+
+
+@pytest.mark.parametrize(("width", "merged", "fused"), [(3, True, False), (12, False, False), (1, True, True)])
+def test_drafts_are_chosen_by_pairs(pairs: Bigrams, width: int, merged: bool, fused: bool):
+    """By `Bigrams.choose` on as many candidates, from the token that was committed last; what stands is the same."""
+    (told, tops), (plain, alone) = (drafted(gpu(fused, bigrams=one), width) for one in (pairs, None))
+    assert [len(one.tokens) for one in told] == [1 + min(2, width), 1, 1]
+    assert [one.tokens for one in told] == [one.tokens for one in plain]
+    assert [bool(one.draft) for one in told] == [merged, merged, True]
+    for one, other, (candidates, p), (likely, _) in zip(told, plain, tops, alone, strict=False):
+        if one.draft:
+            start = 1 + width + (len(one.tokens) - 1) * width if merged else 1
+            rows = slice(start, start + width)
+            expected, sure = pairs.choose(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]])
+            assert one.draft == expected
+            assert one.draft_probability == pytest.approx(sure, abs=1e-5)
+            assert candidates.shape[1] == CANDIDATES
+            assert likely.shape[1] == 1
+            assert other.draft == likely[rows, 0].tolist()
+    assert [one.draft for one in told] != [one.draft for one in plain]
 
 
 def test_typing_on_is_fresh(engine: Engine):

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dlsp_kernels.pair_choice.reference import Pairs
+
 TOP = 16
 """Candidates of a row."""
 
@@ -83,12 +85,18 @@ class Bigrams:
         found[found] = after[at[found]] == tokens[found]
         together = np.zeros(len(tokens))
         together[found] = count[at[found]]
-        share = (self.alone[tokens] + 0.5) / (self._all + 0.5 * len(self.alone))
+        share = (self.alone[tokens] + 0.5) / self._total
         return np.log((together / share + SMOOTHING) / (self.alone[before] + SMOOTHING))
 
     @cached_property
-    def _all(self) -> int:
-        return int(self.alone.sum())
+    def _total(self) -> float:
+        return int(self.alone.sum()) + 0.5 * len(self.alone)
+
+    def on(self, device: torch.device) -> Pairs:
+        """As the device loop reads them."""
+        arrays = (self.starts, self.after, self.count, self.alone)
+        tables = (torch.from_numpy(array.astype(np.int32)).to(device) for array in arrays)
+        return Pairs(*tables, total=self._total, smoothing=SMOOTHING, strength=STRENGTH)
 
     def tensors(self) -> dict[str, Tensor]:
         """As an adapter's file holds them."""

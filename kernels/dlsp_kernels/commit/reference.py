@@ -6,8 +6,9 @@ from torch import Tensor
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 
 
-def commit(state: GapStates, best: Tensor, probability: Tensor, merged: bool) -> Tensor:
-    """best int32, probability float32 [gaps * rows a gap]: the likeliest token of each row that `lay` laid.
+def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -> Tensor:
+    """token int32, probability float32 [gaps * rows a gap, top]: the likeliest tokens of each row that `lay` laid, of
+    which the first counts.
 
     Moves the state on and returns int32 [gaps, 3 + 4 * width]: how many tokens were committed (0 for a gap that is
     none), 1 + width places for them, as many for their probabilities' bits, the next draft's tokens (-1: none), and
@@ -17,7 +18,7 @@ def commit(state: GapStates, best: Tensor, probability: Tensor, merged: bool) ->
     told = torch.zeros(len(state.last), 3 + 4 * width, dtype=torch.int32)
     for gap, drafted in enumerate(state.drafted.tolist()):
         rows = slice(gap * size, (gap + 1) * size)
-        chosen, bits = best[rows].cpu(), probability[rows].cpu().view(torch.int32)
+        chosen, bits = token[rows, 0].cpu(), probability[rows, 0].cpu().view(torch.int32)
         _, tokens, sure, guess, guess_sure = told[gap].split([1, 1 + width, 1 + width, width, width])
         guess.fill_(-1)
         if drafted < 0:
@@ -36,4 +37,4 @@ def commit(state: GapStates, best: Tensor, probability: Tensor, merged: bool) ->
             guess_sure.copy_(bits[start : start + width])
             state.draft[gap] = guess.to(state.draft.device)
         state.drafted[gap] = width if canvas else 0
-    return told.to(best.device)
+    return told.to(token.device)

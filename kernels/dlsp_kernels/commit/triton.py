@@ -8,21 +8,22 @@ from torch import Tensor
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 
 
-def commit(state: GapStates, best: Tensor, probability: Tensor, merged: bool) -> Tensor:
+def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -> Tensor:
     """See the reference."""
     width = state.width
-    told = torch.empty(len(state.last), 3 + 4 * width, dtype=torch.int32, device=best.device)
+    told = torch.empty(len(state.last), 3 + 4 * width, dtype=torch.int32, device=token.device)
     _kernel[(len(state.last),)](
         state.last,
         state.length,
         state.drafted,
         state.draft,
-        best,
+        token,
         probability,
         told,
         WIDTH=width,
         SIZE=rows_per_gap(width, merged),
         MERGED=merged,
+        TOP=token.shape[1],
         BLOCK=triton.next_power_of_2(1 + width),
         num_warps=1,
     )
@@ -35,12 +36,13 @@ def _kernel(
     lengths,
     drafteds,
     drafts,
-    best,
+    token,
     probability,
     told,
     WIDTH: tl.constexpr,
     SIZE: tl.constexpr,
     MERGED: tl.constexpr,
+    TOP: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     gap = tl.program_id(0)
@@ -49,11 +51,11 @@ def _kernel(
     i = tl.arange(0, BLOCK)
     is_draft = i < WIDTH
     draft = tl.load(drafts + gap * WIDTH + i, mask=is_draft, other=0)
-    chosen = tl.load(best + gap * SIZE + i, mask=i <= WIDTH, other=0)
-    chosen_sure = tl.load(probability + gap * SIZE + i, mask=i <= WIDTH, other=0.0)
+    chosen = tl.load(token + (gap * SIZE + i) * TOP, mask=i <= WIDTH, other=0)
+    chosen_sure = tl.load(probability + (gap * SIZE + i) * TOP, mask=i <= WIDTH, other=0.0)
     agrees = (i < drafted) & (draft == chosen)
     run = tl.min(tl.where(agrees, WIDTH, i), 0)
-    last = tl.load(best + gap * SIZE + run)
+    last = tl.load(token + (gap * SIZE + run) * TOP)
 
     if MERGED:
         canvas = live
@@ -63,8 +65,8 @@ def _kernel(
         start = 1
     laid = tl.where(canvas, WIDTH, 0)
     masks = i < laid
-    tokens = tl.load(best + gap * SIZE + start + i, mask=masks, other=-1)
-    sure = tl.load(probability + gap * SIZE + start + i, mask=masks, other=0.0)
+    tokens = tl.load(token + (gap * SIZE + start + i) * TOP, mask=masks, other=-1)
+    sure = tl.load(probability + (gap * SIZE + start + i) * TOP, mask=masks, other=0.0)
 
     # All threads must have read the state before any of them writes it.
     tl.debug_barrier()

@@ -20,6 +20,9 @@ GAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 MERGED_ROWS = 128
 """Up to so many rows a step verifies and drafts at once; beyond, rows cost, and steps take turns at it."""
 
+CANDIDATES = 8
+"""Of a row, where pairs of tokens choose. The host takes more (`bigrams.TOP`): now and then it drafts another token."""
+
 
 @dataclass(frozen=True)
 class GapState:
@@ -114,12 +117,17 @@ class Loop:
         return places
 
     def launch(self, places: Places) -> Tensor:
-        """One step: what `commit` gives, and the state moved on."""
+        """One step: what `commit` gives, its draft chosen by pairs if there are any, and the state moved on."""
         model, ops, rows = self.model, self.model.ops, places.rows
         ops.lay(places.state, rows, places.merged)
         hidden = model.layers(rows, canvas=places.width > 0)
-        top = ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps)
-        return ops.commit(places.state, top.token[:, 0], top.probability[:, 0], places.merged)
+        pairs = model.weights.pairs if places.width else None
+        candidates = CANDIDATES if pairs else 1
+        top = ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps, candidates)
+        told = ops.commit(places.state, top.token, top.probability, places.merged)
+        if pairs:
+            ops.pair_choice(places.state, told, top.token, top.probability, pairs, places.merged)
+        return told
 
 
 def _told(state: GapState) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from torch import Tensor
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.pair_choice.reference import Pairs
 
 
 @dataclass
@@ -29,6 +30,7 @@ class GpuWeights:
     head: Matrix
     norm: Tensor
     mask: Tensor
+    pairs: Pairs | None
 
     @classmethod
     def of(cls, weights: Weights, adapter: Adapter, device: torch.device, format: str) -> "GpuWeights":
@@ -51,7 +53,8 @@ class GpuWeights:
         embedding = weights.embedding.to(device)
         head = Matrix.of(embedding, format, weights.dtype)
         mask = adapter.mask_embedding.to(device, weights.dtype)
-        return cls(layers, embedding, head, weights.norm.to(device), mask)
+        pairs = adapter.bigrams.on(device) if adapter.bigrams else None
+        return cls(layers, embedding, head, weights.norm.to(device), mask, pairs)
 
     def bytes(self, canvas: bool) -> int:
         """What a step has to read at least: every matrix once, updates if there are canvas rows."""
