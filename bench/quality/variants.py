@@ -8,8 +8,9 @@ from dlsp.errors import UserError
 def parse(variant: str) -> dict[str, Any]:
     """The options of the engine that a variant's name stands for.
 
-    `autoregressive`, `verified`, `verified:SCHEDULE`, `diffusion:THRESHOLD`, `diffusion:THRESHOLD:known` (told the
-    gap's length), `diffusion:RULE:NUMBER` with the rules threshold, factor and entropy. UserError for any other.
+    `autoregressive`, `verified`, `verified:SCHEDULE`, `verified:SCHEDULE:alone` (nothing is copied from the text),
+    `diffusion:THRESHOLD`, `diffusion:THRESHOLD:known` (told the gap's length), `diffusion:RULE:NUMBER` with the rules
+    threshold, factor and entropy. UserError for any other.
     """
     match variant.split(":"):
         case ["autoregressive"]:
@@ -18,6 +19,8 @@ def parse(variant: str) -> dict[str, Any]:
             return {"mode": "verified"}
         case ["verified", ("split" | "merged") as schedule]:
             return {"mode": "verified", "schedule": schedule}
+        case ["verified", ("auto" | "split" | "merged") as schedule, "alone"]:
+            return {"mode": "verified", "schedule": schedule, "copy": False}
         case ["diffusion", number] if _is_number(number):
             return {"mode": "diffusion", "rule": "threshold", "threshold": float(number)}
         case ["diffusion", number, "known"] if _is_number(number):

@@ -12,6 +12,7 @@ from dlsp.errors import UserError
         ("autoregressive", {"mode": "autoregressive"}),
         ("verified", {"mode": "verified"}),
         ("verified:merged", {"mode": "verified", "schedule": "merged"}),
+        ("verified:auto:alone", {"mode": "verified", "schedule": "auto", "copy": False}),
         ("diffusion:0.7", {"mode": "diffusion", "rule": "threshold", "threshold": 0.7}),
         ("diffusion:0.7:known", {"mode": "diffusion", "rule": "threshold", "threshold": 0.7, "known": True}),
         ("diffusion:factor:2", {"mode": "diffusion", "rule": "factor", "threshold": 2.0}),
