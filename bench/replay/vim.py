@@ -40,7 +40,9 @@ class Vim:
         self.work = Work()
         self.quiet = ""
         self._costs = costs
-        self._http = httpx.AsyncClient(base_url=address, timeout=600, trust_env=False)
+        # Each question on a connection of its own: the server closes those on which nobody spoke for a while.
+        alone = httpx.Limits(max_keepalive_connections=0)
+        self._http = httpx.AsyncClient(base_url=address, timeout=600, trust_env=False, limits=alone)
         self._now = 0.0
         self._events: list[tuple[float, int, Callable[[], Awaitable[None]]]] = []
         self._order = itertools.count()
