@@ -24,14 +24,18 @@ GAP = "    return min(", "cents, HIGHEST_FINE"
 START_S = 300
 
 
-@pytest_asyncio.fixture
-async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Editor]:
-    """An editor on the example project; the engine that its server starts is ended after the test."""
+@pytest_asyncio.fixture(params=["eager"])
+async def editor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Editor]:
+    """An editor on the example project; the engine that its server starts is ended after the test.
+
+    Eager but where the gate is what is tested.
+    """
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "state"))
     shutil.copytree(EXAMPLES / "lending", tmp_path / "lending")
     try:
-        # Eager: what the gate thinks of this place is not what is tested here.
-        async with Editor(tmp_path, encoding="utf-8", options={"suggest": "eager"}) as editor:
+        async with Editor(tmp_path, encoding="utf-8", options={"suggest": request.param}) as editor:
             yield editor
     finally:
         await (await launch.ensure(DEFAULT)).close()  # it may be loading still
@@ -97,3 +101,28 @@ async def from_the_command_line(place: str) -> str:
     )
     output, _ = await asyncio.wait_for(dlsp.communicate(), 120)
     return json.loads(output)["text"]
+
+
+SURE = """class Point:
+    def __init__(self, x, y, z):
+        self.x = x
+        self.y = y
+        self."""
+DOUBTFUL = "import random\n\nfavourite = "
+
+
+@pytest.mark.parametrize("editor", ["auto"], indirect=True)
+async def test_as_it_ships_it_speaks_where_it_is_sure_and_only_there(editor: Editor, tmp_path: Path) -> None:
+    async def typed(name: str, text: str) -> str | None:
+        """What is suggested where the last character of the text was just typed."""
+        uri, lines = (tmp_path / name).as_uri(), text.split("\n")
+        line, column = len(lines) - 1, len(lines[-1])
+        editor.open(uri, text[:-1] + "\n")
+        await editor.ready(uri, START_S)
+        editor.type(uri, line, column - 1, text[-1])
+        item = await editor.suggestion(uri, line, column)
+        return str(item.insert_text) if item else None
+
+    assert await typed("point.py", SURE) == "z = z"
+    assert await typed("favourite.py", DOUBTFUL) is None
+    assert "not sure enough" in editor.log[-1]
