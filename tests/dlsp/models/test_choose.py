@@ -33,16 +33,45 @@ def measured(tmp_path: Path, monkeypatch):
     return write
 
 
+@pytest.fixture
+def both(measured, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    for model in CATALOGUE:
+        (tmp_path / "models" / model.file).touch()
+
+
+pytestmark = pytest.mark.usefixtures("both")
+
+
 def test_nothing_measured_takes_the_default(measured):
     assert choose().model == DEFAULT
+
+
+def test_a_model_that_is_not_here_is_not_taken_but_named(measured, tmp_path: Path):
+    (tmp_path / "models" / LARGE.file).unlink()
+    measured(small=10)
+    choice = choose()
+    assert choice.model == SMALL
+    assert f"`dlsp model pull {LARGE.name}`" in choice.why
+    measured(small=30)
+    assert "pull" not in choose().why, "it would be too slow"
+
+
+def test_the_one_that_is_here_is_taken(measured, tmp_path: Path):
+    (tmp_path / "models" / SMALL.file).unlink()
+    assert choose().model == LARGE
+    measured(small=90)
+    assert choose().model == LARGE
+    (tmp_path / "models" / LARGE.file).unlink()
+    assert choose().model == DEFAULT, "which is said to be missing"
 
 
 def test_a_slow_machine_takes_the_small_one_and_says_why(measured):
     measured(small=30)
     choice = choose()
     assert choice.model == SMALL
-    assert "159 ms a line (measured)" in choice.why
-    assert f"{LARGE.name} would take 362 ms a line (from {SMALL.name})" in choice.why
+    assert f"{30 * SMALL.steps:.0f} ms a line (measured)" in choice.why
+    assert f"{LARGE.name} would take 532 ms a line (from {SMALL.name})" in choice.why
 
 
 def test_a_fast_machine_takes_the_large_one(measured):
@@ -53,7 +82,7 @@ def test_a_fast_machine_takes_the_large_one(measured):
 def test_what_was_measured_goes_before_what_follows_from_it(measured):
     measured(small=10, large=90)
     assert choose().model == SMALL
-    measured(small=30, large=50)
+    measured(small=30, large=30)
     assert choose().model == LARGE
 
 
@@ -64,7 +93,7 @@ def test_the_fastest_type_counts(measured):
 
 def test_the_budget_is_a_setting(measured):
     measured(small=30)
-    assert choose(budget_ms=400).model == LARGE
+    assert choose(budget_ms=600).model == LARGE
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a b": {"costs": {"rows": []}}}', '{"x": 3}'])
