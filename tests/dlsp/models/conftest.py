@@ -52,6 +52,7 @@ def model(data: bytes) -> Model:
         repo="nobody/fake",
         mirror=Mirror("fake-part{part}", parts=2, version="1.0"),
         licence="MIT",
+        steps=5.0,
     )
 
 
