@@ -38,7 +38,7 @@ class World:
         _borrow(store.path(DEFAULT), store.folder() / "converted", self.cache)
         self._before = {name: os.environ.get(name) for name in ("DLSP_STATE_DIR", "DLSP_CACHE_DIR")}
         os.environ |= {"DLSP_STATE_DIR": str(self.state), "DLSP_CACHE_DIR": str(self.cache)}
-        self.editor = Editor()
+        self.editor = self._editor()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -60,9 +60,14 @@ class World:
 
     async def open(self) -> None:
         """A new editor with its own server."""
-        self.editor = Editor()
+        self.editor = self._editor()
         await self.editor.__aenter__()
         self.editor.open(URI, TEXT)
+
+    @staticmethod
+    def _editor() -> Editor:
+        """Eager: whether an engine answers is what is asked here, not whether it is sure."""
+        return Editor(options={"suggest": "eager"})
 
     async def ask(self) -> str:
         """What `timed` says."""
