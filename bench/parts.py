@@ -1,23 +1,22 @@
 """What the benchmark consists of, and what of it runs at which size.
 
-Minutes on two cores with nothing else running. They are worked out from the times in bench/results and from the single
-parts that were timed; `all` says at its end what each took.
+Minutes on two cores with nothing else running, as one run of `all` took them; it says so itself at its end.
 
 | part | default | quick |
 |---|---:|---:|
-| decode | 1.1 | 0.25 |
-| watch | 1.4 | 0.4 |
-| start | 0.5 | 0.15 |
-| peers, 0.5B | 4.4 | 0.65 |
-| peers, 1.5B | 2.8 | |
-| growth | 7.6 | |
-| quality, single-line | 4.5 | 0.4 |
-| quality, random-span-light | 1.5 | |
-| quality, safim | 2.2 | |
-| replay | 3.7 | 0.3 |
-| edits | 1.7 | 0.2 |
-| report | 0.3 | 0.2 |
-| all | 31.7 | 2.55 |
+| decode | 0.7 | 0.2 |
+| watch | 0.5 | 0.2 |
+| start | 0.3 | 0.1 |
+| peers, 0.5B | 6.0 | 0.3 |
+| peers, 1.5B | 1.9 | |
+| growth | 5.7 | |
+| quality, single-line | 1.3 | 0.1 |
+| quality, random-span-light | 0.4 | |
+| quality, safim | 0.6 | |
+| replay | 4.0 | 0.3 |
+| edits | 0.3 | 0.1 |
+| report | 0.1 | 0.1 |
+| all | 21.7 | 1.3 |
 
 The first run of all takes longer: a model is converted once (a minute), steps are timed once, and so are llama.cpp's
 tokens for `replay` (a minute).
@@ -67,7 +66,7 @@ PARTS: dict[str, Sequence[Run]] = {
     ),
     "latency": (
         Run("bench.start", ["--runs", "5"], ["--runs", "1"]),
-        Run("bench.peers", ["--gaps", "6"], ["--gaps", "1", "--measures", "line"]),
+        Run("bench.peers", ["--gaps", "12"], ["--gaps", "1", "--measures", "line"]),
         Run("bench.peers", ["--gaps", "2", "--model", "1.5b", "--measures", "decode,line,typed"]),
         Run("bench.growth", ["--once"]),
     ),

@@ -84,6 +84,8 @@ class Dlsp:
         self._begun, self._noted = len(self._tap.exchanges), len(self._editor.log)
         here = _position(place.before)
         self._asked = self._editor.ask(self._uri, here.line, here.character)
+        # One that a newer one overtakes fails, and nobody waits for it any more.
+        self._asked.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
 
     async def wait(self, seconds: float | None) -> Shown | None:
         assert self._asked is not None

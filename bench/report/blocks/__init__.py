@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.report.blocks import latency, quality, service
+from bench.report.blocks import edits, latency, quality, service, typing
 from bench.report.blocks.words import Needed
 
 BLOCKS: dict[str, Callable[[Needed], str]] = {
@@ -22,4 +22,8 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "soak": service.soak,
     "cancel": service.cancel,
     "faults": service.faults,
+    "typing": typing.replay,
+    "cross-file": typing.cross_file,
+    "context": typing.context,
+    "edits": edits.edits,
 }

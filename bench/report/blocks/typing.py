@@ -1,0 +1,57 @@
+"""What a person who types is offered."""
+
+from collections.abc import Mapping
+
+from bench.report.blocks.words import SMALL, Needed, prose
+from bench.report.page import percent
+
+OURS = "dlsp"
+
+
+def replay(results: Needed) -> str:
+    found = results[f"replay-{SMALL}"]
+    metrics = found.metrics
+
+    def per_100(what: str) -> str:
+        return f"{metrics[f'{OURS}/all/{what}']:.1f}"
+
+    keys = sum(len(sample["keys"]) for sample in found.samples if sample["contender"] == OURS)
+    engine, shown, memory = (
+        " ms (95th percentile ".join(f"{metrics[f'{OURS}/{which}_{cut}_ms']:.0f}" for cut in ("p50", "p95")) + ")"
+        for which in ("warm", "shown", "memory")
+    )
+    return prose(
+        "**Typing**, replayed by the clock through the server on an idle machine, "
+        f"{metrics[f'{OURS}/all/scripts']:.0f} scripts that write lines anew in held-out files or repeat real edits, "
+        f"{keys:,} keys, 0.5B: {share(metrics, 'writing/completed')} of the characters completed where lines are "
+        f"written, right when shown {share(metrics, 'all/right_first')}, {per_100('wrong_suggestions_per_100')} wrong "
+        f"suggestions at 100 keys and one visible at {per_100('wrong_per_100')} of them, quiet where quiet is right "
+        f"{share(metrics, 'all/quiet')}. From the key to a suggestion of the engine {shown}, to any answer of its, "
+        f"shown or not, {engine}, to one from memory {memory} (`python -m bench.replay`)."
+    )
+
+
+def share(metrics: Mapping[str, float], name: str) -> str:
+    whole, low, high = (metrics[f"{OURS}/{name}{end}"] for end in ("", "_low", "_high"))
+    return f"{whole:.0%} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def cross_file(results: Needed) -> str:
+    metrics = results[f"cross-file-{SMALL}"].metrics
+    seen, unseen = (percent(metrics[f"{name}/exact"]) for name in ("with other files", "without"))
+    return prose(
+        f"Gaps that need a name of another file, {metrics['gaps']:.0f} in installed packages: the first line is right "
+        f"in {seen} with what dlsp shows of other files, in {unseen} without (ratio {metrics['ratio']:.1f}, "
+        f"{metrics['ratio_low']:.1f} to {metrics['ratio_high']:.1f}; `python -m bench.cross_file`)."
+    )
+
+
+def context(results: Needed) -> str:
+    metrics = results["context"].metrics
+    alone, meanwhile = (f"{metrics[f'{name}_p95_ms']:.0f}" for name in ("keystroke", "keystroke_while_indexing"))
+    return prose(
+        f"{metrics['files']:,.0f} files are indexed in {metrics['index_seconds']:.0f} s, with at most "
+        f"{metrics['index_peak_mb']:.0f} MB; a key in a file of {metrics['lines']:,.0f} lines takes the parser {alone} "
+        f"ms (95th percentile), {meanwhile} meanwhile; choosing a whole context takes "
+        f"{metrics['context_p50_ms']:.0f} ms (median; `python -m bench.context`)."
+    )
