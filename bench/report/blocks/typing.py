@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from bench.report.blocks.words import SMALL, Needed, prose
 from bench.report.page import percent
 
-OURS = "dlsp"
+OURS, PEER = "dlsp", "llama.vim"
+PEERS = ("completed", "wrong_per_100", "late")
 
 
 def replay(results: Needed) -> str:
@@ -28,6 +29,17 @@ def replay(results: Needed) -> str:
         f"suggestions at 100 keys and one visible at {per_100('wrong_per_100')} of them, quiet where quiet is right "
         f"{share(metrics, 'all/quiet')}. From the key to a suggestion of the engine {shown}, to any answer of its, "
         f"shown or not, {engine}, to one from memory {memory} (`python -m bench.replay`)."
+    ) + beside(results[f"replay-{SMALL}-6"].metrics)
+
+
+def beside(metrics: Mapping[str, float]) -> str:
+    """The same scripts played to both."""
+    (completed, wrong, late), ours = ([metrics[f"{who}/all/{what}"] for what in PEERS] for who in (PEER, OURS))
+    return "\n\n" + prose(
+        f"Beside it llama.vim's policy on llama.cpp with the same file, {metrics[f'{PEER}/all/scripts']:.0f} of these "
+        f"scripts: {completed:.0%} of the characters completed ({ours[0]:.0%} by dlsp), a wrong suggestion visible at "
+        f"{wrong:.1f} of 100 keys ({ours[1]:.1f}); at {late:.0%} of the keys the next one came first ({ours[2]:.0%}): on "
+        "two cores its window is too large for typing."
     )
 
 
