@@ -38,8 +38,8 @@ def beside(metrics: Mapping[str, float]) -> str:
     return "\n\n" + prose(
         f"Beside it llama.vim's policy on llama.cpp with the same file, {metrics[f'{PEER}/all/scripts']:.0f} of these "
         f"scripts: {completed:.0%} of the characters completed ({ours[0]:.0%} by dlsp), a wrong suggestion visible at "
-        f"{wrong:.1f} of 100 keys ({ours[1]:.1f}); at {late:.0%} of the keys the next one came first ({ours[2]:.0%}): on "
-        "two cores its window is too large for typing."
+        f"{wrong:.1f} of 100 keys ({ours[1]:.1f}); at {late:.0%} of the keys the next one came first ({ours[2]:.0%}): "
+        "on two cores its window is too large for typing."
     )
 
 
