@@ -40,7 +40,7 @@ def corpus(given: Path | None) -> Path:
         return Path(named)
     folder = store.folder() / "bench" / "heldout"
     if not (folder / FETCHED).is_file():
-        print("Fetching packages that no training saw, once: about two minutes.", file=sys.stderr)
+        print("Fetching packages that no training saw, once: about a minute.", file=sys.stderr)
         try:
             build(folder, [one for one in orders(PYTHON_MB, OTHER_MB, ["heldout"]) if one.source in SOURCES])
         except (CorpusError, OSError) as error:

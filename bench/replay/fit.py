@@ -19,7 +19,7 @@ import numpy as np
 from bench import results
 from bench.command import MEND
 from bench.quality.journal import Journal
-from bench.replay.samples import Place, Samples, asked, places, samples, shown
+from bench.replay.samples import Answered, Samples, asked, places, samples, shown
 from dlsp.gate.calibration import FILE
 from dlsp.gate.facts import Facts
 from dlsp.gate.features import of_moment
@@ -65,7 +65,7 @@ def held_out(data: Samples) -> np.ndarray:
     return foretold
 
 
-def least_right(found: Sequence[Place], foretold: np.ndarray, share: float) -> float:
+def least_right(found: Sequence[Answered], foretold: np.ndarray, share: float) -> float:
     """The lowest probability from which on at least this share of the suggestions that are shown is right."""
     for least in np.arange(0.05, 0.96, 0.01):
         seen = shown(found, foretold, least)
@@ -103,7 +103,7 @@ def _short(value: float) -> float:
     return round(float(value), 4)
 
 
-def fitted(answers: Sequence[Place], moments: Sequence[Place], origin: str) -> dict[str, Any]:
+def fitted(answers: Sequence[Answered], moments: Sequence[Answered], origin: str) -> dict[str, Any]:
     """The whole table, with the reliability of both models on scripts that their fit had not seen."""
     show, ask = samples(answers), samples(moments, FACTS)
     shows, asks = held_out(show), held_out(ask)

@@ -23,7 +23,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Place:
+class Answered:
     """A key of a script at which the engine had an answer: parts of its first line, the shortest first, and then the
     whole; `left` characters were still to be written, of which the answer has the first `agrees`.
     """
@@ -46,7 +46,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Seen:
     """What a user would have seen: suggestions, right ones among them, and the characters of these."""
 
     number: int
@@ -54,25 +54,25 @@ class Shown:
     characters: int
 
 
-def places(journal: Journal) -> list[Place]:
+def places(journal: Journal) -> list[Answered]:
     """In the order of typing, script by script."""
     return [
-        Place(key, moment.left, moment.agrees, tuple(_offers(moment, features)))
+        Answered(key, moment.left, moment.agrees, tuple(_offers(moment, features)))
         for key, moment in _moments(journal)
         if moment.text and (features := _features(moment))
     ]
 
 
-def asked(journal: Journal) -> list[Place]:
+def asked(journal: Journal) -> list[Answered]:
     """The keys at which the engine was asked, with what was known before: right where its answer was."""
     return [
-        Place(key, moment.left, 0, (Offer(features, 0, moment.right),))
+        Answered(key, moment.left, 0, (Offer(features, 0, moment.right),))
         for key, moment in _moments(journal)
         if not moment.again and not moment.memory and (features := _features(moment))
     ]
 
 
-def samples(found: Sequence[Place], names: Sequence[str] = ()) -> Samples:
+def samples(found: Sequence[Answered], names: Sequence[str] = ()) -> Samples:
     """All offers, those of a place weighing 1 together; with these features, or with all that any of them has."""
     offers = [(place, offer) for place in found for offer in place.offers]
     columns = list(names) or sorted({name for _, offer in offers for name in offer.features})
@@ -86,7 +86,7 @@ def samples(found: Sequence[Place], names: Sequence[str] = ()) -> Samples:
     )
 
 
-def shown(found: Sequence[Place], foretold: np.ndarray, least: float) -> Shown:
+def shown(found: Sequence[Answered], foretold: np.ndarray, least: float) -> Seen:
     """Play the scripts again: at each place the longest offer that is foretold to be right with `least` is shown, and
     accepted where it is. `foretold` is of all offers in order.
     """
@@ -106,7 +106,7 @@ def shown(found: Sequence[Place], foretold: np.ndarray, least: float) -> Shown:
         characters += offer.length * offer.right
         # What is accepted need not be typed; over what is wrong one types as long as it agrees.
         until = left - (offer.length if offer.right else place.agrees + 1)
-    return Shown(number, right, characters)
+    return Seen(number, right, characters)
 
 
 def _moments(journal: Journal) -> Iterator[tuple[str, Moment]]:

@@ -56,11 +56,12 @@ def offer(server: Server, moment: Moment, invoked: bool, asked: bool = False) ->
     verdict = _verdict(server, moment, answer, rest, text)
     if not invoked:
         # What is on the screen stays there as long as typing agrees with it.
-        if verdict.quiet is Quiet.UNSURE and not answer.still_offered(rest):
+        stays = verdict.quiet is Quiet.UNSURE and answer.still_offered(rest)
+        if verdict.quiet is Quiet.UNSURE and not stays:
             text, verdict = _sure_part(server, moment, answer, rest, text) or (text, verdict)
         if moment.typing.sent_away(moment.position.line, text):
             return Offer(quiet=Quiet.DISMISSED, verdict=verdict, memory=not asked)
-        if verdict.quiet and not (verdict.quiet is Quiet.UNSURE and answer.still_offered(rest)):
+        if verdict.quiet and not stays:
             return Offer(quiet=verdict.quiet, verdict=verdict, memory=not asked)
     answer.offer(rest, text)
     shown = with_endings(text, line_ending(moment.before + moment.after))

@@ -74,7 +74,7 @@ class Typing:
         self.dismissed, self._keys_since_dismissal = (line, self.offered), 0
 
     def sent_away(self, line: int, text: str) -> bool:
-        """Whether the text, or one that it begins or ends, was sent away on this line."""
+        """Whether the text, or one that it is a part of, was sent away on this line."""
         return self.dismissed is not None and self.dismissed[0] == line and text in self.dismissed[1]
 
     def facts(self, before: str, after: str, position: types.Position, path: str, agreed: int = 0) -> Facts:

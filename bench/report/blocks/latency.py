@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bench.report.blocks.words import LARGE, SMALL, Needed, prose
+from bench.report.blocks.words import LARGE, SMALL, Needed, prose, spread
 from bench.report.load import Result
 from bench.report.page import Table, number
 
@@ -90,8 +90,7 @@ def editors(results: Needed) -> str:
     neovim, vscode = results["neovim"].metrics, results["vscode"].metrics
 
     def over(metrics: Mapping[str, float], prefix: str = "") -> str:
-        middle, most = (number(metrics[f"{prefix}over_ms/{name}"]) for name in ("median", "p95"))
-        return f"{middle} ms (95th percentile {most})"
+        return spread(metrics[f"{prefix}over_ms/median"], metrics[f"{prefix}over_ms/p95"], 95, 1)
 
     return prose(
         "From the key to visible ghost text, over the server's own answer time: "

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bench.report.blocks.words import SMALL, Needed, prose
+from bench.report.blocks.words import SMALL, Needed, prose, spread
 from bench.report.page import percent
 
 OURS, PEER = "dlsp", "llama.vim"
@@ -18,7 +18,7 @@ def replay(results: Needed) -> str:
 
     keys = sum(len(sample["keys"]) for sample in found.samples if sample["contender"] == OURS)
     engine, shown, memory = (
-        " ms (95th percentile ".join(f"{metrics[f'{OURS}/{which}_{cut}_ms']:.0f}" for cut in ("p50", "p95")) + ")"
+        spread(metrics[f"{OURS}/{which}_p50_ms"], metrics[f"{OURS}/{which}_p95_ms"], 95, 0)
         for which in ("warm", "shown", "memory")
     )
     return prose(

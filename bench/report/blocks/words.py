@@ -22,8 +22,12 @@ class Needed:
 
 
 def milliseconds(metrics: Mapping[str, float], name: str, digits: int) -> str:
-    middle, most = (f"{metrics[f'{name}/{cut}']:.{digits}f}" for cut in ("p50", "p99"))
-    return f"{middle} ms (99th percentile {most})"
+    return spread(metrics[f"{name}/p50"], metrics[f"{name}/p99"], 99, digits)
+
+
+def spread(middle: float, most: float, percentile: int, digits: int) -> str:
+    """The median of some milliseconds and that percentile of them."""
+    return f"{middle:.{digits}f} ms ({percentile}th percentile {most:.{digits}f})"
 
 
 def prose(text: str) -> str:
