@@ -9,6 +9,9 @@ from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
+BEAT_S = 2.0
+"""An engine at work is heard each half second; one that is not for so long is stuck, or starved."""
+
 
 class EngineError(UserError):
     """The engine refused a request or failed at it."""
@@ -16,6 +19,10 @@ class EngineError(UserError):
 
 class EngineGone(UserError):
     """The engine does not answer any more."""
+
+
+class EngineSilent(EngineGone):
+    """It takes connections and says nothing."""
 
 
 class Engine:
@@ -71,8 +78,7 @@ class Engine:
     async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         body = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            # An engine at work sends at least a blank line each second.
-            async with self._http.ask("POST", path, body) as answer:
+            async with self._http.ask("POST", path, body, BEAT_S) as answer:
                 if answer.status >= 400:
                     raise EngineError(_refusal(await answer.read()))
                 whole = False
@@ -121,6 +127,6 @@ def _refusal(body: bytes) -> str:
 
 def _gone(error: Exception) -> EngineGone:
     if isinstance(error, Silent):
-        return EngineGone("The engine has stopped answering; ask again, and another is started.")
+        return EngineSilent("The engine has stopped answering; ask again, and another is started.")
     why = str(error) if isinstance(error, Broken) else type(error).__name__
     return EngineGone(f"The engine does not answer ({why}); try again, or see `dlsp engine status`.")

@@ -23,6 +23,9 @@ START_S = 300
 STOP_S = 15
 SILENT_S = 1.5
 """How long an engine that did not answer has to come back, or to end, before it is killed."""
+HEALTH_S = 2.0
+LAST_S = 1.0
+"""How long an engine that has been silent has to say that it is there."""
 LOOK_S = 0.05
 
 
@@ -86,10 +89,10 @@ async def start(
 
 async def stop(model: Model) -> bool:
     """End the running engine of `model`, of whatever version, whether it answers or not; False if there was none."""
-    found, began = state.read(model.name), time.monotonic()
+    found = state.read(model.name)
     engine = await _answering(model)
     if engine is None:
-        return await end_silent(model, found, began)
+        return await end_silent(model, found, SILENT_S)
     async with engine:
         try:
             await engine.shutdown()
@@ -104,15 +107,16 @@ async def stop(model: Model) -> bool:
     return True
 
 
-async def end_silent(model: Model, found: State | None, since: float) -> bool:
-    """Kill the engine `found`, which has not answered `since` then, if it holds the lock and goes on so."""
+async def end_silent(model: Model, found: State | None, patience_s: float = 0) -> bool:
+    """Kill the engine `found`, which did not answer, if it holds the lock and does not when asked again."""
+    began = time.monotonic()
     while found and state.read(model.name) == found and state.alive(model.name):
-        if time.monotonic() > since + SILENT_S:
-            return await asyncio.to_thread(processes.kill, found)
-        await asyncio.sleep(LOOK_S)
-        if engine := await _answering(model):  # it was busy, or its file was lost for a moment
+        if engine := await _answering(model, LAST_S):  # it was busy, or its file was lost for a moment
             await engine.close()
             return False
+        if time.monotonic() - began > patience_s:
+            return await asyncio.to_thread(processes.kill, found)
+        await asyncio.sleep(LOOK_S)
     return False
 
 
@@ -140,14 +144,14 @@ async def _outdated(model: Model) -> bool:
     return fit(engine.state) is Fit.REPLACE
 
 
-async def _answering(model: Model) -> Engine | None:
+async def _answering(model: Model, within: float = HEALTH_S) -> Engine | None:
     """The engine that the state file names, if that very process answers."""
     found = state.read(model.name)
     if found is None:
         return None
     engine = Engine(found)
     try:
-        health = await engine.health()
+        health = await engine.health(within)
     except EngineGone:
         health = {}
     if health.get("nonce") == found.nonce:

@@ -88,10 +88,10 @@ class Edits:
             async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
                 async for offer in offers:
                     yield offer
-        except EngineGone:
+        except EngineGone as error:
             link = self.server.link(uri)
             if link.engine:
-                link.lost(link.engine)
+                link.lost(link.engine, error)
             raise
 
     def last(self, uri: str) -> tuple[Edit, Page] | None:

@@ -94,8 +94,8 @@ async def _fill(server: Server, uri: str, params: Any) -> dict[str, Any]:
                 if token is not None and event["event"] == "canvas":
                     seen = {"committed": place.lead + event["committed"], "canvas": event["canvas"]}
                     server.progress(types.ProgressParams(token, {"range": span, **seen}))
-    except EngineGone:
-        link.lost(engine)
+    except EngineGone as error:
+        link.lost(engine, error)
         raise
     raise UserError("The engine gave no answer; try again.")
 

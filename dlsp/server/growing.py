@@ -47,7 +47,7 @@ class Growing:
                         answer.text = event["committed"]
                     self._tell()
         except EngineGone as error:
-            link.lost(engine)
+            link.lost(engine, error)
             self.error = error
         except Exception as error:  # told to whoever waits
             self.error = error

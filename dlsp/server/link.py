@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from dlsp.engine import launch
-from dlsp.engine.client import Engine, EngineGone
+from dlsp.engine.client import Engine, EngineGone, EngineSilent
+from dlsp.engine.state import State
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 from dlsp.models.store import ModelMissing
@@ -63,12 +64,12 @@ class Link:
         if self.engine is None and not busy and time.monotonic() >= self._retry_at:
             self._making = self._do(self._make())
 
-    def lost(self, engine: Engine) -> None:
-        """The engine does not answer: make the link anew."""
+    def lost(self, engine: Engine, error: EngineGone) -> None:
+        """The engine does not answer: make the link anew, and end it first if it stays silent."""
         if self.engine is engine:
             self.engine, self.quiet = None, Quiet.LOADING
             self._do(engine.close())
-            self.make()
+            self._making = self._do(self._make(engine.state if isinstance(error, EngineSilent) else None))
 
     def doubt(self, engine: Engine) -> None:
         """The engine took too long: see whether it is still there."""
@@ -76,8 +77,8 @@ class Link:
         async def look() -> None:
             try:
                 await engine.health(DOUBT_S)
-            except EngineGone:
-                self.lost(engine)
+            except EngineGone as error:
+                self.lost(engine, error)
             finally:
                 self._doubted = None
 
@@ -99,10 +100,11 @@ class Link:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _make(self) -> None:
+    async def _make(self, silent: State | None = None) -> None:
         self.quiet = Quiet.LOADING
         self._status.engine(True, "Normal", "loading the model")
         try:
+            await launch.end_silent(self._model, silent)
             self.engine = await launch.connect(self._model) or await self._start()
         except UserError as error:
             self._failed(error, str(error))

@@ -56,8 +56,8 @@ async def _rewritten(edits: Edits, params: Any) -> dict[str, Any]:
         async with aclosing(link.engine.sites(body)) as events:
             async for event in events:
                 answer = event["proposal"]["text"]
-    except EngineGone:
-        link.lost(link.engine)
+    except EngineGone as error:
+        link.lost(link.engine, error)
         raise
     hunk = changed(page, first, last, answer)
     spot = Spots(server).spot(_offer(page, hunk)) if hunk else None

@@ -16,7 +16,7 @@ from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
 from dlsp_engine.text.prompt import Gap
 
-BEAT_S = 1.0
+BEAT_S = 0.5
 """A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck."""
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from dlsp import __version__
 from dlsp.engine import launch, state
+from dlsp.engine.client import BEAT_S, EngineSilent
 from dlsp.engine.log import Log
 from dlsp.engine.versions import API
 from dlsp.errors import UserError
@@ -133,6 +134,18 @@ async def test_an_engine_that_has_stopped_answering_is_replaced(starting: Starti
         assert engine.state.pid != frozen.pid
     assert time.monotonic() - began < 8
     assert not psutil.pid_exists(frozen.pid) or psutil.Process(frozen.pid).status() == psutil.STATUS_ZOMBIE
+
+
+async def test_an_engine_that_freezes_at_work_is_known_and_ended_in_seconds(starting: Starting) -> None:
+    async with await launch.ensure(DEFAULT) as engine:
+        assert not await launch.end_silent(DEFAULT, engine.state), "it answers"
+        os.kill(engine.state.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(EngineSilent):
+            await engine.fill({"gaps": []})
+        assert await launch.end_silent(DEFAULT, engine.state)
+        assert time.monotonic() - began < BEAT_S + launch.LAST_S + 1
+    assert not state.alive(DEFAULT.name)
 
 
 async def test_a_stale_state_file_does_not_endanger_another_process(starting: Starting, state_folder: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dlsp.engine import launch
-from dlsp.engine.client import EngineGone
+from dlsp.engine.client import EngineGone, EngineSilent
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT
 from dlsp.models.store import ModelMissing
@@ -20,6 +20,7 @@ class Engine:
 
     there = True
     closed = False
+    state = "whose it is"
 
     async def health(self, timeout: float) -> dict[str, Any]:
         if not self.there:
@@ -36,6 +37,7 @@ class Making:
     def __init__(self) -> None:
         self.outcomes: list[Any] = []
         self.tries = 0
+        self.ended: list[object] = []
 
     async def connect(self, model: object) -> Any:
         self.tries += 1
@@ -44,11 +46,16 @@ class Making:
             raise outcome
         return outcome
 
+    async def end_silent(self, model: object, found: object) -> bool:
+        self.ended += [found] if found else []
+        return True
+
 
 @pytest.fixture
 def making(monkeypatch: pytest.MonkeyPatch) -> Making:
     making = Making()
     monkeypatch.setattr(launch, "connect", making.connect)
+    monkeypatch.setattr(launch, "end_silent", making.end_silent)
     return making
 
 
@@ -109,12 +116,25 @@ async def test_a_lost_engine_is_replaced_at_once(making: Making) -> None:
     making.outcomes = [old, new]
     seen.link.make()
     await settle()
-    seen.link.lost(old)  # type: ignore[arg-type]
-    seen.link.lost(old)  # type: ignore[arg-type]
+    seen.link.lost(old, EngineGone("It is gone."))  # type: ignore[arg-type]
+    seen.link.lost(old, EngineGone("It is gone."))  # type: ignore[arg-type]
     await settle()
     assert seen.link.engine is new
     assert old.closed
     assert making.tries == 2
+    assert making.ended == []
+
+
+async def test_a_silent_engine_is_ended_before_another_is_made(making: Making) -> None:
+    seen = Seen()
+    making.outcomes = [old := Engine(), new := Engine()]
+    seen.link.make()
+    await settle()
+    seen.link.lost(old, EngineSilent("It says nothing."))  # type: ignore[arg-type]
+    assert seen.link.engine is None
+    await settle()
+    assert making.ended == [old.state]
+    assert seen.link.engine is new
 
 
 async def test_only_an_engine_that_does_not_answer_is_given_up_for_being_slow(making: Making) -> None:
