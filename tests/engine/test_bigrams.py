@@ -104,5 +104,6 @@ def test_pairs_do_not_reach_over_segments():
         def shards(self):
             yield np.array([[1, 2, 3, 4]]), np.array([[4, 0, 4, 0]])
 
-    found = counted(Two(), VOCAB)
+    found = counted(Two(), VOCAB, room=10**6)
+    assert counted(Two(), VOCAB, room=8 * (VOCAB + 1)).after.size == 1
     assert [found.after[found.starts[a] : found.starts[a + 1]].tolist() for a in (1, 2, 3)] == [[2], [], [4]]

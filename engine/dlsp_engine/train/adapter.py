@@ -40,7 +40,7 @@ class Run:
         asked.rank = parameters.rank
         model = CanvasModel(weights, parameters.to(device), asked.recompute, asked.compile)
         samples = Samples(asked.samples, "train")
-        parameters.bigrams = counted(samples, weights.architecture.vocab)
+        parameters.bigrams = counted(samples, weights.architecture.vocab, checkpoint.room(parameters))
         recipe = Recipe.of(asked)
         self.trainer = Trainer(model, samples, recipe, asked.head_rows or HEAD_ROWS[device.type])
         self.held_out = Samples(asked.samples, "heldout")

@@ -48,6 +48,11 @@ def resume(folder: Path, trainer: Trainer) -> float:
     return state["elapsed"]
 
 
+def room(parameters: Parameters) -> int:
+    """Bytes that a shipped adapter has left for what is not trained."""
+    return LARGEST - 2 * sum(value.numel() for value in parameters.state_dict().values())
+
+
 def export(path: Path, parameters: Parameters, metadata: dict[str, str]) -> None:
     """The adapter as `Adapter.load` reads it, in bf16. Raises EngineError when it is too large to be shipped."""
     tensors = {name: value.detach().cpu().bfloat16().contiguous() for name, value in parameters.state_dict().items()}

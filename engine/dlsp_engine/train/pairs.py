@@ -8,13 +8,16 @@ from dlsp_engine.train.store import Samples
 
 MOST = 420_000
 """Pairs that an adapter carries, in less than 5 MB."""
+BYTES = 8
+"""Of a pair, and of a token of the vocabulary."""
 
 
-def counted(samples: Samples, vocab: int) -> Bigrams:
-    """Over all training samples, within their segments."""
+def counted(samples: Samples, vocab: int, room: int) -> Bigrams:
+    """Over all training samples, within their segments; the most frequent, as many as `room` bytes hold."""
     first, second = [], []
     for tokens, marks in samples.shards():
         within = (marks[:, 1:] & START) == 0
         first.append(tokens[:, :-1][within])
         second.append(tokens[:, 1:][within])
-    return Bigrams.counted(np.concatenate(first), np.concatenate(second), vocab, MOST)
+    most = min(MOST, max(0, room // BYTES - vocab))
+    return Bigrams.counted(np.concatenate(first), np.concatenate(second), vocab, most)
