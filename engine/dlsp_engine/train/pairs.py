@@ -19,5 +19,5 @@ def counted(samples: Samples, vocab: int, room: int) -> Bigrams:
         within = (marks[:, 1:] & START) == 0
         first.append(tokens[:, :-1][within])
         second.append(tokens[:, 1:][within])
-    most = min(MOST, max(0, room // BYTES - vocab))
+    most = min(MOST, max(0, room // BYTES - vocab - 1))
     return Bigrams.counted(np.concatenate(first), np.concatenate(second), vocab, most)
