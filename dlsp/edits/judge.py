@@ -18,13 +18,12 @@ def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
 
 
 def numbers(old: dict[str, Any], new: dict[str, Any], odds: float) -> list[float]:
-    """One for each of NUMBERS: how much likelier the new text is than the old one with the edit in sight, and without
-    it, in shares of MOST."""
-    seen, unseen = new["with"] - old["with"], new["without"] - old["without"]
-    return [1.0, odds, _bounded(seen), _bounded(unseen)]
+    """One for each of NUMBERS: how much likelier the new text is than the old one with the edit in sight, in shares of
+    MOST. Without the edit in sight says nothing more: the texts come from it."""
+    return [1.0, odds, _bounded(new["with"] - old["with"])]
 
 
-NUMBERS = ("always", "odds", "with", "without")
+NUMBERS = ("always", "odds", "with")
 
 
 def _bounded(value: float) -> float:

@@ -34,7 +34,7 @@ class Site:
 class Likelihood:
     """Log-probabilities of a text of so many tokens and the gap's end, with the edit in sight and without it.
 
-    `without` is None where no other text was there to be compared with.
+    `without` is None where the model's own text was not asked for, or none was there to be compared with.
     """
 
     tokens: int
@@ -54,9 +54,11 @@ class Judgement:
 
 
 class SiteJob(Job):
-    """Reads all texts with the edit in sight, where the model may propose its own, and without it.
+    """Reads all texts with the edit in sight; where the model proposes one of its own, without it too.
 
-    What reading shows of the model's own answer is not decoded again: where `text` stands, proposing takes no step.
+    The model's own text nearly always outscores what stands there: how much of that is the edit's doing is seen without
+    it. Of texts that come from the edit itself reading them without it says nothing more (`bench/edits/NOTES.md`). What
+    reading shows of the model's own answer is not decoded again: where `text` stands, proposing takes no step.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class SiteJob(Job):
         yield from self._read(reader, texts, self._given)
         if site.propose:
             yield from self._propose(reader, texts)
-        if len(texts) > 1:
+        if site.propose and len(texts) > 1:
             # The session with the edit in sight is put aside: the edit's next sites go on from it.
             seen = self._aside = self.session
             self.session = seen.fork(opening(site.without, self._tokenizer)[0])

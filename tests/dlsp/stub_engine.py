@@ -114,7 +114,7 @@ class StubEngine:
 
     def sites(self, request: dict[str, Any]) -> bytes:
         """Every first candidate is what should stand there."""
-        old, new = ({"with": each, "without": -5.0, "tokens": 8} for each in (-20.0, -1.0))
+        old, new = ({"with": each, "without": None, "tokens": 8} for each in (-20.0, -1.0))
         events: list[dict[str, Any]] = []
         for number, site in enumerate(request["sites"]):
             judged = {"text": old, "candidates": [new for _ in site.get("candidates", [])], "proposal": None}

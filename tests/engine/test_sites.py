@@ -55,10 +55,10 @@ def test_likelihoods_and_proposals_are_the_plain_ones(tiny: Engine, mode: str):
         site("", "pass", prefix=""),
         site("ea(1)", "ea(2)", prefix="x = ar"),  # cuts a word
         site("    return 1" * 20, prefix="def f():\n    "),
-        site("é = '日本'", propose=False),
+        site("é = '日本'", "é = '日'", propose=False),
     ]
     judgements = judged(tiny, sites, options)
-    assert judgements[-1].text.without is None, "nothing to compare it with"
+    assert judgements[-1].text.without is None, "the model's own text was not asked for"
     for each, told in zip(sites, judgements, strict=True):
         close(told.text, tiny, each, each.text)
         assert len(told.candidates) == len(each.candidates)

@@ -20,8 +20,8 @@ def site(odds: float) -> Site:
 
 
 def event(likelier: float) -> dict[str, Any]:
-    old = {"with": -5.0, "without": -5.0, "tokens": 5}
-    return {"site": 0, "text": old, "candidates": [{"with": -5.0 + likelier, "without": -5.0, "tokens": 5}]}
+    old = {"with": -5.0, "without": None, "tokens": 5}
+    return {"site": 0, "text": old, "candidates": [{"with": -5.0 + likelier, "without": None, "tokens": 5}]}
 
 
 def test_the_model_may_turn_the_evidence() -> None:
