@@ -21,12 +21,7 @@ def peers(results: Needed) -> str:
 
 
 def large(results: Needed) -> str:
-    """Without an adapter there is nothing but repeated text to draft from."""
-    found = results[f"peers-{LARGE}"]
-    copying = [
-        (label.replace("verified", "copying"), "int8 autoregressive n-gram", *rest) for label, _, *rest in ROWS[3:]
-    ]
-    return beside(found, "1.5B", (*ROWS[:3], *copying))
+    return beside(results[f"peers-{LARGE}"], "1.5B", ROWS)
 
 
 def beside(found: Result, size: str, wanted: Sequence[Sequence[str]]) -> str:
@@ -56,18 +51,24 @@ def avx2(results: Needed) -> str:
 
 
 def modes(results: Needed) -> str:
-    found = results[f"decode-{SMALL}-int8"]
-    metrics = found.metrics
+    def of(model: str) -> str:
+        metrics = results[f"decode-{model}-int8"].metrics
 
-    def ratio(name: str) -> str:
-        return number(metrics[f"{name}/ratio_median"], 2)
+        def ratio(name: str) -> str:
+            return number(metrics[f"{name}/ratio_median"], 2)
 
-    low, high = (number(metrics[f"auto-copy/ratio_{end}"], 2) for end in ("q1", "q3"))
+        low, high = (number(metrics[f"auto-copy/ratio_{end}"], 2) for end in ("q1", "q3"))
+        return (
+            f"verified as it ships (`auto`, copying) {ratio('auto-copy')} ({low} to {high}; tau "
+            f"{number(metrics['auto-copy/tau'], 2)}; {number(metrics['auto-copy/decode_ms_median'], 0)} ms), without copying "
+            f"{ratio('auto')}; split, 4 masks, copying {ratio('split-4-copy')}; merged, 2 and 3 masks, "
+            f"{ratio('merged-2')} and {ratio('merged-3')}"
+        )
+
+    gaps = len(results[f"decode-{SMALL}-int8"].samples)
     return prose(
-        f"**Modes** in int8, {len(found.samples)} gaps, decode time a gap against autoregressive, median of ratios: "
-        f"verified as it ships (`auto`, copying) {ratio('auto-copy')} ({low} to {high}; tau "
-        f"{number(metrics['auto-copy/tau'], 2)}), without copying {ratio('auto')}; split, 4 masks, copying "
-        f"{ratio('split-4-copy')}; merged, 2 and 3 masks, {ratio('merged-2')} and {ratio('merged-3')}."
+        f"**Modes** in int8, {gaps} gaps, decode time a gap against autoregressive, median of ratios. 0.5B: {of(SMALL)}. "
+        f"1.5B: {of(LARGE)}."
     )
 
 

@@ -38,13 +38,17 @@ def quality(results: Needed) -> str:
         for what, model, dtype in (("bf16", SMALL, "bfloat16"), ("int8", SMALL, "int8"), ("1.5B", LARGE, "bfloat16"))
     }
     bf16, int8, large = (interval(result, "autoregressive") for result in whole.values())
+    drafted = results[f"quality-single-line-{LARGE}-int8-100"]
     return (
         Table(heading, rows, "").markdown()
         + "\n\n"
         + prose(
             f"Multi-line gaps, {len(several.samples)} of them: tau {number(several.get('verified', 'tau'), 2)}. "
             f"Autoregressive over all {len(whole['1.5B'].samples):,} single lines: 0.5B {bf16} in bf16 and {int8} in "
-            f"int8, 1.5B {large} in bf16."
+            f"int8, 1.5B {large} in bf16. 1.5B in int8, {len(drafted.samples)} gaps: autoregressive "
+            f"{interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
+            f"{number(drafted.get('verified', 'forwards_per_gap'))} steps, tau "
+            f"{number(drafted.get('verified', 'tau'), 2)}, {percent(drafted.get('verified', 'identical'))} the same answer."
         )
     )
 
