@@ -60,15 +60,15 @@ def modes(results: Needed) -> str:
         low, high = (number(metrics[f"auto-copy/ratio_{end}"], 2) for end in ("q1", "q3"))
         return (
             f"verified as it ships (`auto`, copying) {ratio('auto-copy')} ({low} to {high}; tau "
-            f"{number(metrics['auto-copy/tau'], 2)}; {number(metrics['auto-copy/decode_ms_median'], 0)} ms), without copying "
-            f"{ratio('auto')}; split, 4 masks, copying {ratio('split-4-copy')}; merged, 2 and 3 masks, "
+            f"{number(metrics['auto-copy/tau'], 2)}; {number(metrics['auto-copy/decode_ms_median'], 0)} ms), "
+            f"without copying {ratio('auto')}; split, 4 masks, copying {ratio('split-4-copy')}; merged, 2 and 3 masks, "
             f"{ratio('merged-2')} and {ratio('merged-3')}"
         )
 
     gaps = len(results[f"decode-{SMALL}-int8"].samples)
     return prose(
-        f"**Modes** in int8, {gaps} gaps, decode time a gap against autoregressive, median of ratios. 0.5B: {of(SMALL)}. "
-        f"1.5B: {of(LARGE)}."
+        f"**Modes** in int8, {gaps} gaps, decode time a gap against autoregressive, median of ratios. "
+        f"0.5B: {of(SMALL)}. 1.5B: {of(LARGE)}."
     )
 
 

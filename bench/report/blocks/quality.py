@@ -39,6 +39,7 @@ def quality(results: Needed) -> str:
     }
     bf16, int8, large = (interval(result, "autoregressive") for result in whole.values())
     drafted = results[f"quality-single-line-{LARGE}-int8-100"]
+    same = percent(drafted.get("verified", "identical"))
     return (
         Table(heading, rows, "").markdown()
         + "\n\n"
@@ -48,7 +49,7 @@ def quality(results: Needed) -> str:
             f"int8, 1.5B {large} in bf16. 1.5B in int8, {len(drafted.samples)} gaps: autoregressive "
             f"{interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
             f"{number(drafted.get('verified', 'forwards_per_gap'))} steps, tau "
-            f"{number(drafted.get('verified', 'tau'), 2)}, {percent(drafted.get('verified', 'identical'))} the same answer."
+            f"{number(drafted.get('verified', 'tau'), 2)}, {same} the same answer."
         )
     )
 
