@@ -15,11 +15,11 @@ SMALL, LARGE = CATALOGUE
 def measured(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
 
-    def write(**steps: float) -> None:
+    def write(chunk: float = 100, **steps: float) -> None:
         entries = {
             f"{model.file.removesuffix('.gguf')} {dtype} AVX512": {
                 "machine": {},
-                "costs": {"rows": [1, 4], "milliseconds": [step, step], "canvas": 0, "canvas_row": 0},
+                "costs": {"rows": [1, 4, 128], "milliseconds": [step, step, chunk], "canvas": 0, "canvas_row": 0},
             }
             for model, dtype, step in (
                 (SMALL, "int8", steps.get("small")),
@@ -53,7 +53,7 @@ def test_a_model_that_is_not_here_is_not_taken_but_named(measured, tmp_path: Pat
     choice = choose()
     assert choice.model == SMALL
     assert f"`dlsp model pull {LARGE.name}`" in choice.why
-    measured(small=30)
+    measured(small=40)
     assert "pull" not in choose().why, "it would be too slow"
 
 
@@ -67,11 +67,18 @@ def test_the_one_that_is_here_is_taken(measured, tmp_path: Path):
 
 
 def test_a_slow_machine_takes_the_small_one_and_says_why(measured):
-    measured(small=30)
+    measured(small=40)
     choice = choose()
     assert choice.model == SMALL
-    assert f"{30 * SMALL.steps:.0f} ms a line (measured)" in choice.why
-    assert f"{LARGE.name} would take 532 ms a line (from {SMALL.name})" in choice.why
+    assert f"{40 * SMALL.steps:.0f} ms a line and 0.8 s to read a new place (measured)" in choice.why
+    assert f"{LARGE.name} would take 382 ms a line and 1.8 s to read a new place (from {SMALL.name})" in choice.why
+
+
+def test_one_that_reads_a_new_place_slowly_is_not_taken(measured):
+    measured(small=10, large=30, chunk=350)
+    choice = choose()
+    assert choice.model == SMALL
+    assert f"{LARGE.name} would take 126 ms a line and 2.8 s to read a new place (measured)" in choice.why
 
 
 def test_a_fast_machine_takes_the_large_one(measured):
@@ -89,11 +96,6 @@ def test_what_was_measured_goes_before_what_follows_from_it(measured):
 def test_the_fastest_type_counts(measured):
     measured(small=10, slow=90)
     assert choose().model == LARGE
-
-
-def test_the_budget_is_a_setting(measured):
-    measured(small=30)
-    assert choose(budget_ms=600).model == LARGE
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a b": {"costs": {"rows": []}}}', '{"x": 3}'])
