@@ -39,6 +39,7 @@ class World:
         self._before = {name: os.environ.get(name) for name in ("DLSP_STATE_DIR", "DLSP_CACHE_DIR")}
         os.environ |= {"DLSP_STATE_DIR": str(self.state), "DLSP_CACHE_DIR": str(self.cache)}
         self.editor = self._editor()
+        self._asked, self._comment = 0, ""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -63,6 +64,7 @@ class World:
         self.editor = self._editor()
         await self.editor.__aenter__()
         self.editor.open(URI, TEXT)
+        self._comment = ""
 
     @staticmethod
     def _editor() -> Editor:
@@ -75,7 +77,11 @@ class World:
 
     async def timed(self) -> tuple[str, float]:
         """Type, so that nothing known answers, and ask: the suggestion, or the reason after `quiet: `; and seconds."""
-        self.editor.type(URI, 0, 1, "x")
+        self._asked += 1
+        if self._comment:
+            self.editor.delete(URI, 0, 1, 1 + len(self._comment))
+        self._comment = f" sum {self._asked}"  # not ever longer: a model in front of a wall of text is not sure
+        self.editor.type(URI, 0, 1, self._comment)
         began = time.monotonic()
         answer = await asyncio.wait_for(self.editor.ask(URI, LINE, COLUMN), 2 * MOST_S)
         took = time.monotonic() - began
