@@ -9,7 +9,7 @@ from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
-BEAT_S = 2.0
+UNHEARD_S = 2.0
 """An engine at work is heard each half second; one that is not for so long is stuck, or starved."""
 
 
@@ -78,7 +78,7 @@ class Engine:
     async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         body = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            async with self._http.ask("POST", path, body, BEAT_S) as answer:
+            async with self._http.ask("POST", path, body, UNHEARD_S) as answer:
                 if answer.status >= 400:
                     raise EngineError(_refusal(await answer.read()))
                 whole = False
