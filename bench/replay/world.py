@@ -118,8 +118,8 @@ def settings(name: str, model: Model) -> dict[str, Any]:
     first, *given = name.split(":")
     pairs = [one.partition("=") for one in given]
     if first != OURS or not all(value for _, _, value in pairs):
-        raise UserError(f"'{name}' is no contender: use {PEER}, {OURS}, or {OURS}:mode=autoregressive for a setting.")
-    return {"model": model.name, **{key: value for key, _, value in pairs}}
+        raise UserError(f"'{name}' is no contender: use {PEER}, {OURS}, or {OURS}:context=512 for a setting.")
+    return {"model": model.name, **{key: int(value) if value.isdigit() else value for key, _, value in pairs}}
 
 
 def _index(root: Path) -> None:

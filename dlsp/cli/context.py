@@ -9,7 +9,7 @@ from dlsp.cli import place
 from dlsp.context.budget import usual, within_bounds
 from dlsp.context.parts import Context, Part
 from dlsp.errors import UserError
-from dlsp.models import store
+from dlsp.models.choose import AUTO, named
 
 INDEX_S = 10
 """Seconds that a first look at the workspace may take; later ones are quick."""
@@ -38,7 +38,7 @@ def seen(here: place.Place, tokens: int | None = None) -> tuple[str, Context]:
     from dlsp.context.workspace import around
 
     file = here.file.absolute()
-    workspace = around(file, budget=within_bounds(tokens or usual(store.folder() / "costs.json")))
+    workspace = around(file, budget=within_bounds(tokens or usual(named(AUTO))))
     try:
         if why := workspace.excludes(file):
             raise UserError(f"{here.file} is never shown to the model: {why}.")

@@ -1,26 +1,24 @@
 """How much the model sees."""
 
-import json
-from pathlib import Path
+from dlsp.models.catalogue import Model
+from dlsp.models.speed import speed, speeds
 
 TOKENS = 1024
-"""The budget where the prompt is read at some 500 tokens a second, as on two cores."""
+"""The budget until a step has been measured here."""
+USUAL = (4096, 2048, 1024, 512)
+READ_S = 0.8
+"""A new place is read in so long, if the smallest budget allows it: more comes too late (bench/replay/NOTES.md)."""
+
 LEAST, MOST = 128, 8192
 
-CHUNK = 128
-"""Rows of a step that reads the prompt."""
-FASTER = ((20.0, 4096), (60.0, 2048))
-"""At most so many milliseconds for such a step: a GPU, or a processor with many cores."""
 
-
-def usual(costs: Path) -> int:
-    """The budget for this machine, by what the engine measured of its steps (`costs`); the least until it has."""
-    try:
-        tables = [entry["costs"] for entry in json.loads(costs.read_text()).values()]
-        step = min(table["milliseconds"][table["rows"].index(CHUNK)] for table in tables)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+def usual(model: Model) -> int:
+    """The budget for a model on this machine, by what the engine measured of its steps."""
+    known = speeds()
+    if not known:
         return TOKENS
-    return next((budget for most, budget in FASTER if step <= most), TOKENS)
+    here, _ = speed(model, known)
+    return next((budget for budget in USUAL if here.reads(budget) <= READ_S), USUAL[-1])
 
 
 def within_bounds(budget: int) -> int:

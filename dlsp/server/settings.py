@@ -7,7 +7,6 @@ from typing import Any
 from dlsp.context.budget import TOKENS, usual, within_bounds
 from dlsp.errors import UserError
 from dlsp.gate.gate import MODES as MANNERS
-from dlsp.models import store
 from dlsp.models.catalogue import Model
 from dlsp.models.choose import AUTO, named
 from dlsp.suggest import MODES
@@ -30,7 +29,7 @@ class Settings:
     log: str = "plain"
     suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
     ignore: tuple[str, ...] = ()
-    context: int = field(default_factory=lambda: usual(store.folder() / "costs.json"))
+    context: int = TOKENS
     threads: int = 0
 
     def suggests(self, language: str) -> str:
@@ -93,7 +92,7 @@ def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
 
     Null means unset. Names that are not known are left to other versions.
     """
-    made, complaints = Settings(), []
+    made, complaints = Settings(context=0), []
     for layer in layers:
         for name, value in layer.items():
             if value is None or name not in READERS:
@@ -104,4 +103,4 @@ def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
                 made = replace(made, **{name: made.ignore + read if name == "ignore" else read})
             except UserError as error:
                 complaints.append(str(error))
-    return made, complaints
+    return (made if made.context else replace(made, context=usual(made.model))), complaints

@@ -1,12 +1,16 @@
 """The settings of context, as the server reads them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dlsp.context.budget import LEAST, MOST, TOKENS, usual
-from dlsp.server.settings import Settings, settings
+from dlsp.context.budget import LEAST, MOST, TOKENS, USUAL, usual
+from dlsp.models.catalogue import CATALOGUE
+from dlsp.server.settings import settings
+
+SMALL, LARGE = CATALOGUE
 
 
 def test_what_one_layer_excludes_none_lets_in() -> None:
@@ -19,18 +23,40 @@ def test_the_budget_has_bounds() -> None:
     assert [settings([{"context": asked}])[0].context for asked in (1, 4096, 10**9)] == [LEAST, 4096, MOST]
 
 
-@pytest.mark.parametrize(("step_ms", "budget"), [(260.0, TOKENS), (50.0, 2048), (5.0, 4096)])
-def test_the_usual_budget_follows_the_machine(tmp_path: Path, step_ms: float, budget: int) -> None:
-    costs = tmp_path / "costs.json"
-    slow = {"costs": {"rows": [1, 128], "milliseconds": [900.0, 900.0]}}
-    costs.write_text(json.dumps({"a": slow, "b": {"costs": {"rows": [1, 128], "milliseconds": [1.0, step_ms]}}}))
-    assert usual(costs) == budget
+@pytest.fixture
+def chunk_ms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """The smaller model is here and takes so long for a step that reads the prompt."""
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
+
+    def write(milliseconds: float) -> None:
+        costs = {"rows": [4, 128], "milliseconds": [1.0, milliseconds], "canvas": 0, "canvas_row": 0}
+        (tmp_path / "costs.json").write_text(json.dumps({SMALL.file.removesuffix(".gguf"): {"costs": costs}}))
+
+    return write
 
 
-def test_the_usual_budget_until_anything_was_measured(tmp_path: Path) -> None:
-    assert usual(tmp_path / "none.json") == TOKENS
-    (tmp_path / "spoilt.json").write_text("[3]")
-    assert usual(tmp_path / "spoilt.json") == TOKENS
+@pytest.mark.parametrize(
+    ("step_ms", "small", "large"), [(5, 4096, 4096), (25, 4096, 1024), (100, 1024, 512), (160, 512, 512)]
+)
+def test_the_usual_budget_is_what_the_model_reads_in_good_time(
+    chunk_ms: Callable[[float], None], step_ms: float, small: int, large: int
+) -> None:
+    chunk_ms(step_ms)
+    assert [usual(model) for model in (SMALL, LARGE)] == [small, large]
+    assert settings([{"model": "1.5b"}])[0].context == large
+    assert settings([{"model": "1.5b", "context": 700}])[0].context == 700
+
+
+def test_no_machine_is_so_slow_that_nothing_is_read(chunk_ms: Callable[[float], None]) -> None:
+    chunk_ms(10_000)
+    assert usual(LARGE) == min(USUAL)
+
+
+def test_the_usual_budget_until_anything_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
+    assert usual(SMALL) == TOKENS
+    (tmp_path / "costs.json").write_text("[3]")
+    assert usual(SMALL) == TOKENS
 
 
 @pytest.mark.parametrize(
@@ -59,5 +85,5 @@ def test_values_that_make_no_sense() -> None:
         {"suggest": 3},
     ):
         made, complaints = settings([wrong])
-        assert made == Settings()
+        assert made == settings([])[0]
         assert len(complaints) == 1

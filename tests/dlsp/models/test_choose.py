@@ -71,14 +71,14 @@ def test_a_slow_machine_takes_the_small_one_and_says_why(measured):
     choice = choose()
     assert choice.model == SMALL
     assert f"{40 * SMALL.steps:.0f} ms a line and 0.8 s to read a new place (measured)" in choice.why
-    assert f"{LARGE.name} would take 382 ms a line and 1.8 s to read a new place (from {SMALL.name})" in choice.why
+    assert f"{LARGE.name} would take 382 ms a line and 0.9 s to read a new place (from {SMALL.name})" in choice.why
 
 
 def test_one_that_reads_a_new_place_slowly_is_not_taken(measured):
     measured(small=10, large=30, chunk=350)
     choice = choose()
     assert choice.model == SMALL
-    assert f"{LARGE.name} would take 126 ms a line and 2.8 s to read a new place (measured)" in choice.why
+    assert f"{LARGE.name} would take 126 ms a line and 1.4 s to read a new place (measured)" in choice.why
 
 
 def test_a_fast_machine_takes_the_large_one(measured):
