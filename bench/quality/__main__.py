@@ -11,7 +11,7 @@ from bench.quality.sets import SETS, load
 from bench.quality.variants import parse
 from dlsp.models import catalogue
 
-VARIANTS = ["autoregressive", "verified", "diffusion:0.9", "diffusion:0.7", "diffusion:0.5"]
+VARIANTS = ["autoregressive", "verified", "diffusion:0.98", "diffusion:0.9", "diffusion:0.5"]
 
 
 @guarded(KEPT)

@@ -28,8 +28,8 @@ def parse(variant: str) -> dict[str, Any]:
         case ["diffusion", ("threshold" | "factor" | "entropy") as rule, number] if _is_number(number):
             return {"mode": "diffusion", "rule": rule, "threshold": float(number)}
     raise UserError(
-        f"'{variant}' is no variant: use autoregressive, verified, verified:merged, diffusion:0.9, "
-        "diffusion:0.9:known, diffusion:factor:0.5 or diffusion:entropy:0.3."
+        f"'{variant}' is no variant: use autoregressive, verified, verified:merged, diffusion:0.98, "
+        "diffusion:0.98:known, diffusion:factor:0.5 or diffusion:entropy:0.3."
     )
 
 

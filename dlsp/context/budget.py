@@ -4,7 +4,7 @@ from dlsp.models.catalogue import Model
 from dlsp.models.speed import speed, speeds
 
 TOKENS = 1024
-"""The budget until a step has been measured here."""
+"""The budget where nobody waits at the keyboard: scripts, measurements."""
 USUAL = (4096, 2048, 1024, 512)
 READ_S = 0.8
 """A new place is read in so long, if the smallest budget allows it: more comes too late (bench/replay/NOTES.md)."""
@@ -13,10 +13,10 @@ LEAST, MOST = 128, 8192
 
 
 def usual(model: Model) -> int:
-    """The budget for a model on this machine, by what the engine measured of its steps."""
+    """The budget for a model on this machine, by what the engine measured of its steps; the least until it has."""
     known = speeds()
     if not known:
-        return TOKENS
+        return USUAL[-1]
     here, _ = speed(model, known)
     return next((budget for budget in USUAL if here.reads(budget) <= READ_S), USUAL[-1])
 

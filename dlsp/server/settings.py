@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlsp.context.budget import TOKENS, usual, within_bounds
+from dlsp.context.budget import TOKENS, USUAL, usual, within_bounds
 from dlsp.errors import UserError
 from dlsp.gate.gate import MODES as MANNERS
 from dlsp.models.catalogue import Model
@@ -20,8 +20,9 @@ class Settings:
     """`log` set to `text` lets suggestions and the text around them into the log file.
 
     `suggest` says how eagerly suggestions come, by language identifier, `*` for the others.
-    `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens. `threads` are
-    those of an engine that is started, 0 for what suits the machine.
+    `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens, where nobody
+    set it what suits the model and the machine. `threads` are those of an engine that is started, 0 for what suits the
+    machine.
     """
 
     model: Model = field(default_factory=lambda: named(AUTO))
@@ -29,7 +30,7 @@ class Settings:
     log: str = "plain"
     suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
     ignore: tuple[str, ...] = ()
-    context: int = TOKENS
+    context: int = USUAL[-1]
     threads: int = 0
 
     def suggests(self, language: str) -> str:

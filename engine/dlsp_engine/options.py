@@ -19,7 +19,7 @@ class Options:
     draft: int = 4
     copy: bool = True
     rule: str = "threshold"
-    threshold: float = 0.9
+    threshold: float = 0.98
     canvas: int = 4
     end: str = "token"
     stop: tuple[str, ...] = ()
