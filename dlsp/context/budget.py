@@ -1,7 +1,7 @@
 """How much the model sees."""
 
 from dlsp.models.catalogue import Model
-from dlsp.models.speed import speed, speeds
+from dlsp.models.speed import Speed, speed, speeds
 
 TOKENS = 1024
 """The budget where nobody waits at the keyboard: scripts, measurements."""
@@ -15,9 +15,11 @@ LEAST, MOST = 128, 8192
 def usual(model: Model) -> int:
     """The budget for a model on this machine, by what the engine measured of its steps; the least until it has."""
     known = speeds()
-    if not known:
-        return USUAL[-1]
-    here, _ = speed(model, known)
+    return in_time(speed(model, known)[0]) if known else USUAL[-1]
+
+
+def in_time(here: Speed) -> int:
+    """The largest budget that is read in READ_S, else the least."""
     return next((budget for budget in USUAL if here.reads(budget) <= READ_S), USUAL[-1])
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dlsp.context.budget import usual
+from dlsp.context.budget import in_time
 from dlsp.models import store
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
 from dlsp.models.speed import speed, speeds
@@ -29,7 +29,7 @@ def choose() -> Choice:
     told = []
     for model in sorted(CATALOGUE, key=lambda model: -model.size):
         its, how = speed(model, known)
-        line_ms, place_s = model.steps * its.step, its.reads(usual(model))
+        line_ms, place_s = model.steps * its.step, its.reads(in_time(its))
         takes = f"{line_ms:.0f} ms a line and {place_s:.1f} s to read a new place ({how})"
         fits = line_ms <= LINE_MS and place_s <= PLACE_S
         if model in here and (fits or model == smallest):
