@@ -1,6 +1,7 @@
 """A real VS Code in a real browser, driven as its user would: keys in, the screen and the saved file out."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -11,9 +12,10 @@ from tests.e2e.vscode.look import ACTIVE, AFTER, GHOST, LINES, STATUS, TEXTS
 from tests.e2e.vscode.provide import Editor
 from tests.e2e.vscode.serve import Served
 from tests.e2e.vscode.settings import CLEAR, CLOSE, FOCUS, View
-from tests.e2e.waiting import until
+from tests.e2e.waiting import EVERY_S, until
 
 SCREENS = Path(__file__).parents[3] / "build" / "screens" / "vscode"
+SAVE_S = 5.0  # far more than a save takes
 INPUT = ".quick-input-widget input"
 ROW = ".quick-input-list .monaco-list-row"
 FOCUSED = ".editor-group-container.active .monaco-editor.focused"
@@ -129,9 +131,7 @@ class Code:
 
     def text(self) -> str:
         """What the active editor holds, by saving it if it has changed: of an unchanged one no end would be seen."""
-        if self._dirty():
-            self.press("Control+S")
-            self.until(lambda: not self._dirty(), "it is saved")
+        self.until(self._saved, "it is saved")
         return (self.project / self.name).read_bytes().decode()
 
     def ghost(self) -> str:
@@ -201,6 +201,18 @@ class Code:
             return "\n".join([*self.lines(), f"ghost: {self.ghost()!r}", *self.status(), *self.notifications()])
         except Exception as error:
             return f"{error}\n{self._served.log()}"
+
+    def _saved(self) -> bool:
+        """Whether nothing is unsaved, after the key for it; what was edited while a save was under way takes another.
+
+        One key at a time: a save that is not needed any more empties the file for a moment too.
+        """
+        if self._dirty():
+            self.press("Control+S")
+            pressed = time.monotonic()
+            while self._dirty() and time.monotonic() - pressed < SAVE_S:
+                time.sleep(EVERY_S)
+        return not self._dirty()
 
     def _dirty(self) -> bool:
         return self.browser.do(lambda page: page.query_selector(".tab.active.dirty")) is not None
