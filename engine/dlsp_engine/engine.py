@@ -29,7 +29,7 @@ from dlsp_engine.options import Options
 from dlsp_engine.site import Site, SiteJob
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
-from dlsp_kernels.int8_linear.onednn import levels
+from dlsp_kernels.int8_linear.choose import best
 
 DTYPES = ("auto", "int8", "bfloat16", "float32")
 
@@ -71,9 +71,9 @@ class Engine:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
-        folder, finest = converted(gguf, cache), levels()
+        folder, int8 = converted(gguf, cache), best()
         if dtype == "auto":
-            dtype = "bfloat16" if device != "cpu" else "int8" if finest else faster_dense()
+            dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
         weights = Weights.load(folder, dense)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
@@ -86,10 +86,10 @@ class Engine:
                 model: Model = choose.load(weights, low_rank, device, dtype)
             elif dtype != "int8":
                 model = Qwen2(weights, low_rank)
-            elif finest:
+            elif int8:
                 beside.submit(import_module, COMPILED)
                 low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
-                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, finest))
+                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8))
             else:
                 raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")

@@ -10,17 +10,17 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.int8 import NARROW, Int8Qwen2, Int8Weights
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
-from dlsp_kernels.int8_linear.onednn import levels
+from dlsp_kernels.int8_linear.choose import best
 
-pytestmark = pytest.mark.skipif(levels() is None, reason="this build of PyTorch has no int8 matmul")
+pytestmark = pytest.mark.skipif(best() is None, reason="this build of PyTorch has no int8 matmul")
 
 
 def int8(dense: Model, adapter: bool = True) -> Int8Qwen2:
     assert isinstance(dense, Qwen2)
-    finest = levels()
-    assert finest
+    kind = best()
+    assert kind
     chosen = dense.adapter if adapter else Adapter.none(dense.weights.embedding, dense.shape)
-    return Int8Qwen2(dense.weights, chosen, Int8Weights.of(dense.weights, chosen, finest))
+    return Int8Qwen2(dense.weights, chosen, Int8Weights.of(dense.weights, chosen, kind))
 
 
 def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
@@ -97,30 +97,30 @@ def test_an_adapter_from_the_file_turns_with_the_base(tiny):
 
 
 def test_weights_from_the_file_are_the_same_to_the_bit(tiny, tmp_path):
-    dense, finest = tiny.model, levels()
+    dense, kind = tiny.model, best()
     assert isinstance(dense, Qwen2)
-    assert finest
+    assert kind
     said: list[str] = []
-    int8_file.stored(tmp_path, dense.weights, dense.adapter, finest, said.append)
-    kept = int8_file.stored(tmp_path, dense.weights, dense.adapter, finest, said.append)
+    int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, said.append)
+    kept = int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, said.append)
     model = Int8Qwen2(dense.weights, dense.adapter, kept)
     assert torch.equal(logits(model, list(range(30))), logits(int8(dense), list(range(30))))
     assert sum("once" in line for line in said) == 1, "made once"
     other = Adapter.random(dense.shape, seed=7)
-    int8_file.stored(tmp_path, dense.weights, other, finest, said.append)
+    int8_file.stored(tmp_path, dense.weights, other, kind, said.append)
     assert sum("once" in line for line in said) == 2
     assert len(list(tmp_path.glob("int8-*"))) == 1, "what serves no more is removed"
 
 
 def test_a_damaged_file_is_one_sentence(tiny, tmp_path):
-    dense, finest = tiny.model, levels()
+    dense, kind = tiny.model, best()
     assert isinstance(dense, Qwen2)
-    assert finest
-    int8_file.stored(tmp_path, dense.weights, dense.adapter, finest, lambda line: None)
+    assert kind
+    int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
     (file,) = tmp_path.glob("int8-*")
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(EngineError, match="damaged; delete it"):
-        int8_file.stored(tmp_path, dense.weights, dense.adapter, finest, lambda line: None)
+        int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
 
 
 @pytest.mark.model

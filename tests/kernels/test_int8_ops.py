@@ -1,11 +1,16 @@
 """The ops of an int8 step: what each says, and compiled against reference."""
 
+import os
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 
 from dlsp_kernels import compiled, hadamard, quantise_rows, quantise_weight, reference, rope_table
 from dlsp_kernels.hadamard.reference import group_size
-from dlsp_kernels.int8_linear import onednn
+from dlsp_kernels.int8_linear.choose import BY_PREFERENCE
 from dlsp_kernels.int8_linear.reference import int8_linear
 
 ROWS = [1, 5, 17]
@@ -107,17 +112,27 @@ def test_low_rank_add_compiled(canvas, ends):
     torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, outputs:] @ whole.T)
 
 
+WORKING = [each for each in BY_PREFERENCE if each.exact()]
+
+
+@pytest.mark.parametrize("kind", WORKING, ids=lambda kind: f"{kind.name}-{kind.levels}")
 @pytest.mark.parametrize("rows", [1, 8, 33])
-def test_onednn_against_reference(rows):
-    levels = onednn.levels()
-    if levels is None:
-        pytest.skip("this build of PyTorch has no int8 matmul")
+def test_int8_linear_against_reference(kind, rows):
     weight, scale = quantise_weight(torch.randn(96, 64))
-    q, _ = quantise_rows(torch.randn(rows, 64), levels)
-    packed = onednn.PackedInt8.pack(weight, scale, levels)
-    torch.testing.assert_close(packed(q), int8_linear(q, weight, scale, levels), rtol=1e-5, atol=1e-3)
-    other, _ = quantise_weight(torch.randn(96, 64))
-    copied = onednn.PackedInt8.pack(other, scale, levels).like(packed.stored, scale, levels)
-    assert torch.equal(copied(q), packed(q))
+    q, _ = quantise_rows(torch.randn(rows, 64), kind.levels)
+    packed = kind.pack(weight, scale)
+    torch.testing.assert_close(packed(q), int8_linear(q, weight, scale, kind.levels), rtol=1e-5, atol=1e-3)
+    assert torch.equal(packed(q)[:1], packed(q[:1])), "a row is the same whatever comes beside it"
+    read = kind.reader(96, 64)
+    assert torch.equal(read(packed.stored, scale)(q), packed(q))
     with pytest.raises(ValueError, match="another layout"):
-        packed.like(packed.stored[:-1], scale, levels)
+        read(packed.stored[:-1], scale)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="FBGEMM is for x86-64")
+def test_without_vnni_fbgemm_is_chosen():
+    """oneDNN's int8 of 8 bits would overflow there, and is slow with 7."""
+    chosen = "from dlsp_kernels.int8_linear.choose import best; print(best().name, best().levels)"
+    limit = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2", "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2"}
+    said = subprocess.run([sys.executable, "-c", chosen], env=limit, capture_output=True, text=True, check=True).stdout
+    assert said == "Fbgemm 63\n"

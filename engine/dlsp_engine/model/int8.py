@@ -22,7 +22,7 @@ from dlsp_engine.model.rotate import rotated_adapter, rotation
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight, reference
-from dlsp_kernels.int8_linear.onednn import PackedInt8
+from dlsp_kernels.int8_linear.choose import Int8, PackedInt8
 
 COMPILED = "dlsp_kernels.compiled"
 """Imported when it is needed: Numba takes its time, and can take it while the weights are packed."""
@@ -48,12 +48,12 @@ class Int8Linear:
         self._ends = list(accumulate(outs))
 
     @classmethod
-    def of(cls, base: QuantisedMatrix, update: LowRank | None, outs: list[int], levels: int) -> "Int8Linear":
+    def of(cls, base: QuantisedMatrix, update: LowRank | None, outs: list[int], kind: Int8) -> "Int8Linear":
         if not update:
-            return cls(PackedInt8.pack(base.weight, base.scale, levels), outs, None, None)
+            return cls(kind.pack(base.weight, base.scale), outs, None, None)
         a, a_scale = quantise_weight(update.a)
         b, b_scale = quantise_weight(update.parts(outs))
-        packed = PackedInt8.pack(torch.cat([base.weight, a]), torch.cat([base.scale, a_scale]), levels)
+        packed = kind.pack(torch.cat([base.weight, a]), torch.cat([base.scale, a_scale]))
         return cls(packed, outs, b.T.contiguous(), b_scale)
 
     def __call__(self, x: Tensor, canvas: slice | Tensor | None, ops: ModuleType) -> Tensor:
@@ -81,13 +81,12 @@ class Int8Weights:
     mask: Tensor  # float32 [dim]
     layers: list[Int8Layer]
     head: Int8Linear
-    levels: int
+    kind: Int8
 
     @classmethod
     def of(
-        cls, weights: Weights, adapter: Adapter, levels: int, say: Callable[[str], None] = lambda line: None
+        cls, weights: Weights, adapter: Adapter, kind: Int8, say: Callable[[str], None] = lambda line: None
     ) -> "Int8Weights":
-        """`levels` as in `quantise_rows`."""
         shape = weights.architecture
         turn = rotation(shape.dim)
         turned = rotated_adapter(adapter, weights, turn)
@@ -95,12 +94,12 @@ class Int8Weights:
         layers = [
             Int8Layer(
                 qkv_bias=layer.qkv_bias,
-                **{name: Int8Linear.of(getattr(layer, name), low.get(name), outs[name], levels) for name in outs},
+                **{name: Int8Linear.of(getattr(layer, name), low.get(name), outs[name], kind) for name in outs},
             )
             for layer, low in zip(quantised_layers(weights, turn, say), turned.layers, strict=True)
         ]
-        head = Int8Linear.of(quantised_head(weights, turn), None, [shape.vocab], levels)
-        return cls(turn, turned.mask_embedding, layers, head, levels)
+        head = Int8Linear.of(quantised_head(weights, turn), None, [shape.vocab], kind)
+        return cls(turn, turned.mask_embedding, layers, head, kind)
 
 
 class Int8Qwen2(Model):
@@ -109,7 +108,7 @@ class Int8Qwen2(Model):
         self.shape = weights.architecture
         self.adapter = adapter
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
-        self._layers, self._head, self._levels = int8.layers, int8.head, int8.levels
+        self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._compiled = import_module(COMPILED)
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 

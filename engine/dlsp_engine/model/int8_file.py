@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -19,7 +20,7 @@ from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.int8 import Int8Layer, Int8Linear, Int8Weights
 from dlsp_engine.model.weights import Weights
-from dlsp_kernels.int8_linear.onednn import PackedInt8
+from dlsp_kernels.int8_linear.choose import Int8
 
 LAYOUT = 1
 """Counts up with every change of what stands in the file."""
@@ -29,31 +30,31 @@ def stored(
     folder: Path,
     weights: Weights,
     adapter: Adapter,
-    levels: int,
+    kind: Int8,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
 ) -> Int8Weights:
     """From the folder of the converted weights, where the file is made on first use; one of another machine, another
     PyTorch or another adapter is replaced.
     """
-    path = folder / f"int8-{_fingerprint(adapter, levels)}.safetensors"
+    path = folder / f"int8-{_fingerprint(adapter, kind)}.safetensors"
     try:
         with FileLock(folder / "lock"):
             if not path.exists():
                 say("quantising the weights to int8, once for this machine and this adapter")
-                _write(path, Int8Weights.of(weights, adapter, levels, say))
+                _write(path, Int8Weights.of(weights, adapter, kind, say))
     except OSError as error:
         raise EngineError(
             f"The int8 weights could not be written to {folder} ({error.strerror or error}); free some space or set "
             "DLSP_CACHE_DIR to a folder that can be written."
         ) from error
     try:
-        return _read(path, weights.architecture, levels)
+        return _read(path, weights.architecture, kind)
     except Exception as error:
         raise EngineError(f"{path} is damaged; delete it and start again.") from error
 
 
-def _fingerprint(adapter: Adapter, levels: int) -> str:
-    told = json.dumps([LAYOUT, levels, machine()])
+def _fingerprint(adapter: Adapter, kind: Int8) -> str:
+    told = json.dumps([LAYOUT, kind.name, kind.levels, machine()])
     digest = hashlib.sha256(told.encode())
     last = adapter.layers[-1]
     for tensor in (adapter.mask_embedding, *(pair.b for pair in last.values()), *(pair.a for pair in last.values())):
@@ -90,32 +91,30 @@ def _linear(name: str, linear: Int8Linear) -> Iterator[tuple[str, Tensor]]:
         yield f"{name}.b_scale", linear.b_scale
 
 
-def _read(path: Path, shape: Architecture, levels: int) -> Int8Weights:
+def _read(path: Path, shape: Architecture, kind: Int8) -> Int8Weights:
     """Every tensor is copied, so that the file does not stay mapped."""
-    templates: dict[str, PackedInt8] = {}
     inputs = {name: into for name, (into, _) in projections(shape).items()} | {"head": shape.dim}
     outs = {name: outs for name, (_, outs) in projections(shape).items()} | {"head": [shape.vocab]}
-    with safe_open(path, framework="pt") as file:
+    with safe_open(path, framework="pt") as file, ThreadPoolExecutor(torch.get_num_threads()) as threads:
         names = set(file.keys())
 
         def get(name: str) -> Tensor:
             return file.get_tensor(name).clone()
 
-        def linear(kind: str, at: str) -> Int8Linear:
-            scale = get(f"{at}.scale")
-            if kind not in templates:
-                empty = torch.zeros(len(scale), inputs[kind], dtype=torch.int8)
-                templates[kind] = PackedInt8.pack(empty, scale, levels)
-            packed = templates[kind].like(file.get_tensor(f"{at}.packed"), scale, levels)
+        firsts = {name: f"0.{name}" for name in projections(shape)} | {"head": "head"}
+        readers = {name: kind.reader(len(get(f"{first}.scale")), inputs[name]) for name, first in firsts.items()}
+
+        def linear(name: str, at: str) -> Int8Linear:
+            packed = readers[name](file.get_tensor(f"{at}.packed"), get(f"{at}.scale"))
             updated = f"{at}.b" in names
             return Int8Linear(
-                packed, outs[kind], get(f"{at}.b") if updated else None, get(f"{at}.b_scale") if updated else None
+                packed, outs[name], get(f"{at}.b") if updated else None, get(f"{at}.b_scale") if updated else None
             )
 
-        layers = [
-            Int8Layer(
-                qkv_bias=get(f"{i}.qkv_bias"), **{kind: linear(kind, f"{i}.{kind}") for kind in projections(shape)}
-            )
-            for i in range(shape.layers)
-        ]
-        return Int8Weights(get("turn"), get("mask"), layers, linear("head", "head"), levels)
+        def layer(i: int) -> Int8Layer:
+            linears = {name: linear(name, f"{i}.{name}") for name in projections(shape)}
+            return Int8Layer(qkv_bias=get(f"{i}.qkv_bias"), **linears)
+
+        head = threads.submit(linear, "head", "head")
+        layers = list(threads.map(layer, range(shape.layers)))
+        return Int8Weights(get("turn"), get("mask"), layers, head.result(), kind)

@@ -26,7 +26,7 @@ from dlsp_engine.text.tokenizer import QwenTokenizer
 from dlsp_engine.train import checkpoint, store, walk
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import CanvasModel, Parameters
-from dlsp_kernels.int8_linear.onednn import levels
+from dlsp_kernels.int8_linear.choose import best
 
 MOST_TOKENS = 64
 RESAMPLES = 2_000
@@ -167,9 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             base = (file.metadata() or {})["source"]
         adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
         if int8:
-            if not (finest := levels()):
+            if not (kind := best()):
                 raise EngineError("This build of PyTorch has no int8 matmul; give another --dtype.")
-            step, model = Int8Qwen2(weights, adapter, Int8Weights.of(weights, adapter, finest)), None
+            step, model = Int8Qwen2(weights, adapter, Int8Weights.of(weights, adapter, kind)), None
         else:
             step, model = Qwen2(weights, adapter), CanvasModel(weights, Parameters.load(asked.adapter, weights))
         engine = Engine(step, QwenTokenizer(asked.weights))
