@@ -1,7 +1,8 @@
 """How far a dtype's answers are float32's: `python -m bench.quality.dtypes --limit 150`.
 
 Reads what `python -m bench.quality --set single-line --dtype DTYPE --variants autoregressive --limit 150` wrote for
-float32 and the others, and compares gap by gap.
+float32 and the others, and compares gap by gap. `int8-avx2` is int8 as a processor with AVX2 alone computes it: run
+with ONEDNN_MAX_CPU_ISA=AVX2 and FBGEMM_ENABLE_INSTRUCTIONS=AVX2 set, `--fresh`, and `--out` naming the file so.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from bench.command import MEND, guarded, line, written
 from dlsp.models import catalogue
 
 REFERENCE = "float32"
-OTHERS = ("bfloat16", "int8")
+OTHERS = ("bfloat16", "int8", "int8-avx2")
 DRAWS = 2000
 
 Answers = dict[str, dict[str, int | str]]

@@ -46,7 +46,7 @@ def avx2(results: Needed) -> str:
     line = metrics["int8 verified/line/ratio_median"]
     return prose(
         f"On processors with AVX2 alone: prefill {prefill:.1f} times llama.cpp's speed, decoding {decode:.2f}, "
-        f"a verified line {line:.1f} times its time."
+        f"a verified line {line:.2f} of its time (`python -m bench.peers --isa avx2`)."
     )
 
 

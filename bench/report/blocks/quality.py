@@ -84,7 +84,7 @@ def dtypes(results: Needed) -> str:
 
     return prose(
         f"Beside float32, autoregressive, {metrics['float32/gaps']:.0f} of these gaps: in bf16 {one('bfloat16')}, in "
-        f"int8 {one('int8')}."
+        f"int8 {one('int8')}; with 7 bits an activation, where a processor has AVX2 alone, {one('int8-avx2')}."
     )
 
 

@@ -27,9 +27,10 @@ from dlsp_kernels.int8_linear.choose import Int8, PackedInt8
 COMPILED = "dlsp_kernels.compiled"
 """Imported when it is needed: Numba takes its time, and can take it while the weights are packed."""
 
-NARROW = 32
-"""Up to so many rows the compiled ops are faster; above, PyTorch's own threads are. They round differently, so only
-clean rows count: they must not depend on the canvases beside them."""
+NARROW, FEW = 32, 4
+"""The compiled ops, which take one thread, are faster up to so many rows, and on so many threads for any number: there
+PyTorch's own ops take more than twice the time of one thread. They round differently, so only clean rows count: they
+must not depend on the canvases beside them."""
 
 REMEMBERED = 4096
 """Turned embeddings of tokens, 4 kB each."""
@@ -120,7 +121,7 @@ class Int8Qwen2(Model):
         shape, levels = self.shape, self._levels
         rows = packed(batch, shape, torch.float32)
         canvas = rows.canvas
-        ops = self._compiled if rows.clean <= NARROW else reference
+        ops = self._compiled if rows.clean <= NARROW or torch.get_num_threads() <= FEW else reference
         x = self._embed(rows.tokens)
         y, scale = torch.zeros_like(x), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
