@@ -1,4 +1,5 @@
-"""The README's numbers: `python -m bench.report.readme` writes them between their markers, `--check` compares.
+"""The numbers of README.md and bench/README.md: `python -m bench.report.readme` writes them between their markers,
+`--check` compares.
 
 A block stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; its text comes from `bench.report.blocks`.
 """
@@ -6,6 +7,7 @@ A block stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; its tex
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.command import guarded
@@ -14,38 +16,44 @@ from bench.report.blocks.words import Needed
 from bench.report.load import Results, load
 from dlsp.errors import UserError
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "bench" / "README.md")
 MACHINE = "epyc-2c"
 
 
-def filled(readme: str, results: Results) -> str:
-    """The README with every block as the results have it; UserError for a block that is not there or not known."""
+def filled(pages: Sequence[str], results: Results) -> list[str]:
+    """The pages with every block as the results have it; UserError for a block that is not there or not known."""
     needed = Needed(results)
-    marked = re.findall(r"<!-- bench:([\w-]+) -->", readme)
+    marked = [name for page in pages for name in re.findall(r"<!-- bench:([\w-]+) -->", page)]
     if set(marked) != BLOCKS.keys() or len(marked) != len(BLOCKS):
-        raise UserError(f"README.md must have one pair of markers for each of {', '.join(BLOCKS)}; it has {marked}.")
-    for name, block in BLOCKS.items():
-        pattern = re.compile(rf"(<!-- bench:{name} -->\n).*?(\n<!-- /bench:{name} -->)", re.DOTALL)
-        text = block(needed)
-        readme, found = pattern.subn(lambda match, text=text: match[1] + text + match[2], readme)
-        if found != 1:
-            raise UserError(f"README.md has no `<!-- /bench:{name} -->` after its beginning.")
-    return readme
+        raise UserError(f"The pages must have one pair of markers for each of {', '.join(BLOCKS)}; they have {marked}.")
+
+    def fill(page: str) -> str:
+        for name in re.findall(r"<!-- bench:([\w-]+) -->", page):
+            pattern = re.compile(rf"(<!-- bench:{name} -->\n).*?(<!-- /bench:{name} -->)", re.DOTALL)
+            text = BLOCKS[name](needed)
+            page, found = pattern.subn(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
+            if found != 1:
+                raise UserError(f"There is no `<!-- /bench:{name} -->` after its beginning.")
+        return page
+
+    return [fill(page) for page in pages]
 
 
 @guarded()
 def main(arguments: list[str] | None = None) -> int:
     """0; 1 where `--check` finds a difference, 2 for what the user has to mend."""
-    parser = argparse.ArgumentParser("python -m bench.report.readme", description="The README's numbers.")
+    parser = argparse.ArgumentParser("python -m bench.report.readme", description="The numbers of the READMEs.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 where they differ")
     asked = parser.parse_args(arguments)
-    now = README.read_text(encoding="utf-8")
+    now = [page.read_text(encoding="utf-8") for page in PAGES]
     new = filled(now, load(machine=MACHINE))
     if asked.check and new != now:
-        print("README.md differs from bench/results: run `python -m bench.report.readme`.", file=sys.stderr)
+        print("The pages differ from bench/results: run `python -m bench.report.readme`.", file=sys.stderr)
         return 1
     if not asked.check:
-        README.write_text(new, encoding="utf-8")
+        for page, text in zip(PAGES, new, strict=True):
+            page.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,11 +1,12 @@
-"""The README's blocks by their names, each a text made of the results."""
+"""The blocks of the pages by their names, each a text made of the results."""
 
 from collections.abc import Callable
 
-from bench.report.blocks import edits, latency, quality, service, typing
+from bench.report.blocks import edits, latency, quality, service, summary, typing
 from bench.report.blocks.words import Needed
 
 BLOCKS: dict[str, Callable[[Needed], str]] = {
+    "summary": summary.summary,
     "identity": quality.identity,
     "quality": quality.quality,
     "dtypes": quality.dtypes,

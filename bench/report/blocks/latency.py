@@ -67,7 +67,7 @@ def modes(results: Needed) -> str:
 
     gaps = len(results[f"decode-{SMALL}-int8"].samples)
     return prose(
-        f"**Modes** in int8, {gaps} gaps, decode time a gap against autoregressive, median of ratios. "
+        f"In int8, {gaps} gaps, decode time a gap against autoregressive, median of ratios. "
         f"0.5B: {of(SMALL)}. 1.5B: {of(LARGE)}."
     )
 

@@ -107,7 +107,7 @@ def pipeline(results: Needed) -> str:
         return f"{GAPS[name]} {percent(raw)} and {percent(ours)} ({low} to {high} points)"
 
     return prose(
-        "**The whole way**, from the document to the suggestion: pass@1 of the engine alone, which sees all the text, "
+        "The whole way, from the document to the suggestion: pass@1 of the engine alone, which sees all the text, "
         f"and through dlsp's context, ends and filters, {metrics['followed/tasks']:.0f} tasks each: "
         f"{listed([one(name) for name in GAPS])} (`python -m bench.pipeline`)."
     )

@@ -22,7 +22,7 @@ def replay(results: Needed) -> str:
         for which in ("warm", "shown", "memory")
     )
     return prose(
-        "**Typing**, replayed by the clock through the server on an idle machine, "
+        "Replayed by the clock through the server on an idle machine, "
         f"{metrics[f'{OURS}/all/scripts']:.0f} scripts that write lines anew in held-out files or repeat real edits, "
         f"{keys:,} keys, 0.5B: {share(metrics, 'writing/completed')} of the characters completed where lines are "
         f"written, right when shown {share(metrics, 'all/right_first')}, {per_100('wrong_suggestions_per_100')} wrong "

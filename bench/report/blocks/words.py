@@ -1,4 +1,4 @@
-"""What the README's blocks share."""
+"""What the blocks share."""
 
 import textwrap
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Needed:
 
     def __getitem__(self, name: str) -> Result:
         if (found := self._results.one(name)) is None:
-            raise UserError(f"The README needs bench/results/{name}-{self._results.machine}.json: run its bench again.")
+            raise UserError(f"The pages need bench/results/{name}-{self._results.machine}.json: run its bench again.")
         return found
 
 

@@ -1,0 +1,59 @@
+"""What a reader wants to know first."""
+
+from bench.report.blocks.latency import PEER
+from bench.report.blocks.typing import OURS
+from bench.report.blocks.words import LARGE, SMALL, Needed
+from bench.report.page import Table, number, percent
+
+VIM = "llama.vim"
+
+
+def summary(results: Needed) -> str:
+    proof = results["identity"].metrics
+    same, others = round(proof["all/identical"] + proof["all/tie"]), round(proof["all/different"])
+    quality, large = results[f"quality-single-line-{SMALL}-int8-300"], results[f"quality-single-line-{LARGE}-int8-100"]
+    typing, beside = results[f"replay-{SMALL}"].metrics, results[f"replay-{SMALL}-6"].metrics
+    neovim, vscode = results["neovim"].metrics, results["vscode"].metrics
+
+    def passed(variant: str) -> str:
+        return " and ".join(percent(found.get(variant, "pass_at_1")) for found in (quality, large))
+
+    def steps(variant: str) -> str:
+        return " and ".join(number(found.get(variant, "forwards_per_gap")) for found in (quality, large))
+
+    def peer(name: str, measure: str, unit: str, what: str, contender: str = "int8 verified") -> tuple[str, str]:
+        metrics = results[name].metrics
+        ours, theirs = (f"{metrics[f'{who}/{measure}/median']:,.0f} {unit}" for who in (contender, PEER))
+        return ours, f"{PEER} {theirs}: {what} {metrics[f'{contender}/{measure}/ratio_median']:.2f}"
+
+    def memory() -> tuple[str, str]:
+        metrics = results[f"peers-{SMALL}"].metrics
+        ours, theirs = (f"{metrics[f'{who}/resident_mb']:,.0f} MB" for who in ("int8", PEER))
+        return ours, f"{PEER} {theirs}"
+
+    rows = [
+        ("verified answers that are the autoregressive ones (float32)", f"{same:,} of {same + others:,}", ""),
+        ("steps a line, 0.5B and 1.5B", steps("verified"), f"autoregressive {steps('autoregressive')}"),
+        ("pass@1, single lines, 0.5B and 1.5B", passed("verified"), f"autoregressive {passed('autoregressive')}"),
+        ("a line, prompt cached", *peer(f"peers-{SMALL}", "line", "ms", "time")),
+        ("a line after one more typed character", *peer(f"peers-{SMALL}", "typed", "ms", "time")),
+        (
+            "1,000 tokens of a new place read",
+            *peer(f"peers-{SMALL}", "prefill-1000", "tokens/s", "speed", "int8 autoregressive"),
+        ),
+        ("a line, processors with AVX2 alone", *peer(f"peers-{SMALL}-avx2", "line", "ms", "time")),
+        ("a line, 1.5B", *peer(f"peers-{LARGE}", "line", "ms", "time")),
+        ("from a key to the engine's suggestion", f"{typing[f'{OURS}/shown_p50_ms']:.0f} ms", ""),
+        (
+            "characters completed while lines are written",
+            f"{typing[f'{OURS}/writing/completed']:.0%}, {typing[f'{OURS}/all/right_first']:.0%} right when shown",
+            f"6 scripts: {beside[f'{OURS}/all/completed']:.0%}, {VIM}'s policy {beside[f'{VIM}/all/completed']:.0%}",
+        ),
+        ("resident memory", *memory()),
+        (
+            "added by Neovim 0.12 and VS Code until it is seen",
+            f"{neovim['0.12/over_ms/median']:.0f} and {vscode['over_ms/median']:.0f} ms",
+            f"VS Code waits {vscode['debounce_ms']:.0f} of them",
+        ),
+    ]
+    return Table(["", "dlsp", "beside it"], rows, "").markdown()
