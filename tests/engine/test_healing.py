@@ -1,6 +1,8 @@
 """Token healing in every mode: what stands already comes first, and is no part of the answer."""
 
 import pytest
+import torch
+from torch import Tensor
 
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
@@ -19,9 +21,9 @@ class TwoByteTokens:
     def token_bytes(self, token: int) -> bytes:
         return b"ab" if token == 200 else self._inner.token_bytes(token)
 
-    def completions(self, start: bytes) -> list[int]:
+    def completions(self, start: bytes) -> Tensor:
         more = [200] if b"ab".startswith(start) or start.startswith(b"ab") else []
-        return self._inner.completions(start) + more
+        return torch.cat([self._inner.completions(start), torch.tensor(more, dtype=torch.int64)])
 
 
 @pytest.mark.parametrize("mode", ["autoregressive", "verified", "diffusion"])

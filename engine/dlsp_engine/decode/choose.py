@@ -17,8 +17,8 @@ def choose(logits: Tensor, position: int, temperature: float, seed: int) -> int:
     return int((logits / temperature + noise.to(logits.device)).argmax())
 
 
-def choose_forced(logits: Tensor, allowed: list[int], position: int, temperature: float, seed: int) -> int:
-    """`choose` among the ids in `allowed`, which token healing gives."""
+def choose_forced(logits: Tensor, allowed: Tensor, position: int, temperature: float, seed: int) -> int:
+    """`choose` among the ids in `allowed` [n], which token healing gives."""
     only = torch.full_like(logits, -torch.inf)
     only[allowed] = logits[allowed]
     return choose(only, position, temperature, seed)
