@@ -11,6 +11,9 @@ from dlsp_kernels.tiling import Tiling, tiling
 
 SUM_BLOCK = 1024
 
+NOWHERE = 1 << 30
+"""The end of a part that is none: the same for all matrices, or each would have a program of its own."""
+
 
 def gated_linear(
     x: Tensor,
@@ -29,7 +32,7 @@ def gated_linear(
     rows, outs, ins = len(x), weight.outs, weight.ins
     if canvas is None:
         update = None
-    ends = (*(update.ends[:-1] if update else ()), outs, outs)
+    ends = (*(update.ends[:-1] if update else ()), NOWHERE, NOWHERE)
     whole = 0
     for end in ends[:-2]:
         whole = end if not whole else _gcd(whole, end)

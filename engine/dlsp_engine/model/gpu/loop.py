@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dlsp_engine.model.gpu.packing import total, views
 from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
@@ -45,15 +46,16 @@ class Told:
 
 
 class Places:
-    """State and rows of so many gaps on the device. Gaps beyond those there are are none."""
+    """State and rows of so many gaps on the device, which a captured step reads and writes: a key of its own, since
+    another loop's step of this size has other addresses. Gaps beyond those there are are none.
+    """
 
     def __init__(self, gaps: int, width: int, merged: bool, device: torch.device) -> None:
-        self.key = (gaps, width, merged)
         self.gaps, self.width, self.merged = gaps, width, merged
         size = self.size = rows_per_gap(width, merged)
         self._sizes = [gaps, gaps, gaps, gaps * width, gaps * MOST_PAGES]
-        self._held = torch.zeros(sum(self._sizes), dtype=torch.int32, device=device)
-        last, length, drafted, draft, table = self._held.split(self._sizes)
+        self._held = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
+        last, length, drafted, draft, table = views(self._held, self._sizes)
         self.state = GapStates(last, length, drafted, draft.view(gaps, width))
         blank = [torch.zeros(gaps * size, dtype=torch.int32, device=device) for _ in range(5)]
         gap = torch.arange(gaps, dtype=torch.int32, device=device)
@@ -66,13 +68,12 @@ class Places:
 
     def put(self, states: Sequence[GapState]) -> None:
         host = torch.zeros(len(self._held), dtype=torch.int32)
-        last, length, drafted, draft, table = host.split(self._sizes)
-        drafted.fill_(-1)
+        last, length, drafted, draft, table = (view.numpy() for view in views(host, self._sizes))
+        drafted.fill(-1)
         for i, state in enumerate(states):
             last[i], length[i], drafted[i] = state.last, state.cache.length, len(state.draft)
-            draft[i * self.width : i * self.width + len(state.draft)] = torch.tensor(state.draft, dtype=torch.int32)
-            pages = torch.tensor(state.cache.pages, dtype=torch.int32)
-            table[i * MOST_PAGES : i * MOST_PAGES + len(pages)] = pages
+            draft[i * self.width : i * self.width + len(state.draft)] = state.draft
+            table[i * MOST_PAGES : i * MOST_PAGES + len(state.cache.pages)] = state.cache.pages
         self._held.copy_(host)
 
 
@@ -89,15 +90,14 @@ class Loop:
         Each committed token but the last is cached then: the caller moves the caches' lengths.
         """
         places = self._ready(next(size for size in GAPS if len(states) <= size), width)
-        key = places.key
         for state in states:
             state.cache.reserve(places.size)
         states = [GapState(state.cache, state.last, state.draft[:width]) for state in states]
-        if self._known != (key, *map(_told, states)):
+        if self._known != (places, *map(_told, states)):
             places.put(states)
-        told = self.model.graphs(key, lambda: self.launch(places)).cpu()
+        told = self.model.graphs(places, lambda: self.launch(places)).cpu()
         found = _read(told[: len(states)], width, places.size)
-        self._known = (key, *(_after(state, one) for state, one in zip(states, found, strict=True)))
+        self._known = (places, *(_after(state, one) for state, one in zip(states, found, strict=True)))
         return found
 
     @torch.inference_mode()
@@ -110,9 +110,9 @@ class Loop:
     def _ready(self, gaps: int, width: int) -> Places:
         key = (gaps, width, gaps * rows_per_gap(width, True) <= MERGED_ROWS)
         places = self._places.get(key) or self._places.setdefault(key, Places(*key, self.model.device))
-        if not self.model.graphs.ready(key):
+        if not self.model.graphs.ready(places):
             places.put([])  # preparing runs a step
-            self.model.graphs.prepare(key, lambda: self.launch(places))
+            self.model.graphs.prepare(places, lambda: self.launch(places))
             self._known = ()
         return places
 

@@ -43,12 +43,12 @@ class Buffer:
     def __init__(self, shape: Shape, device: torch.device) -> None:
         self.shape = shape
         self._sizes = [shape.rows] * 5 + [shape.sessions] * 3 + [shape.sessions * MOST_PAGES, shape.tiles * 2]
-        self._held = torch.zeros(sum(self._sizes), dtype=torch.int32, device=device)
-        self.rows = PackedRows(*_views(self._held, self._sizes))
+        self._held = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
+        self.rows = _rows(self._held, self._sizes)
 
     def fill(self, batch: Sequence[tuple[PagedCache, Rows]]) -> None:
         host = torch.zeros(len(self._held), dtype=torch.int32)
-        rows = PackedRows(*_views(host, self._sizes))
+        rows = _rows(host, self._sizes)
         rows.position.fill_(NOWHERE)
         rows.tile[:, 0] = -1
         start, tiles = 0, []
@@ -71,7 +71,21 @@ class Buffer:
         self._held.copy_(host)
 
 
-def _views(buffer: Tensor, sizes: list[int]) -> list[Tensor]:
-    """In the order of PackedRows' fields."""
-    *fields, table, tile = buffer.split(sizes)
-    return [*fields, table.view(-1, MOST_PAGES), tile.view(-1, 2)]
+def _rows(buffer: Tensor, sizes: list[int]) -> PackedRows:
+    *fields, table, tile = views(buffer, sizes)
+    return PackedRows(*fields, table.view(-1, MOST_PAGES), tile.view(-1, 2))
+
+
+def total(sizes: list[int]) -> int:
+    """Of a buffer that `views` cuts."""
+    return sum(map(_aligned, sizes))
+
+
+def views(buffer: Tensor, sizes: list[int]) -> list[Tensor]:
+    """Parts of so many int32, each at a multiple of 16 bytes: Triton compiles a kernel anew for other addresses."""
+    parts = buffer.split([_aligned(size) for size in sizes])
+    return [part[:size] for part, size in zip(parts, sizes, strict=True)]
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 4) * 4
