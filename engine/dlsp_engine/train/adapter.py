@@ -97,10 +97,12 @@ class Run:
         width = trainer.recipe.width(0)
         count = max(1, trainer.recipe.rows // width)
         rows = min(asked.judge_rows, self.held_out.rows)
-        found = score(trainer.model, self.held_out, rows, count, width, trainer.recipe.batch, trainer.head_rows)
+        with trainer.averaged():
+            found = score(trainer.model, self.held_out, rows, count, width, trainer.recipe.batch, trainer.head_rows)
         self.scores.append(found)
         tau = {"offline_tau": round(found.tau, 4), "plain_tau": round(found.plain_tau, 4)}
-        self.say(**tau, agreement=found.agreement, canvases=found.canvases)
+        memory = {"gigabytes": round(torch.cuda.max_memory_allocated() / 1e9, 1)} if asked.device == "cuda" else {}
+        self.say(**tau, agreement=found.agreement, canvases=found.canvases, **memory)
 
     def save(self) -> None:
         checkpoint.save(self.asked.out, self.trainer, self.elapsed)
@@ -108,7 +110,7 @@ class Run:
         scores = {"offline_tau": round(latest.tau, 4), "agreement": latest.agreement}
         more = {"steps": str(self.trainer.step), "seconds": str(round(self.elapsed)), "scores": json.dumps(scores)}
         path = self.asked.out / checkpoint.ADAPTER
-        checkpoint.export(path, self.trainer.model.parameters, self.metadata | more)
+        checkpoint.export(path, self.trainer.late, self.metadata | more)
 
     def say(self, **values: Any) -> None:
         line = {"step": self.trainer.step, "seconds": round(self.elapsed, 1), **values}

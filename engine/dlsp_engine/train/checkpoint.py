@@ -23,6 +23,7 @@ def save(folder: Path, trainer: Trainer, elapsed: float) -> None:
         "elapsed": elapsed,
         "recipe": trainer.recipe.to_json(),
         "parameters": trainer.model.parameters.state_dict(),
+        "average": trainer.average.state_dict(),
         "optimizer": trainer.optimizer.state_dict(),
     }
     partial = folder / f"{CHECKPOINT}.partial"
@@ -43,6 +44,7 @@ def resume(folder: Path, trainer: Trainer) -> float:
             f"The run in {folder} was begun with other settings ({state['recipe']}); give those, or another --out."
         )
     trainer.model.parameters.load_state_dict(state["parameters"])
+    trainer.average.load_state_dict(state["average"])
     trainer.optimizer.load_state_dict(state["optimizer"])
     trainer.step = state["step"]
     return state["elapsed"]

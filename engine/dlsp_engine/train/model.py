@@ -74,6 +74,9 @@ class CanvasModel:
         self, weights: Weights, parameters: Parameters, recompute: bool = False, compiled: bool = False
     ) -> None:
         self.device = parameters.mask_embedding.device
+        if self.device.type == "cuda":
+            # With a mask its gradients were NaN at some lengths (pytorch#196678, in PyTorch 2.11 to 2.13).
+            torch.backends.cuda.enable_cudnn_sdp(False)
         self.weights = placed(weights, self.device)
         self.shape = weights.architecture
         self.parameters = parameters

@@ -35,12 +35,14 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
         now = read(samples, start, min(batch, rows - start), model.device)
         said, past = look(model, now, head_rows)
         canvases = drawn(now, said.greedy, count, width, generator, marks=MIDDLE, evenly=True)
-        hidden = canvas_states(model, now, canvases, past).flatten(0, 2)
-        before = canvases.before(now).flatten()
-        likeliest, chosen = drafts(hidden, before, model.weights.embedding, model.parameters.bigrams, head_rows)
         known = canvases.taught.flatten(0, 1)
+        told = known.any(1)  # of the others nothing is known
+        states = canvas_states(model, now, canvases, past).flatten(0, 1)[told].flatten(0, 1)
+        before = canvases.before(now).flatten(0, 1)[told].flatten()
+        known, targets = known[told], canvases.targets.flatten(0, 1)[told]
+        likeliest, chosen = drafts(states, before, model.weights.embedding, model.parameters.bigrams, head_rows)
         for runs, said_there in ((found, chosen), (plain, likeliest)):
-            runs.saw((said_there.view_as(known) == canvases.targets.flatten(0, 1)) & known, known)
+            runs.saw((said_there.view_as(known) == targets) & known, known)
     return Score(found.tau, plain.tau, [round(share, 4) for share in found.agreement], int(found.seen[0]))
 
 

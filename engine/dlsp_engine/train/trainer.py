@@ -1,15 +1,26 @@
 """A training run in memory: steps of the optimizer, each the same whenever it is taken."""
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
+from dlsp_engine.errors import EngineError
 from dlsp_engine.train.canvases import Batch, Canvases, drawn, pick
 from dlsp_engine.train.loss import Choices, Taught, backward, choices
-from dlsp_engine.train.model import CanvasModel, Past
+from dlsp_engine.train.model import CanvasModel, Parameters, Past
 from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.store import Samples
+
+LATE = 9
+"""The mean of the parameters weighs about the last 1 / (LATE + 1) of the steps."""
+
+LOST = 20
+"""Steps one after the other whose gradients are not finite, after which a run is given up."""
 
 
 @dataclass
@@ -23,7 +34,11 @@ class Step:
 
 
 class Trainer:
-    """`step` counts the steps taken; all that a step draws follows from the recipe's seed and this number."""
+    """`step` counts the steps taken; all that a step draws follows from the recipe's seed and this number.
+
+    `average` is the mean of the late parameters (Shamir and Zhang 2013, polynomial decay): it is what a run hands over,
+    since single steps tear at what was learned until the rate has fallen.
+    """
 
     def __init__(self, model: CanvasModel, samples: Samples, recipe: Recipe, head_rows: int) -> None:
         self.model = model
@@ -38,6 +53,23 @@ class Trainer:
             weight_decay=0.0,
             fused=model.device.type == "cuda",
         )
+        self.average = AveragedModel(model.parameters, multi_avg_fn=_late)
+        self._lost = 0
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """The model with the mean of its late parameters."""
+        latest = self.model.parameters
+        self.model.parameters = self.late
+        try:
+            yield
+        finally:
+            self.model.parameters = latest
+
+    @property
+    def late(self) -> Parameters:
+        assert isinstance(self.average.module, Parameters)
+        return self.average.module
 
     def advance(self, rate: float) -> Step:
         recipe = self.recipe
@@ -51,10 +83,19 @@ class Trainer:
             losses += loss
             rows += canvases.tokens.numel()
             taught += int(canvases.taught.sum())
-        norm = nn.utils.clip_grad_norm_(self.model.parameters.parameters(), recipe.clip)
-        self.optimizer.step()
+        norm = float(nn.utils.clip_grad_norm_(self.model.parameters.parameters(), recipe.clip))
+        if math.isfinite(norm):
+            self._lost = 0
+            self.optimizer.step()
+            self.average.update_parameters(self.model.parameters)
+        else:
+            self._lost += 1
+            if self._lost == LOST:
+                raise EngineError(
+                    f"The gradients of {LOST} steps were not finite; see the last scores, and lower --lr."
+                )
         self.step += 1
-        return Step(losses / recipe.accumulate, rows, taught, float(norm))
+        return Step(losses / recipe.accumulate, rows, taught, norm)
 
     def _forward(self, turn: int) -> tuple[float, Canvases]:
         recipe, model = self.recipe, self.model
@@ -73,6 +114,10 @@ class Trainer:
             taught.tokens, taught.probabilities = soft
         loss = backward(hidden, model.weights.embedding, taught, recipe.rule, self.head_rows, 1 / recipe.accumulate)
         return loss, canvases
+
+
+def _late(average: list[Tensor], latest: list[Tensor], seen: Tensor) -> None:
+    torch._foreach_lerp_(average, latest, (LATE + 1) / (int(seen) + LATE + 1))
 
 
 def read(samples: Samples, start: int, count: int, device: torch.device) -> Batch:

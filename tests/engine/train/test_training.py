@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
@@ -20,12 +21,13 @@ from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_engine.train import adapter, checkpoint
 from dlsp_engine.train.evaluate import HeldOut, measure, summary
-from dlsp_engine.train.model import CanvasModel, Parameters
+from dlsp_engine.train.model import CanvasModel, Parameters, layer_forward
 from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.score import score
 from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
-from dlsp_engine.train.trainer import Trainer
+from dlsp_engine.train.trainer import LATE, Trainer
+from dlsp_kernels import rope_table
 
 ANSWER, WIDTH = 16, 3
 
@@ -159,6 +161,57 @@ def test_a_resumed_run_takes_the_same_steps(
         )
         assert torch.equal(left, right)
         assert left.abs().sum() > 0
+
+
+def test_what_is_handed_over_is_the_mean_of_the_late_parameters(small: Weights, small_samples: Path):
+    torch.manual_seed(0)
+    recipe = Recipe(batch=2, accumulate=1, rows=32, widths="4", lr=1e-2, warm_up=1)
+    trainer = Trainer(CanvasModel(small, Parameters(small, 4)), Samples(small_samples, "train"), recipe, 2048)
+    expected, steps = torch.zeros(()), 12
+    for step in range(1, steps + 1):
+        trainer.advance(1e-2)
+        share = min(1.0, (LATE + 1) / (step + LATE))  # all of the first step
+        expected = torch.lerp(expected, trainer.model.parameters.mask_embedding.detach(), share)
+    torch.testing.assert_close(trainer.late.mask_embedding.detach(), expected)
+    latest = trainer.model.parameters
+    with trainer.averaged():
+        assert trainer.model.parameters is trainer.late
+    assert trainer.model.parameters is latest
+    assert not torch.allclose(trainer.late.mask_embedding, latest.mask_embedding)
+
+
+def test_gradients_that_are_not_finite_change_nothing_and_end_the_run(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Weights
+):
+    adapter.main([*command, "--out", str(tmp_path / "before"), "--steps", "1"])
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda *_: torch.tensor(torch.nan))
+    with pytest.raises(SystemExit, match="20 steps were not finite"):
+        adapter.main([*command, "--out", str(tmp_path / "run"), "--steps", "30"])
+    begun = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[0])
+    assert begun["step"] == 0
+    assert not (tmp_path / "run" / checkpoint.ADAPTER).exists(), "nothing of it is handed over"
+
+
+def test_a_layer_compiles_whole(small: Weights):
+    """Without breaks in the graph, gradients too; a GPU's code is another matter (`bench.gpu.training`)."""
+    torch.manual_seed(0)
+    parameters = Parameters(small, 4)
+    low = {
+        name: tuple(t.detach().requires_grad_() for t in pair)
+        for name, pair in parameters.low(torch.float32)[0].items()
+    }
+    shape, rows = small.architecture, 6
+    x = torch.randn(2, rows, shape.dim)
+    cos, sin = (t.view(1, rows, 1, -1) for t in rope_table(torch.arange(rows), shape.head_dim, shape.theta))
+    past = tuple(torch.randn(2, shape.kv_heads, 3, shape.head_dim) for _ in "kv")
+    compiled = torch.compile(layer_forward, backend="aot_eager", fullgraph=True)
+    found: list[list[torch.Tensor]] = []
+    for layer in (layer_forward, compiled):
+        given = (shape, small.layers[0], low, x, past, torch.zeros(2, 1, rows, rows + 3), cos, sin)
+        out = layer(*given)[0]
+        found.append([out, *torch.autograd.grad(out.square().sum(), [t for pair in low.values() for t in pair])])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_the_adapter_says_what_it_was_made_of(command: list[str], tmp_path: Path, small: Weights):
