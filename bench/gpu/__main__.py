@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,70 +24,81 @@ from dlsp_kernels.ops import NAMES
 
 @dataclass(frozen=True)
 class Part:
-    """`seconds` is its limit; parts named in `beside` start with it, which only those may that measure no time."""
+    """`seconds` is its limit. `warm` measures nothing and runs all that is launched once, which compiles it."""
 
     words: tuple[str, ...]
     seconds: int
-    beside: tuple["Part", ...] = field(default=())
+    warm: bool = False
 
     @property
     def name(self) -> str:
         return "-".join(self.words)
 
-
-def parts(rehearse: bool) -> list[Part]:
-    """The most telling first: what comes last is left out when the time is over."""
-    first, *others = [Part(("check", op), 240) for op in NAMES]
-    step = Part(("steps", "0.5b"), 120)
-    if rehearse:
-        return [Part(first.words, 300), *others, Part(("invariants",), 300), step, *_later()]
-    return [Part(first.words, 240, tuple(others)), step, Part(("invariants",), 150), *_later()]
+    @property
+    def label(self) -> str:
+        return f"warm-{self.name}" if self.warm else self.name
 
 
-def _later() -> list[Part]:
-    return [
+def parts(rehearse: bool) -> list[list[Part]]:
+    """Parts of a group start together, which only those may that measure no time. The most telling come first: what
+    comes last is left out when the time is over.
+    """
+    checks = [*(Part(("check", op), 240) for op in NAMES), Part(("invariants",), 240)]
+    step, *later = [
+        Part(("steps", "0.5b"), 60),
         Part(("decode", "0.5b"), 60),
-        Part(("peer", "installed"), 60),
-        Part(("many",), 90),
+        Part(("many",), 60),
         Part(("steps", "1.5b"), 45),
         Part(("steps", "7b"), 60),
-        Part(("peer", "static"), 120),
         *(Part(("steps", "0.5b", format), 40) for format in ("int8", "fp8", "int4")),
-        Part(("tune",), 120),
-        Part(("decode", "1.5b"), 45),
     ]
+    peers = [Part(("peer", "installed"), 60), Part(("peer", "static"), 120)]
+    tunes = [Part(("tune", name), 40) for name in ("qkv", "out", "gate_up", "down")]
+    measured = [step, *later[:2], peers[0], *later[2:], peers[1]]
+    if rehearse:
+        return [[replace(part, seconds=300)] for part in (*checks, *measured, *tunes)]
+    groups = [[*checks, *map(_warm, (step, *later))], *([part] for part in measured)]
+    return [*groups, [_warm(part) for part in tunes], *([part] for part in tunes), [Part(("decode", "1.5b"), 60)]]
 
 
-def start(part: Part, folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
+def _warm(part: Part) -> Part:
+    return replace(part, seconds=240, warm=True)
+
+
+def start(part: Part, folder: Path, options: Sequence[str], seconds: float) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",
         "bench.gpu.part",
         *part.words,
         "--out",
-        str(folder / f"{part.name}.json"),
+        str(folder / f"{part.label}.json"),
+        "--limit",
+        str(seconds),
         *options,
+        *(["--warm"] if part.warm else []),
     ]
-    log = (folder / f"{part.name}.log").open("wb")
+    log = (folder / f"{part.label}.log").open("wb")
     return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
 
-def finished(part: Part, process: subprocess.Popen[bytes], seconds: float, folder: Path) -> dict[str, Any]:
-    """What a part found, or why it found nothing."""
-    began = time.monotonic()
+def finished(part: Part, process: subprocess.Popen[bytes], began: float, limit: float, folder: Path) -> dict[str, Any]:
+    """What a part found, and if it did not end well why."""
+    why = ""
     try:
-        process.wait(max(1, seconds))
-        why = f"it ended with status {process.returncode}"
+        if process.wait(max(1.0, began + limit - time.monotonic())):
+            why = f"it ended with status {process.returncode}"
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        why = f"it took more than {seconds:.0f} s"
-    file = folder / f"{part.name}.json"
-    found = json.loads(file.read_text()) if file.exists() else {"samples": [], "failed": why}
-    if "failed" in found:
-        lines = (folder / f"{part.name}.log").read_text(errors="replace").strip().splitlines()
+        why = f"it took more than {limit:.0f} s"
+    file = folder / f"{part.label}.json"
+    found = json.loads(file.read_text()) if file.exists() else {"samples": []}
+    if why:
+        found.setdefault("failed", why)
+        lines = (folder / f"{part.label}.log").read_text(errors="replace").strip().splitlines()
         found["log"] = lines[-40:]
-    return {"part": part.name, "seconds": round(time.monotonic() - began, 1), **found}
+    return {"part": part.label, "seconds": round(time.monotonic() - began, 1), **found}
 
 
 def main() -> int:
@@ -120,15 +131,16 @@ def run(
     """What was found is written after each part: a command that is killed leaves what it has."""
     end = time.monotonic() + seconds
     found: list[dict[str, Any]] = []
-    for part in parts(rehearse):
-        group = [one for one in (part, *part.beside) if not only or one.name.startswith(tuple(only))]
-        left = end - time.monotonic()
-        if left < 5:
-            found += [{"part": one.name, "samples": [], "failed": "no time was left for it"} for one in group]
+    for group in parts(rehearse):
+        wanted = [part for part in group if not only or part.name.startswith(tuple(only))]
+        began = time.monotonic()
+        if end - began < 5:
+            found += [{"part": part.label, "samples": [], "failed": "no time was left for it"} for part in wanted]
             continue
-        running = [(one, start(one, scratch, options)) for one in group]
-        for one, process in running:
-            found.append(finished(one, process, min(one.seconds, end - time.monotonic()), scratch))
+        limits = [min(part.seconds, end - began) for part in wanted]
+        running = [start(part, scratch, options, limit) for part, limit in zip(wanted, limits, strict=True)]
+        for part, process, limit in zip(wanted, running, limits, strict=True):
+            found.append(finished(part, process, began, limit, scratch))
             print(f"{found[-1]['part']}: {found[-1].get('failed') or 'done'}, {found[-1]['seconds']} s", flush=True)
         write(out, found, rehearse)
     return found

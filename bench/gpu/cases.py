@@ -65,7 +65,7 @@ def poisoned() -> Iterator[None]:
 
 def cases(device: str, real: bool) -> Iterator[Case]:
     """Small and odd shapes in every dtype and layout, or those of a step of the 0.5B model."""
-    make = Maker(device)
+    make = Maker(device, real)
     for dtype in (torch.float32, torch.bfloat16):
         yield from make.linears(dtype, real)
         yield from make.heads(dtype, real)
@@ -85,8 +85,9 @@ def cases(device: str, real: bool) -> Iterator[Case]:
 class Maker:
     """Makes cases whose inputs are drawn when the case is made."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, real: bool) -> None:
         self.device = device
+        self.real = real
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.randn(shape, device=self.device).to(dtype)
@@ -98,8 +99,11 @@ class Maker:
         shapes = (
             [(1, 1152, 896), (25, 896, 4864), (128, 9728, 896)] if real else [(1, 32, 64), (5, 48, 192), (17, 80, 128)]
         )
+        if real and dtype == torch.bfloat16:
+            shapes.append((320, 896, 896))  # the widest tiles
         for rows, outs, ins in shapes:
-            for format in FORMATS:
+            # Only the invariants take float32, with the weights as they are.
+            for format in ("dense",) if real and dtype == torch.float32 else FORMATS:
                 yield self.linear(rows, outs, ins, format, dtype, norm=True, bias=True, parts=3)
                 yield self.linear(rows, outs, ins, format, dtype, residual=True)
                 yield self.swiglu(rows, outs // 2, ins, format, dtype)
@@ -112,7 +116,7 @@ class Maker:
     def update(self, outs: int, ins: int, parts: int, dtype: torch.dtype) -> LowRankUpdate:
         step = outs // parts // 16 * 16 if parts > 1 else outs
         ends = (*(step * (i + 1) for i in range(parts - 1)), outs)
-        rank = 12 if parts > 1 else 36
+        rank = 32 if self.real else 12 if parts > 1 else 36  # the last two are filled up to powers of two
         a = self.normal(parts * rank, ins, dtype=dtype) * ins**-0.5
         return LowRankUpdate.of(a, self.normal(outs, rank, dtype=dtype) * rank**-0.5, ends)
 
@@ -164,6 +168,8 @@ class Maker:
         for rows, vocab, ins in [(1, 151_936, 896), (25, 151_936, 896)] if real else [(1, 130, 64), (19, 257, 50)]:
             for top, masked in ((1, False), (3, True), (8, False)):
                 yield self.head(rows, vocab, ins, "dense", dtype, top, masked)
+        if real:
+            yield self.head(128, 151_936, 896, "dense", dtype, 8, False)
         yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2, True)
 
     def head(self, rows: int, vocab: int, ins: int, format: str, dtype: torch.dtype, top: int, masked: bool) -> Case:

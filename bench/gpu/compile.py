@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,8 +56,8 @@ def compiled(capability: int, launch: Callable[[], None]) -> Iterator[tuple[str,
     yield from found.items()
 
 
-def steps(dtypes: list[str], formats: list[str], rows: list[int]) -> None:
-    """One layer of the 0.5B model's shape and the head, in each type, format and width; it computes nonsense."""
+def steps(shapes: list[str], dtypes: list[str], formats: list[str], rows: list[int]) -> None:
+    """One layer of a model's shape and the head, in each type, format and width; it computes nonsense."""
     import torch
 
     from bench.gpu.shapes import SHAPES, blank
@@ -65,8 +66,8 @@ def steps(dtypes: list[str], formats: list[str], rows: list[int]) -> None:
     from dlsp_engine.model.gpu.step import GpuQwen2
     from dlsp_engine.model.rows import MASK, Rows
 
-    for dtype in dtypes:
-        weights = blank(SHAPES["0.5b"], getattr(torch, dtype), layers=1)
+    for shape, dtype in product(shapes, dtypes):
+        weights = blank(SHAPES[shape], getattr(torch, dtype), layers=1)
         adapter = Adapter.random(weights.architecture, rank=32)
         for format in formats:
             model = GpuQwen2(weights, adapter, "cpu", format=format, pages=32)
@@ -78,7 +79,7 @@ def steps(dtypes: list[str], formats: list[str], rows: list[int]) -> None:
             for gaps, width, merged in ((1, 0, True), (1, 4, True), (64, 4, False)):
                 Loop(model).launch(Places(gaps, width, merged, model.device))
             if model.failures:
-                print(dtype, format, model.failures)
+                print(shape, dtype, format, model.failures)
 
 
 def resources(binary: Any) -> tuple[int, int]:
@@ -98,6 +99,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.gpu.compile", description=__doc__)
     add = parser.add_argument
     add("--capability", type=int, default=90, choices=sorted(LIMITS))
+    add("--shapes", nargs="+", default=["0.5b", "1.5b"])
     add("--dtypes", nargs="+", default=["bfloat16", "float32"])
     add("--formats", nargs="+", default=["dense", "int8", "fp8", "int4"])
     add("--rows", nargs="+", type=int, default=[1, 25, 64, 128, 512])
@@ -106,7 +108,9 @@ def main() -> int:
         sys.exit("TRITON_INTERPRET is set: there is nothing to compile.")
     table = Table("program", "shared KiB", "registers", "spilled", title=f"compute capability {asked.capability}")
     bad = 0
-    for name, binary in compiled(asked.capability, lambda: steps(asked.dtypes, asked.formats, asked.rows)):
+    for name, binary in compiled(
+        asked.capability, lambda: steps(asked.shapes, asked.dtypes, asked.formats, asked.rows)
+    ):
         shared, (registers, spilled) = binary.metadata.shared / 1024, resources(binary)
         too_much = shared > LIMITS[asked.capability]
         bad += too_much

@@ -15,6 +15,7 @@ ORDER = (
     ("tokens_s", "tokens/s"),
     ("of_autoregressive", "x autoregressive"),
     ("identical", "identical"),
+    ("as_references", "as the references"),
     ("steps_s", "steps/s"),
     ("batch_ms", "batch ms"),
     ("of_requests", "x requests"),

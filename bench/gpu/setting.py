@@ -20,6 +20,8 @@ from dlsp_engine.text.tokenizer import ByteTokenizer, QwenTokenizer, Tokenizer
 
 Sample = dict[str, Any]
 
+HEAT_SECONDS = 0.2
+
 RANK = 32
 """Of random adapters, as of the real one."""
 
@@ -35,9 +37,12 @@ class AnyTokenizer(ByteTokenizer):
 
 @dataclass(frozen=True)
 class Setting:
-    """`rehearse` runs the same code on a CPU with tiny models. `weights` is a folder of converted 0.5B weights."""
+    """`rehearse` runs the same code on a CPU with tiny models; `warm` launches what is measured once. `weights` is a
+    folder of converted 0.5B weights.
+    """
 
     rehearse: bool = False
+    warm: bool = False
     weights: Path | None = None
     adapter: Path | None = None
     gaps: Path | None = None
@@ -91,8 +96,9 @@ class Setting:
 
     def milliseconds(self, step: Callable[[], Any], repeats: int = 50) -> list[float]:
         """Of each call, by the device's clock, after three that do not count."""
-        if self.rehearse:
-            return [1e3 * clocked(step) for _ in range(2)]
+        if self.rehearse or self.warm:
+            return [1e3 * clocked(step) for _ in range(2 if self.rehearse else 1)]
+        self.heat()
         for _ in range(3):
             step()
         events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)]
@@ -106,6 +112,16 @@ class Setting:
     def median_ms(self, step: Callable[[], Any], repeats: int = 50) -> float:
         return statistics.median(self.milliseconds(step, repeats))
 
+    def heat(self) -> None:
+        """Keep the device busy: its clock is low after a pause, such as a compilation."""
+        if self.rehearse or self.warm:
+            return
+        x = torch.randn(4096, 4096, device=self.device).bfloat16()
+        began = time.perf_counter()
+        while time.perf_counter() - began < HEAT_SECONDS:
+            x @ x
+            torch.cuda.synchronize()
+
     def wait(self) -> None:
         """Until the device has done what it was given."""
         if not self.rehearse:
@@ -113,7 +129,9 @@ class Setting:
 
     def bytes_per_ms(self) -> float:
         """The rate of a copy much larger than any cache, bytes read and written."""
-        source = torch.empty(1_000_000 if self.rehearse else 2_000_000_000, dtype=torch.int8, device=self.device)
+        source = torch.empty(
+            1_000_000 if self.rehearse or self.warm else 2_000_000_000, dtype=torch.int8, device=self.device
+        )
         source.random_()
         target = torch.empty_like(source)
         return 2 * source.nbytes / self.median_ms(lambda: target.copy_(source), 20)

@@ -1,69 +1,58 @@
 #!/bin/sh
 # Trains an adapter on a machine that is bare, has PyTorch and may be gone in half an hour. README.md beside this.
 #
+#   train.sh probe [OPTION]         is training right here, and how fast: in the background, while parts come
 #   train.sh keep FOLDER            keep the parts that came with this call
-#   train.sh start MINUTES [OPTION] unpack, train, evaluate, in the background; options of dlsp_engine.train.adapter
-#   train.sh wait SECONDS           until that is done or the time is over; then what there is goes to $OUT
+#   train.sh start MINUTES [OPTION] unpack and train, in the background; options of dlsp_engine.train.adapter
+#   train.sh wait SECONDS           until that is done or the time is over; what there is goes to $OUT at every save
 #
 # RUN names the run's folder (default "run"): another name starts another run on what is unpacked already.
-# GAPS is how many gaps are evaluated at run time at the end (default 40).
 set -eu
 work=${DLSP_WORK:-/tmp/dlsp}
-run=${RUN:-run}
 python=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 verb=$1
 shift
-
-limit=
-train() {
-    folder=$1
-    shift
-    set -- --samples pack/samples --weights pack/weights --base-sha256 "$(cat pack/base.sha256)" --out "$folder" \
-        --batch 32 --accumulate 1 --rows 512 --widths 4,8,4,2 --lr 1e-3 --warm-up 100 --judge-rows 128 "$@"
-    if [ -f pack/start/adapter.safetensors ]; then
-        set -- --from pack/start/adapter.safetensors "$@"
-    fi
-    $limit "$python" -m dlsp_engine.train.adapter "$@"
-}
+export PYTHONUNBUFFERED=1 PYTHONPATH="$work/pack/site:$work/code/engine:$work/code/kernels:$work/code"
+recipe="--batch 42 --accumulate 1 --rows 384 --widths 4,8,3,4 --lr 1e-3 --warm-up 100"
 
 # Compiled layers are taken only if they are faster here and now.
-fastest() {
-    limit="timeout -s KILL 150"
-    train probe-plain "$@" --steps 25 --every-step --judge-rows 0 >&2 || true
-    train probe-compiled "$@" --steps 25 --every-step --judge-rows 0 --compile >&2 || true
-    limit=
-    plain=$("$python" -m bench.gpu.rate probe-plain/log.jsonl)
-    compiled=$("$python" -m bench.gpu.rate probe-compiled/log.jsonl)
-    echo "rows a second: plain $plain, compiled $compiled" >&2
-    if [ "$compiled" -gt "$plain" ]; then echo --compile; fi
+probe() {
+    plain=$(timeout -s KILL 120 "$python" -m bench.gpu.training $recipe "$@" | tee -a probe.log | tail -n 1)
+    compiled=$(timeout -s KILL 240 "$python" -m bench.gpu.training --compile $recipe "$@" | tee -a probe.log | tail -n 1)
+    echo "rows a second: plain ${plain:-0}, compiled ${compiled:-0}"
+    if [ "${compiled:-0}" -gt "${plain:-0}" ]; then echo --compile >fastest; fi
 }
 
 everything() {
     minutes=$1
     shift
-    cd "$work"
-    export PYTHONUNBUFFERED=1 PYTHONPATH="$work/pack/site:$work/code/engine:$work/code/kernels:$work/code"
+    run=$(cat current)
     if [ ! -f pack/weights/weights.safetensors ]; then
         (cd parts && sha256sum --quiet -c parts.sha256)
         mkdir -p pack
         cat parts/part-* | tar xzf - -C pack
         "$python" -m bench.gpu.convert pack
     fi
-    if [ ! -f fastest ]; then
-        if command -v nvidia-smi >/dev/null; then fastest "$@" >fastest; else : >fastest; fi
-    fi
-    train "$run" --minutes "$minutes" --save-minutes 2 --judge-minutes 2 $(cat fastest) "$@"
-    timeout 120 "$python" -m dlsp_engine.train.evaluate --gaps pack/samples/gaps.jsonl.xz --weights pack/weights \
-        --adapter "$run/adapter.safetensors" --limit "${GAPS:-40}" --draft 8 --out "$run/scores.json" || echo "not evaluated"
+    if [ -f probing ]; then echo "waiting for the probe"; fi
+    while [ -f probing ]; do sleep 1; done
+    set -- --judge-rows 128 --judge-minutes 4 --save-minutes 2 $recipe $(cat fastest 2>/dev/null) "$@"
+    if [ -f pack/start/adapter.safetensors ]; then set -- --from pack/start/adapter.safetensors "$@"; fi
+    "$python" -m dlsp_engine.train.adapter --samples pack/samples --weights pack/weights \
+        --base-sha256 "$(cat pack/base.sha256)" --out "$run" --minutes "$minutes" "$@"
+}
+
+# $1, with its arguments, goes on when this call has ended; the next call brings a tree of its own.
+in_background() {
+    mkdir -p "$work/code"
+    cp -R "$here/engine" "$here/kernels" "$here/bench" "$work/code/"
+    setsid nohup sh "$work/code/bench/gpu/train.sh" "$@" >>"$work/$1.log" 2>&1 </dev/null &
 }
 
 hand_over() {
-    tail -n 40 "$work/log"
-    cp "$work/log" "$OUT/train.log"
-    for name in log.jsonl scores.json; do
-        if [ -f "$work/$run/$name" ]; then cp "$work/$run/$name" "$OUT/"; fi
-    done
+    run=$(cat "$work/current")
+    cat "$work"/*.log >"$OUT/train.log"
+    if [ -f "$work/$run/log.jsonl" ]; then cp "$work/$run/log.jsonl" "$OUT/"; fi
     if [ -f "$work/$run/adapter.safetensors" ]; then
         # A copy: the next save would replace the file while it is cut.
         cp "$work/$run/adapter.safetensors" "$work/adapter.safetensors"
@@ -73,29 +62,46 @@ hand_over() {
 }
 
 case $verb in
+probe)
+    mkdir -p "$work"
+    touch "$work/probing"
+    in_background probing "$@"
+    ;;
 keep)
     mkdir -p "$work/parts"
     cp "$1"/* "$work/parts/"
     ls "$work/parts"
+    if [ -f "$work/probing.log" ]; then cat "$work/probing.log"; fi
     ;;
 start)
-    mkdir -p "$work/code"
-    cp -R "$here/engine" "$here/kernels" "$here/bench" "$work/code/" # the next call brings its own tree
+    mkdir -p "$work"
+    echo "${RUN:-run}" >"$work/current"
     rm -f "$work/done"
-    setsid nohup sh "$work/code/bench/gpu/train.sh" all "$@" >"$work/log" 2>&1 </dev/null &
+    in_background all "$@"
+    ;;
+probing)
+    cd "$work"
+    trap 'rm -f probing' EXIT
+    probe "$@"
     ;;
 all)
-    trap 'echo $? >"$work/done"' EXIT
+    cd "$work"
+    trap 'echo $? >done' EXIT
     everything "$@"
     ;;
 wait)
     end=$(($(date +%s) + $1))
-    while [ ! -f "$work/done" ] && [ "$(date +%s)" -lt "$end" ]; do sleep 1; done
+    while [ ! -f "$work/done" ] && [ "$(date +%s)" -lt "$end" ]; do
+        sleep 1
+        saved=$work/$(cat "$work/current")/adapter.safetensors
+        if [ "$saved" -nt "$work/adapter.safetensors" ]; then hand_over; fi # this call may be cut short
+    done
     hand_over
+    tail -n 40 "$work/all.log"
     if [ -f "$work/done" ]; then echo "done, status $(cat "$work/done")"; else echo "still training"; fi
     ;;
 *)
-    echo "train.sh knows keep, start and wait, not '$verb'." >&2
+    echo "train.sh knows probe, keep, start and wait, not '$verb'." >&2
     exit 2
     ;;
 esac

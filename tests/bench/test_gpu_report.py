@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,17 @@ def test_a_failure_names_the_kernel_and_the_case():
 def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = tmp_path / "found.json"
     found.write_text('{"samples": [{"name": "x", "ms": 1.5}]}')
+    began = time.monotonic()
     code = {
         "hangs": "import time; time.sleep(60)",
+        "tires": "import shutil, sys, time; shutil.copy(*sys.argv[1:]); time.sleep(60)",
         "breaks": "import sys; sys.exit('no device')",
         "works": "import shutil, sys; shutil.copy(*sys.argv[1:])",
     }
-    monkeypatch.setattr(gpu, "parts", lambda rehearse: [gpu.Part((name,), 3) for name in code])
+    monkeypatch.setattr(gpu, "parts", lambda rehearse: [[gpu.Part((name,), 3) for name in code]])
     run = subprocess.Popen
 
-    def start(part: gpu.Part, folder: Path, options: object) -> "subprocess.Popen[bytes]":
+    def start(part: gpu.Part, folder: Path, options: object, seconds: float) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-c", code[part.name], found, folder / f"{part.name}.json"]
         return run(command, stderr=(folder / f"{part.name}.log").open("wb"))
 
@@ -53,4 +56,6 @@ def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeyp
     text = (tmp_path / "gpu.txt").read_text()
     assert "FAILED hangs: it took more than 3 s" in text
     assert "FAILED breaks: it ended with status 1\n    no device" in text
-    assert "x: ms 1.5" in text
+    assert "FAILED tires: it took more than 3 s" in text
+    assert text.count("x: ms 1.5") == 2, "what a part had found before it was killed counts"
+    assert time.monotonic() - began < 6, "parts of a group share their time"

@@ -1,6 +1,7 @@
 """Every kernel against its reference in float64, on fresh random inputs, outputs poisoned. One op in a process."""
 
 import traceback
+from collections.abc import Iterator
 
 import torch
 
@@ -9,10 +10,9 @@ from bench.gpu.setting import Sample, Setting
 from dlsp_kernels.ops import is_devices
 
 
-def run(setting: Setting, op: str) -> list[Sample]:
+def run(setting: Setting, op: str) -> Iterator[Sample]:
     """A case that fails says why and leaves the others be, unless it breaks the device."""
     seed = torch.seed()
-    found: list[Sample] = []
     for real in (False,) if setting.rehearse else (False, True):
         for case in cases(setting.device, real):
             if case.op != op:
@@ -26,6 +26,6 @@ def run(setting: Setting, op: str) -> list[Sample]:
                 sample["where"] = traceback.format_exc(limit=-3)[-1500:]
                 if is_devices(error):
                     sample["failed"] += " (the device is broken by now: later cases of this op were not run)"
-                    return [*found, sample]
-            found.append(sample)
-    return found
+                    yield sample
+                    return
+            yield sample

@@ -1,6 +1,7 @@
 """The design's invariants 1 to 3 where they are claimed, in float32, by the kernels and the captured steps."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -27,40 +28,38 @@ GAPS = [
 ]
 
 
-def run(setting: Setting) -> list[Sample]:
+def run(setting: Setting) -> Iterator[Sample]:
     shape = replace(SHAPES["tiny"], dim=32, head_dim=8, ff=48)
     weights, adapter = Weights.random(shape), Adapter.random(shape)
     plain = Engine(Qwen2(weights, adapter), ByteTokenizer())
     # The interpreter takes seconds a step: the rehearsal sees the kernels once.
     model = GpuQwen2(weights, adapter, setting.device, fused=not setting.rehearse, pages=400)
-    found = _all("tiny", plain, Engine(model, ByteTokenizer()), 24)
+    yield from _all("tiny", plain, Engine(model, ByteTokenizer()), 24)
     if setting.rehearse:
         kernels = GpuQwen2(weights, adapter, setting.device, pages=60)
         engine = Engine(kernels, ByteTokenizer())
         got = engine.fill(Gap("", ""), Options(draft=1, copy=False, max_tokens=2)).tokens
         expected = plain.fill(Gap("", ""), Options(mode="autoregressive", max_tokens=2)).tokens
-        found.append({"name": "tiny, in the interpreter", "ok": got == expected and not kernels.failures})
+        yield {"name": "tiny, in the interpreter", "ok": got == expected and not kernels.failures}
     if setting.weights:
         real = setting.model("0.5b", torch.float32)
         tokenizer = QwenTokenizer(setting.weights)
         plain = Engine(Qwen2(Weights.load(setting.weights, torch.float32)), tokenizer)
-        found += _all("0.5b", plain, Engine(real, tokenizer), 24)
-        found.append(corrupted(setting, tokenizer))
-    return found
+        yield from _all("0.5b", plain, Engine(real, tokenizer), 24)
+        yield corrupted(setting, tokenizer)
 
 
-def _all(name: str, plain: Engine, engine: Engine, tokens: int) -> list[Sample]:
+def _all(name: str, plain: Engine, engine: Engine, tokens: int) -> Iterator[Sample]:
     model = engine.model
     assert isinstance(model, GpuQwen2)
-    found = [
-        {"name": f"{name}: verified is autoregressive", **verified(plain, engine, tokens)},
-        {"name": f"{name}: typing on is fresh", **fresh(engine)},
-        {"name": f"{name}: nothing leaks", **leaks(model)},
-    ]
-    for one in found:
-        one |= {"replaced": model.failures, "graphs": len(model.graphs)}
-        one["ok"] = one["ok"] and not model.failures
-    return found
+    for what, check in (
+        ("verified is autoregressive", lambda: verified(plain, engine, tokens)),
+        ("typing on is fresh", lambda: fresh(engine)),
+        ("nothing leaks", lambda: leaks(model)),
+    ):
+        found = check()
+        found["ok"] = found["ok"] and not model.failures
+        yield {"name": f"{name}: {what}", **found, "replaced": model.failures, "graphs": len(model.graphs)}
 
 
 def verified(plain: Engine, engine: Engine, tokens: int) -> Sample:

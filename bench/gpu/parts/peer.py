@@ -1,5 +1,6 @@
 """`transformers` generate on the same weights and such a prompt: as installed, or compiled with a static cache."""
 
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -13,7 +14,7 @@ from dlsp_engine.model.weights import Weights
 TOKENS = 64
 
 
-def run(setting: Setting, kind: str) -> list[Sample]:
+def run(setting: Setting, kind: str) -> Iterator[Sample]:
     model = peer(setting)
     prompt = torch.randint(0, 200, (1, setting.context), device=setting.device)
     tokens = 4 if setting.rehearse else TOKENS
@@ -32,7 +33,7 @@ def run(setting: Setting, kind: str) -> list[Sample]:
     one = sorted(clocked(lambda: generate(1)) for _ in range(5))[2]
     ms = 1e3 * (whole - one) / (tokens - 1)
     sample = {"name": f"transformers {version('transformers')} {kind}", "ms_a_token": ms, "tokens_s": 1e3 / ms}
-    return [sample | {"real_weights": setting.is_real("0.5b"), "context": setting.context}]
+    yield sample | {"real_weights": setting.is_real("0.5b"), "context": setting.context}
 
 
 def peer(setting: Setting) -> Any:

@@ -1,5 +1,7 @@
 """What a step costs by its rows, beside the floor: its weights read once at the rate of a copy."""
 
+from collections.abc import Callable, Iterator
+
 import torch
 
 from bench.gpu.setting import Sample, Setting
@@ -7,33 +9,49 @@ from dlsp_engine.model.gpu.loop import CANDIDATES
 from dlsp_engine.model.gpu.packing import Buffer, Shape
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_kernels.ops import StepOps
+from dlsp_kernels.top_tokens.reference import TopTokens
 
 ROWS = (1, 2, 5, 8, 16, 25, 32, 64, 128)
 
 
-def run(setting: Setting, name: str, format: str = "dense") -> list[Sample]:
+def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
     model = setting.model(name, format=format)
     rate = setting.bytes_per_ms()
-    found: list[Sample] = []
+    one = 0.0
     for count in (1, 5) if setting.rehearse else ROWS:
         canvas = count > 1
         size = model.weights.bytes(canvas)
         sample = {"name": f"{name} {format} {count} rows", "rows": count, "canvas": canvas, "floor_ms": size / rate}
         sample |= {"copy_GB_s": rate / 1e6, "weights_MB": size / 1e6, "real_weights": setting.is_real(name)}
-        median = setting.median_ms(step(setting, model, count, canvas))
-        again = setting.median_ms(step(setting, model, count, canvas))
+        captured, launch = step(setting, model, count, canvas)
+        ms = setting.median_ms(captured)
+        one = one or ms
+        sample |= {"ms": ms, "of_floor": ms / sample["floor_ms"], "of_one_row": ms / one}
+        sample["again_ms"] = setting.median_ms(captured)
         if canvas:
-            sample["candidates_ms"] = setting.median_ms(step(setting, model, count, canvas, CANDIDATES))
-        found.append(sample | {"ms": median, "again_ms": again, "of_floor": median * rate / size})
-    one = found[0]["ms"]
-    for sample in found:
-        sample |= {"of_one_row": sample["ms"] / one, "replaced": model.failures, "graphs": len(model.graphs)}
-    return found
+            sample["candidates_ms"] = setting.median_ms(step(setting, model, count, canvas, CANDIDATES)[0])
+        sample["as_references"] = same(model, captured, launch)
+        yield sample | {"replaced": dict(model.failures), "graphs": len(model.graphs)}
+
+
+def same(model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[], TopTokens]) -> float:
+    """Share of rows whose likeliest token is the references' too: all but near ties, which rounding decides."""
+    found = captured().token[:, 0].clone()
+    kernels, model.ops = model.ops, StepOps(False)
+    try:
+        return float((launch().token[:, 0] == found).float().mean())
+    finally:
+        model.ops = kernels
 
 
 @torch.inference_mode()
-def step(setting: Setting, model: GpuQwen2, count: int, canvas: bool, candidates: int = 1):
-    """Whole steps, head included, of one session: a fifth clean rows, a canvas of four after each of them."""
+def step(
+    setting: Setting, model: GpuQwen2, count: int, canvas: bool, candidates: int = 1
+) -> tuple[Callable[[], TopTokens], Callable[[], TopTokens]]:
+    """Whole steps, head included, of one session: a fifth clean rows, a canvas of four after each of them. Captured,
+    and launch by launch.
+    """
     rows = Rows()
     clean = max(1, count // 5) if canvas else count
     rows.add_clean(list(range(clean)), setting.context)
@@ -42,11 +60,13 @@ def step(setting: Setting, model: GpuQwen2, count: int, canvas: bool, candidates
         rows.add_canvas([MASK] * min(4, count - len(rows)), after=after)
     shape = Shape(count, 1, canvas)
     buffer = Buffer(shape, model.device)
-    buffer.fill([(setting.cache(model, setting.context), rows)])
+    cache = setting.cache(model, setting.context)
+    buffer.fill([(cache, rows)])
 
-    def launch() -> object:
+    @torch.inference_mode()
+    def launch() -> TopTokens:
+        assert cache  # or its pages are another's
         hidden = model.layers(buffer.rows, canvas)
         return model.ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps, candidates)
 
-    key = object()
-    return torch.inference_mode()(lambda: model.graphs(key, launch))
+    return torch.inference_mode()(lambda: model.graphs(buffer, launch)), launch

@@ -1,65 +1,101 @@
-"""Other ways to cut the matrices of the 0.5B model than the guess in `dlsp_kernels.tiling`: which is fastest."""
+"""Which cut of each matrix is fastest, beside what `tiling` guesses: the launches of a step, updates included."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
+from math import gcd
 
 import torch
-from torch import Tensor
 
-from bench.gpu.setting import Sample, Setting
+from bench.gpu.setting import RANK, Sample, Setting
 from bench.gpu.shapes import SHAPES
-from dlsp_kernels.matrix import Matrix
+from dlsp_kernels.matrix import LowRankUpdate, Matrix
 from dlsp_kernels.ops import is_devices
 from dlsp_kernels.tiling import Tiling, tiling
 
-COPIES = 12
-"""Of each matrix, read in turn: together larger than any cache."""
+READ = 300e6
+"""Bytes of copies of a matrix, read in turn: several times the largest cache."""
+
+Launch = Callable[[Matrix, Tiling], object]
 
 
-def run(setting: Setting) -> list[Sample]:
-    from dlsp_kernels.gated_linear.triton import gated_linear
-
-    shape = SHAPES["tiny" if setting.rehearse else "0.5b"]
-    sizes = {"qkv": (shape.qkv, shape.dim), "out": (shape.dim, shape.dim), "down": (shape.dim, shape.ff)}
-    sizes["gate_up"] = (2 * shape.ff, shape.dim)
-    found: list[Sample] = []
-    for (name, (outs, ins)), rows in product(sizes.items(), (1, 25, 128)):
-        copies = 1 if setting.rehearse else COPIES
-        weights = [Matrix.of(torch.randn(outs, ins, device=setting.device).bfloat16()) for _ in range(copies)]
-        x = torch.randn(rows, ins, device=setting.device).bfloat16()
-        guess = tiling(rows, weights[0], splits=True)
-        times: dict[str, float] = {}
-        for cut in [guess, *_others(guess, outs, setting.rehearse)]:
-
-            def launch(cut: Tiling = cut, weights: list[Matrix] = weights, x: Tensor = x) -> None:
-                for weight in weights:
-                    gated_linear(x, weight, cut=cut)
-
+def run(setting: Setting, name: str) -> Iterator[Sample]:
+    """`name` is qkv, out, gate_up or down."""
+    for rows in (1, 25, 128):
+        weight, launch, guess = made(setting, name, rows)
+        count = 1 if setting.rehearse else int(READ / weight.data.nbytes) + 1
+        copies = [replace(weight, data=weight.data.clone()) for _ in range(count)]
+        graphs: dict[Tiling, Callable[[], object]] = {}
+        shares = (1, 4, 8) if name in ("out", "down") else (1,)
+        for cut in [guess, *_others(guess, weight.outs, shares, setting.rehearse)]:
             try:
-                times[str(cut)] = _graphed_ms(setting, launch) / copies
-            except Exception as error:
+                graphs[cut] = _captured(setting, copies, launch, cut)
+            except Exception as error:  # too much shared memory, say
                 if is_devices(error):
                     raise
-                times[str(cut)] = float("inf")
+        # All is compiled by now: nothing makes the device wait between two measurements.
+        times = {cut: 1e3 * setting.median_ms(graph, 20) / count for cut, graph in graphs.items()}
         best = min(times, key=lambda cut: times[cut])
-        sample = {"name": f"{name}, {rows} rows", "guess": str(guess), "guess_us": 1e3 * times[str(guess)]}
-        found.append(sample | {"best": best, "best_us": 1e3 * times[best], "tried": len(times)})
-    return found
+        sample = {"name": f"{name}, {rows} rows", "guess": str(guess), "guess_us": times.get(guess)}
+        yield sample | {"best": str(best), "best_us": times[best], "tried": len(times)}
 
 
-def _others(guess: Tiling, outs: int, few: bool) -> list[Tiling]:
-    tried = product((16, 32, 64, 128), (64, 128, 256), (1, 4, 8), (4, 8), (2, 3, 4))
+def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling]:
+    """The matrix, its launch as in a step, with canvas rows where there is more than one row; and the guess."""
+    from dlsp_kernels.gated_linear.triton import gated_linear
+    from dlsp_kernels.gated_swiglu.triton import gated_swiglu
+
+    shape, device = SHAPES["tiny" if setting.rehearse else "0.5b"], setting.device
+    attended = shape.heads * shape.head_dim
+    keys = (shape.qkv - attended) // 2
+    outs, ins, ends = {
+        "qkv": (shape.qkv, shape.dim, (attended, attended + keys, shape.qkv)),
+        "out": (shape.dim, attended, (shape.dim,)),
+        "gate_up": (2 * shape.ff, shape.dim, (shape.ff, 2 * shape.ff)),
+        "down": (shape.dim, shape.ff, (shape.dim,)),
+    }[name]
+
+    def normal(*size: int) -> torch.Tensor:
+        return torch.randn(size, device=device).bfloat16()
+
+    weight = Matrix.of(normal(outs, ins) * ins**-0.5)
+    update = LowRankUpdate.of(normal(len(ends) * RANK, ins) * 0.01, normal(outs, RANK) * 0.01, ends)
+    if rows == 1:
+        update = None
+    canvas = torch.ones(rows, dtype=torch.int32, device=device) if update else None
+    norm, bias, stream = normal(ins), normal(outs), normal(rows, outs).float()
+    x = normal(rows, ins).float() if name in ("qkv", "gate_up") else normal(rows, ins)
+
+    def launch(weight: Matrix, cut: Tiling) -> object:
+        if name == "qkv":
+            return gated_linear(x, weight, norm, 1e-6, bias, update, canvas, cut=cut)
+        if name == "gate_up":
+            return gated_swiglu(x, weight, norm, 1e-6, update, canvas, cut=cut)
+        return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, cut=cut)
+
+    low = 0 if update is None else RANK * (2 if name == "gate_up" else 1)
+    whole = gcd(*ends[:-1]) if name == "qkv" and update else 0
+    return weight, launch, tiling(rows, weight, whole, low, splits=name in ("out", "down"))
+
+
+def _others(guess: Tiling, outs: int, shares: tuple[int, ...], few: bool) -> list[Tiling]:
+    tried = product((16, 32, 64, 128), (64, 128, 256), shares, (4, 8), (2, 3, 4))
     cuts = [replace(guess, n=n, k=k, splits=s, warps=w, stages=t) for n, k, s, w, t in tried]
     fit = [cut for cut in cuts if cut.stages * cut.k * (cut.m + cut.n) * 2 < 200_000 and cut.n <= outs]
     return fit[:1] if few else fit[:: max(1, len(fit) // 24)]
 
 
-def _graphed_ms(setting: Setting, launch) -> float:
+@torch.inference_mode()
+def _captured(setting: Setting, copies: list[Matrix], launch: Launch, cut: Tiling) -> Callable[[], object]:
+    def all_of_them() -> None:
+        for weight in copies:
+            launch(weight, cut)
+
+    all_of_them()
     if setting.rehearse:
-        return setting.median_ms(launch)
-    launch()
+        return all_of_them
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        launch()
-    return setting.median_ms(graph.replay, 20)
+        all_of_them()
+    return graph.replay

@@ -1,0 +1,120 @@
+"""`python -m bench.gpu.training`: whether training is right on this machine, and how fast, before the base is there.
+
+Random weights in the base's shape, and text of repeated tokens that such a model agrees with, so that canvases are
+taught as real ones are. The last line is the number of canvas rows a second; 0 where gradients are wrong.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from bench.gpu.shapes import SHAPES, blank, filled
+from dlsp_engine.model.weights import Layer, Weights
+from dlsp_engine.train.adapter import HEAD_ROWS
+from dlsp_engine.train.model import CanvasModel, Parameters
+from dlsp_engine.train.recipe import Recipe
+from dlsp_engine.train.segments import MIDDLE, START
+from dlsp_engine.train.store import Samples
+from dlsp_engine.train.trainer import Trainer
+
+REPEATED = 12
+"""Tokens in a row that are the same: some two thirds of the canvas rows are taught then, as in real text."""
+
+RIGHT = 0.98
+"""Cosine of the gradients in bf16 and in float32 above which training is right."""
+
+
+class Repeats(Samples):
+    """Samples in memory."""
+
+    def __init__(self, vocab: int, length: int = 512, rows: int = 64) -> None:
+        self.rows = rows
+        drawn = np.random.default_rng(0).integers(0, vocab, (rows, -(-length // REPEATED)))
+        self._tokens = drawn.repeat(REPEATED, 1)[:, :length].astype(np.int64)
+        self._marks = np.full((rows, length), MIDDLE, np.uint8)
+        self._marks[:, 0] |= START
+
+    def take(self, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        numbers = np.arange(start, start + count) % self.rows
+        return self._tokens[numbers], self._marks[numbers]
+
+
+def weights(shape: str, device: str) -> Weights:
+    """Random, in bf16, and so that the model would repeat the last token: layers add little to the embedding."""
+    made = filled(blank(SHAPES[shape], torch.bfloat16, device))
+    made.embedding.mul_(0.2)
+    for layer in made.layers:
+        layer.out.mul_(0.002)
+        layer.down.mul_(0.002)
+    return made
+
+
+def in_float32(base: Weights) -> Weights:
+    layers = [Layer(**{f.name: getattr(layer, f.name).float() for f in fields(layer)}) for layer in base.layers]
+    return replace(base, layers=layers, embedding=base.embedding.float(), norm=base.norm.float())
+
+
+def trainer(base: Weights, recipe: Recipe, compiled: bool = False) -> Trainer:
+    torch.manual_seed(0)
+    parameters = Parameters(base, recipe.rank)
+    for name, value in parameters.named_parameters():
+        if name.endswith(".b"):
+            torch.nn.init.normal_(value, std=0.01)  # else nothing but b has a gradient
+    device = base.embedding.device
+    model = CanvasModel(base, parameters.to(device), compiled=compiled)
+    return Trainer(model, Repeats(base.architecture.vocab), recipe, HEAD_ROWS[device.type])
+
+
+def gradient(base: Weights, recipe: Recipe) -> Tensor:
+    one = trainer(base, recipe)
+    one.advance(0.0)
+    return torch.cat([p.grad.flatten() for p in one.model.parameters.parameters() if p.grad is not None])
+
+
+def right(base: Weights, recipe: Recipe) -> float:
+    """The cosine of a small batch's gradients in bf16, as they are trained with, and in float32 without fused ops."""
+    found = gradient(base, recipe)
+    with sdpa_kernel(SDPBackend.MATH):
+        wanted = gradient(in_float32(base), recipe)
+    return float(torch.cosine_similarity(found, wanted, dim=0))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m bench.gpu.training", description=__doc__)
+    parser.add_argument("--shape", default="0.5b", choices=SHAPES)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--steps", type=int, default=24)
+    Recipe.add_to(parser)
+    asked = parser.parse_args(arguments)
+    recipe = Recipe.of(asked)
+    few = Recipe(**(vars(recipe) | {"batch": 2, "accumulate": 1}))
+    base = weights(asked.shape, asked.device)
+    cosine = right(base, few)
+    print(f"gradients in bf16 and float32: cosine {cosine:.4f}{'' if cosine > RIGHT else ', WRONG'}", flush=True)
+    one = trainer(base, recipe, asked.compile)
+    seconds: list[float] = []
+    for _ in range(asked.steps):
+        began = time.perf_counter()
+        step = one.advance(recipe.lr)  # gives numbers, so that the device is done
+        seconds.append(time.perf_counter() - began)
+    memory = torch.cuda.max_memory_allocated() / 1e9 if asked.device == "cuda" else 0.0
+    usual = statistics.median(seconds[len(seconds) // 2 :])
+    print(
+        f"{'compiled' if asked.compile else 'plain'}: first step {seconds[0]:.1f} s, then {usual * 1e3:.0f} ms, "
+        f"{step.rows} rows, {step.taught} taught, loss {step.loss:.2f}, norm {step.norm:.2f}, {memory:.1f} GB at most"
+    )
+    print(round(step.rows / usual) if cosine > RIGHT else 0)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
