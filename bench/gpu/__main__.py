@@ -93,7 +93,7 @@ def finished(part: Part, process: subprocess.Popen[bytes], began: float, limit: 
         process.wait()
         why = f"it took more than {limit:.0f} s"
     file = folder / f"{part.label}.json"
-    found = json.loads(file.read_text()) if file.exists() else {"samples": []}
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"samples": []}
     if why:
         found.setdefault("failed", why)
         lines = (folder / f"{part.label}.log").read_text(errors="replace").strip().splitlines()

@@ -23,7 +23,7 @@ from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
-from dlsp_engine.train.trainer import Trainer
+from dlsp_engine.train.trainer import Step, Trainer
 
 REPEATED = 12
 """Tokens in a row that are the same: some two thirds of the canvas rows are taught then, as in real text."""
@@ -96,16 +96,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Recipe.add_to(parser)
     asked = parser.parse_args(arguments)
     recipe = Recipe.of(asked)
-    few = Recipe(**(vars(recipe) | {"batch": 2, "accumulate": 1}))
+    few = replace(recipe, batch=2, accumulate=1)
     base = weights(asked.shape, asked.device)
     cosine = right(base, few)
     print(f"gradients in bf16 and float32: cosine {cosine:.4f}{'' if cosine > RIGHT else ', WRONG'}", flush=True)
     one = trainer(base, recipe, asked.compile)
+    steps: list[Step] = []
     seconds: list[float] = []
     for _ in range(asked.steps):
         began = time.perf_counter()
-        step = one.advance(recipe.lr)  # gives numbers, so that the device is done
+        steps.append(one.advance(recipe.lr))  # gives numbers, so that the device is done
         seconds.append(time.perf_counter() - began)
+    step = steps[-1]
     memory = torch.cuda.max_memory_allocated() / 1e9 if asked.device == "cuda" else 0.0
     usual = statistics.median(seconds[len(seconds) // 2 :])
     print(

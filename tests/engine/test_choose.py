@@ -9,8 +9,9 @@ def test_greedy_is_the_argmax():
 
 def test_forced_stays_among_the_allowed():
     logits = torch.tensor([9.0, 3.0, 1.0, 2.0])
-    assert choose_forced(logits, [2, 3], 0, 0, 0) == 3
-    assert {choose_forced(logits, [2, 3], p, 2.0, 0) for p in range(50)} == {2, 3}
+    allowed = torch.tensor([2, 3])
+    assert choose_forced(logits, allowed, 0, 0, 0) == 3
+    assert {choose_forced(logits, allowed, p, 2.0, 0) for p in range(50)} == {2, 3}
 
 
 def test_samples_follow_the_softmax_and_depend_on_seed_and_position_alone():

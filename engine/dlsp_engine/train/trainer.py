@@ -1,7 +1,7 @@
 """A training run in memory: steps of the optimizer, each the same whenever it is taken."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -116,8 +116,10 @@ class Trainer:
         return loss, canvases
 
 
-def _late(average: list[Tensor], latest: list[Tensor], seen: Tensor) -> None:
-    torch._foreach_lerp_(average, latest, (LATE + 1) / (int(seen) + LATE + 1))
+def _late(average: Sequence[Tensor], latest: Sequence[Tensor], seen: Tensor | int) -> None:
+    share = (LATE + 1) / (int(seen) + LATE + 1)
+    for mean, now in zip(average, latest, strict=True):
+        mean.lerp_(now, share)
 
 
 def read(samples: Samples, start: int, count: int, device: torch.device) -> Batch:

@@ -197,13 +197,13 @@ def test_a_layer_compiles_whole(small: Weights):
     torch.manual_seed(0)
     parameters = Parameters(small, 4)
     low = {
-        name: tuple(t.detach().requires_grad_() for t in pair)
-        for name, pair in parameters.low(torch.float32)[0].items()
+        name: (a.detach().requires_grad_(), b.detach().requires_grad_())
+        for name, (a, b) in parameters.low(torch.float32)[0].items()
     }
     shape, rows = small.architecture, 6
     x = torch.randn(2, rows, shape.dim)
     cos, sin = (t.view(1, rows, 1, -1) for t in rope_table(torch.arange(rows), shape.head_dim, shape.theta))
-    past = tuple(torch.randn(2, shape.kv_heads, 3, shape.head_dim) for _ in "kv")
+    past = (torch.randn(2, shape.kv_heads, 3, shape.head_dim), torch.randn(2, shape.kv_heads, 3, shape.head_dim))
     compiled = torch.compile(layer_forward, backend="aot_eager", fullgraph=True)
     found: list[list[torch.Tensor]] = []
     for layer in (layer_forward, compiled):

@@ -73,7 +73,7 @@ class Buffer:
 
 def _rows(buffer: Tensor, sizes: list[int]) -> PackedRows:
     *fields, table, tile = views(buffer, sizes)
-    return PackedRows(*fields, table.view(-1, MOST_PAGES), tile.view(-1, 2))
+    return PackedRows(*[*fields, table.view(-1, MOST_PAGES), tile.view(-1, 2)])
 
 
 def total(sizes: list[int]) -> int:
