@@ -39,7 +39,7 @@ def tiling(rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bo
     stage = k * ((m + low) * weight.dtype.itemsize + n * min(weight.dtype.itemsize, weight.data.dtype.itemsize))
     stage += k * m * (4 - weight.dtype.itemsize)  # the residual is float32
     stages = max(1, min(4, int(0.8 * shared) // stage))
-    return Tiling(m, n, k, share, 8 if m * n >= 32 * 64 or m == 128 else 4, stages)
+    return Tiling(m, n, k, share, 8 if m * n >= 32 * 64 or m >= 64 else 4, stages)
 
 
 @cache
