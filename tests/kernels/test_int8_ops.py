@@ -4,13 +4,16 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
 
 from dlsp_kernels import compiled, hadamard, quantise_rows, quantise_weight, reference, rope_table
 from dlsp_kernels.hadamard.reference import group_size
+from dlsp_kernels.int8_linear import narrow
 from dlsp_kernels.int8_linear.choose import BY_PREFERENCE
+from dlsp_kernels.int8_linear.onednn import OneDnn
 from dlsp_kernels.int8_linear.reference import int8_linear
 
 ROWS = [1, 5, 17]
@@ -19,6 +22,13 @@ ROWS = [1, 5, 17]
 @pytest.fixture(autouse=True)
 def _seeded():
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def one_thread_after() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
 
 
 def same(quantised, other) -> None:
@@ -51,6 +61,35 @@ def test_hadamard_spreads_an_outlier():
     x = torch.zeros(1, 4864)
     x[0, 17] = 8
     assert hadamard(x).abs().max() == 1
+
+
+@pytest.mark.skipif(not narrow.program(), reason="no AVX-512 VNNI, or other threads")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("outs", "ins"), [(64, 4), (100, 64), (1248, 896), (37, 8), (928, 4864)])
+def test_few_rows_have_the_bits_of_many(outs: int, ins: int, threads: int, one_thread_after: None):
+    torch.set_num_threads(threads)
+    weight, scale = torch.randint(-127, 128, (outs, ins), dtype=torch.int8), torch.rand(outs)
+    weight[0], weight[-1] = 127, -127
+    packed = OneDnn.pack(weight, scale, 127)
+    x = torch.randint(0, 256, (narrow.MOST + 1, ins), dtype=torch.uint8)
+    x[0], x[1] = 255, 0
+    many = packed(x)
+    for rows in (1, 2, 5, 6, 7, 13, narrow.MOST):
+        assert torch.equal(packed(x[:rows]), many[:rows]), rows
+    if outs >= 64:
+        assert packed._narrow, "the program must have been used"
+
+
+def test_weights_that_lie_otherwise_are_left_to_onednn(monkeypatch: pytest.MonkeyPatch):
+    weight, scale, x = torch.randint(-127, 128, (128, 64), dtype=torch.int8), torch.rand(128), torch.full((2, 64), 200)
+    expected = OneDnn.pack(weight, scale, 127)._by_onednn(x.to(torch.uint8))
+    other = OneDnn.pack(weight.flip(0).contiguous(), scale, 127)
+    monkeypatch.setattr(
+        torch.ops.mkldnn, "data_ptr", lambda packed, found=torch.ops.mkldnn.data_ptr: found(other.packed)
+    )
+    packed = OneDnn.pack(weight, scale, 127)
+    assert packed._narrow is None
+    assert torch.equal(packed(x.to(torch.uint8)), expected)
 
 
 @pytest.mark.parametrize("rows", ROWS)

@@ -1,10 +1,13 @@
-"""`int8_linear` by oneDNN: up to some ten rows as fast as memory gives the weights, where the processor has VNNI."""
+"""`int8_linear` by oneDNN, where the processor has VNNI; few rows by a program that reads what oneDNN packed."""
 
 import ctypes
 from collections.abc import Callable
+from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from dlsp_kernels.int8_linear import narrow
 
 WIDTH = 8
 """Rows that the packed layout is chosen for; any number may come."""
@@ -51,6 +54,20 @@ class OneDnn:
 
     def __call__(self, x: Tensor) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, out], still to be multiplied by x's scales."""
+        few = self._narrow if len(x) <= narrow.MOST else None
+        return few(x) if few else self._by_onednn(x)
+
+    @cached_property
+    def _narrow(self) -> narrow.Narrow | None:
+        """None where it cannot be had, or where it gives other bits: oneDNN may pack in another way."""
+        run, (ins, outs) = narrow.program(), self.packed.shape
+        if not run or ins % 4 or torch.ops.mkldnn._nbytes(self.packed) < narrow.size(outs, ins):
+            return None
+        few = narrow.Narrow(run, torch.ops.mkldnn.data_ptr(self.packed), ins, self.scale, self._zero)
+        x = torch.randint(0, 256, (2, ins), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+        return few if torch.equal(few(x), self._by_onednn(x)) else None
+
+    def _by_onednn(self, x: Tensor) -> Tensor:
         return torch.ops.onednn.qlinear_pointwise(
             x, 1.0, self._zero, self.packed, self.scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
