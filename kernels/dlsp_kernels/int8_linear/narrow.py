@@ -77,6 +77,6 @@ def program() -> Callable[[Task], None] | None:
     parallel.argtypes, parallel.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
 
     def run(task: Task, keep: object = (engine, machine)) -> None:
-        parallel(address, ctypes.addressof(task), 0, 0)  # 0: as many threads as PyTorch takes
+        parallel(address, ctypes.addressof(task), torch.get_num_threads(), 0)
 
     return run
