@@ -94,7 +94,9 @@ wait)
     while [ ! -f "$work/done" ] && [ "$(date +%s)" -lt "$end" ]; do
         sleep 1
         saved=$work/$(cat "$work/current")/adapter.safetensors
-        if [ "$saved" -nt "$work/adapter.safetensors" ]; then hand_over; fi # this call may be cut short
+        handed=$work/adapter.safetensors
+        # This call may be cut short.
+        if [ -f "$saved" ] && { [ ! -f "$handed" ] || [ "$saved" -nt "$handed" ]; }; then hand_over; fi
     done
     hand_over
     tail -n 40 "$work/all.log"
