@@ -52,7 +52,7 @@ def block(rows: int) -> Iterator[str]:
     yield "  %at = getelementptr i8, ptr %weight, i64 %byte"
     for p in PARTS:
         yield f"  %at{p} = getelementptr i8, ptr %at, i64 {4 * LANES * p}"
-        yield f"  %w{p} = load {INTS}, ptr %at{p}, align 64"
+        yield f"  %w{p} = load {INTS}, ptr %at{p}, align 1"
     for r in here:
         yield f"  %from{r} = getelementptr i32, ptr %row{r}, i64 %four"
         yield f"  %x{r} = load i32, ptr %from{r}, align 4"
@@ -102,7 +102,7 @@ def share() -> Iterator[str]:
         yield f"  %{name}_all = mul i64 %blocks, %{number}"
         yield f"  %{name} = udiv i64 %{name}_all, %num_threads"
     yield "  %ins = shl i64 %fours, 2"
-    yield "  %block_bytes = mul i64 %fours, 256"
+    yield f"  %block_bytes = mul i64 %fours, {4 * BLOCK}"
     yield "  %any = icmp ult i64 %begin, %end"
     yield "  br i1 %any, label %block, label %exit"
     yield "block:"
