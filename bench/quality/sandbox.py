@@ -23,10 +23,13 @@ class Unsafe(UserError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one program may use; `wall_s` counts sleeping, too."""
+    """What one program may use; `wall_s` counts sleeping, too.
 
-    cpu_s: int = 3
-    wall_s: float = 12
+    Some of SAFIM's own solutions take 6 seconds of a slow processor.
+    """
+
+    cpu_s: int = 20
+    wall_s: float = 60
     memory_mb: int = 1024
 
 
