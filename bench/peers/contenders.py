@@ -22,7 +22,6 @@ RESTRICTED: dict[str, Environment] = {
     "native": {},
     "avx2": {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
-        "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2",
         "NUMBA_CPU_NAME": "haswell",
         "ATEN_CPU_CAPABILITY": "avx2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",

@@ -2,7 +2,7 @@
 
 Reads what `python -m bench.quality --set single-line --dtype DTYPE --variants autoregressive --limit 150` wrote for
 float32 and the others, and compares gap by gap. `int8-avx2` is int8 as a processor with AVX2 alone computes it: run
-with ONEDNN_MAX_CPU_ISA=AVX2 and FBGEMM_ENABLE_INSTRUCTIONS=AVX2 set, `--fresh`, and `--out` naming the file so.
+with ATEN_CPU_CAPABILITY=avx2 set, `--fresh`, and `--out` naming the file so.
 """
 
 import argparse

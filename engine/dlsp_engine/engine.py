@@ -91,7 +91,7 @@ class Engine:
                 low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
                 model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8))
             else:
-                raise EngineError("This build of PyTorch has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
+                raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         return cls(model, tokenizer.result(), costs, dtype)
 

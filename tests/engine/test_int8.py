@@ -12,7 +12,7 @@ from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_kernels.int8_linear.choose import best
 
-pytestmark = pytest.mark.skipif(best() is None, reason="this build of PyTorch has no int8 matmul")
+pytestmark = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
 
 
 def int8(dense: Model, adapter: bool = True) -> Int8Qwen2:

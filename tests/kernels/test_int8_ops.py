@@ -1,20 +1,20 @@
 """The ops of an int8 step: what each says, and compiled against reference."""
 
 import os
-import platform
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
 
 from dlsp_kernels import compiled, hadamard, quantise_rows, quantise_weight, reference, rope_table
 from dlsp_kernels.hadamard.reference import group_size
-from dlsp_kernels.int8_linear import narrow
-from dlsp_kernels.int8_linear.choose import BY_PREFERENCE
-from dlsp_kernels.int8_linear.onednn import OneDnn
+from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, works
+from dlsp_kernels.int8_linear.compiled import Compiled, program
 from dlsp_kernels.int8_linear.reference import int8_linear
+from dlsp_kernels.int8_linear.source import AVX_VNNI
 
 ROWS = [1, 5, 17]
 
@@ -61,35 +61,6 @@ def test_hadamard_spreads_an_outlier():
     x = torch.zeros(1, 4864)
     x[0, 17] = 8
     assert hadamard(x).abs().max() == 1
-
-
-@pytest.mark.skipif(not narrow.program(), reason="no AVX-512 VNNI, or other threads")
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("outs", "ins"), [(64, 4), (100, 64), (1248, 896), (37, 8), (928, 4864)])
-def test_few_rows_have_the_bits_of_many(outs: int, ins: int, threads: int, one_thread_after: None):
-    torch.set_num_threads(threads)
-    weight, scale = torch.randint(-127, 128, (outs, ins), dtype=torch.int8), torch.rand(outs)
-    weight[0], weight[-1] = 127, -127
-    packed = OneDnn.pack(weight, scale, 127)
-    x = torch.randint(0, 256, (narrow.MOST + 1, ins), dtype=torch.uint8)
-    x[0], x[1] = 255, 0
-    many = packed(x)
-    for rows in (1, 2, 5, 6, 7, 13, narrow.MOST):
-        assert torch.equal(packed(x[:rows]), many[:rows]), rows
-    if outs >= 64:
-        assert packed._narrow, "the program must have been used"
-
-
-def test_weights_that_lie_otherwise_are_left_to_onednn(monkeypatch: pytest.MonkeyPatch):
-    weight, scale, x = torch.randint(-127, 128, (128, 64), dtype=torch.int8), torch.rand(128), torch.full((2, 64), 200)
-    expected = OneDnn.pack(weight, scale, 127)._by_onednn(x.to(torch.uint8))
-    other = OneDnn.pack(weight.flip(0).contiguous(), scale, 127)
-    monkeypatch.setattr(
-        torch.ops.mkldnn, "data_ptr", lambda packed, found=torch.ops.mkldnn.data_ptr: found(other.packed)
-    )
-    packed = OneDnn.pack(weight, scale, 127)
-    assert packed._narrow is None
-    assert torch.equal(packed(x.to(torch.uint8)), expected)
 
 
 @pytest.mark.parametrize("rows", ROWS)
@@ -151,27 +122,55 @@ def test_low_rank_add_compiled(canvas, ends):
     torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, outputs:] @ whole.T)
 
 
-WORKING = [each for each in BY_PREFERENCE if each.exact()]
+ELSEWHERE = replace(AVX_VNNI, name="AVX-VNNI by AVX-512", features=("avx2", "avx512vl", "avx512vnni"))
+"""The 256-bit program with VNNI, on a processor that has these instructions as part of AVX-512 alone."""
+
+WORKING = [each for each in (*PROGRAMS, Compiled(ELSEWHERE), *BY_ONEDNN) if works(each)]
+SHAPES = [(64, 4), (100, 64), (37, 8), (1248, 896), (928, 4864)]
 
 
 @pytest.mark.parametrize("kind", WORKING, ids=lambda kind: f"{kind.name}-{kind.levels}")
 @pytest.mark.parametrize("rows", [1, 8, 33])
-def test_int8_linear_against_reference(kind, rows):
+def test_int8_linear_against_reference(kind: Int8, rows: int):
     weight, scale = quantise_weight(torch.randn(96, 64))
     q, _ = quantise_rows(torch.randn(rows, 64), kind.levels)
-    packed = kind.pack(weight, scale)
-    torch.testing.assert_close(packed(q), int8_linear(q, weight, scale, kind.levels), rtol=1e-5, atol=1e-3)
-    assert torch.equal(packed(q)[:1], packed(q[:1])), "a row is the same whatever comes beside it"
-    read = kind.reader(96, 64)
-    assert torch.equal(read(packed.stored, scale)(q), packed(q))
-    with pytest.raises(ValueError, match="another layout"):
-        read(packed.stored[:-1], scale)
+    matrix = kind.matrix(kind.laid(weight), scale)
+    torch.testing.assert_close(matrix(q), int8_linear(q, weight, scale, kind.levels), rtol=1e-5, atol=1e-3)
+    assert torch.equal(matrix(q)[:1], matrix(q[:1])), "a row is the same whatever comes beside it"
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="FBGEMM is for x86-64")
-def test_without_vnni_fbgemm_is_chosen():
-    """oneDNN's int8 of 8 bits would overflow there, and is slow with 7."""
+@pytest.mark.parametrize("kind", [each for each in WORKING if isinstance(each, Compiled)], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("outs", "ins"), SHAPES)
+def test_a_program_is_exact_for_any_rows(kind: Compiled, outs: int, ins: int, threads: int, one_thread_after: None):
+    torch.set_num_threads(threads)
+    weight, scale = torch.randint(-127, 128, (outs, ins), dtype=torch.int8), torch.rand(outs)
+    weight[0], weight[-1] = 127, -127
+    matrix, zero = kind.matrix(kind.laid(weight), scale), kind.levels + 1
+    x = torch.randint(1, 2 * zero, (33, ins), dtype=torch.uint8)
+    x[0], x[1] = 2 * zero - 1, 1
+    wanted = ((x.double() - zero) @ weight.double().T).float() * scale
+    for rows in (0, 1, 2, 3, 4, 5, 6, 7, 13, 33):
+        assert torch.equal(matrix(x[:rows]), wanted[:rows]), rows
+    assert torch.equal(matrix(torch.stack([x, x], 1)[:, 0]), wanted), "rows that do not lie together"
+
+
+def test_inputs_that_make_no_fours_are_refused():
+    with pytest.raises(ValueError, match="fours"):
+        PROGRAMS[0].laid(torch.zeros(8, 6, dtype=torch.int8))
+
+
+def test_without_gnus_threads_there_is_no_program(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch, "__file__", "/nowhere/torch/__init__.py")
+    program.cache_clear()
+    assert not any(works(each) for each in PROGRAMS)
+    program.cache_clear()
+
+
+@pytest.mark.skipif(not works(PROGRAMS[-1]), reason="no AVX2, or other threads")
+def test_pytorchs_limit_is_kept():
     chosen = "from dlsp_kernels.int8_linear.choose import best; print(best().name, best().levels)"
-    limit = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2", "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2"}
-    said = subprocess.run([sys.executable, "-c", chosen], env=limit, capture_output=True, text=True, check=True).stdout
-    assert said == "Fbgemm 63\n"
+    for limit, names in {"avx2": {"AVX-VNNI 127", "AVX2 63"}, "default": {"oneDNN 127", "oneDNN 63"}}.items():
+        told = {**os.environ, "ATEN_CPU_CAPABILITY": limit}
+        said = subprocess.run([sys.executable, "-c", chosen], env=told, capture_output=True, text=True, check=True)
+        assert said.stdout.strip() in names

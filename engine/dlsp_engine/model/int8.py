@@ -3,7 +3,7 @@
 A narrow step takes as long as memory needs to give the weights, and int8 halves them; a wide one computes by VNNI.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -22,10 +22,10 @@ from dlsp_engine.model.rotate import rotated_adapter, rotation
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight, reference
-from dlsp_kernels.int8_linear.choose import Int8, PackedInt8
+from dlsp_kernels.int8_linear.choose import Int8
 
 COMPILED = "dlsp_kernels.compiled"
-"""Imported when it is needed: Numba takes its time, and can take it while the weights are packed."""
+"""Imported when it is needed: Numba takes its time, and can take it beside other things."""
 
 NARROW, FEW = 32, 4
 """The compiled ops, which take one thread, are faster up to so many rows, and on so many threads for any number: there
@@ -42,26 +42,30 @@ class Int8Linear:
     The update's first half rides along in the same matrix: a few more outputs cost less than a call of its own.
     """
 
-    def __init__(self, packed: PackedInt8, outs: list[int], b: Tensor | None, b_scale: Tensor | None) -> None:
-        """`outs`: the outputs of each projection that is fused into this one; b and b_scale as in `low_rank_add`."""
-        self.packed = packed
-        self.b, self.b_scale = b, b_scale
+    def __init__(self, tensors: Mapping[str, Tensor], outs: list[int], kind: Int8) -> None:
+        """`tensors`: a `weight` that is laid, its `scale`, and `b` and `b_scale` as in `low_rank_add` if there is an
+        update. `outs`: the outputs of each projection that is fused into this one.
+        """
+        self.tensors = tensors
+        self._matrix = kind.matrix(tensors["weight"], tensors["scale"])
+        self._b, self._b_scale = tensors.get("b"), tensors.get("b_scale")
         self._ends = list(accumulate(outs))
 
     @classmethod
     def of(cls, base: QuantisedMatrix, update: LowRank | None, outs: list[int], kind: Int8) -> "Int8Linear":
         if not update:
-            return cls(kind.pack(base.weight, base.scale), outs, None, None)
+            return cls({"weight": kind.laid(base.weight), "scale": base.scale}, outs, kind)
         a, a_scale = quantise_weight(update.a)
         b, b_scale = quantise_weight(update.parts(outs))
-        packed = kind.pack(torch.cat([base.weight, a]), torch.cat([base.scale, a_scale]))
-        return cls(packed, outs, b.T.contiguous(), b_scale)
+        weight, scale = torch.cat([base.weight, a]), torch.cat([base.scale, a_scale])
+        tensors = {"weight": kind.laid(weight), "scale": scale, "b": b.T.contiguous(), "b_scale": b_scale}
+        return cls(tensors, outs, kind)
 
     def __call__(self, x: Tensor, canvas: slice | Tensor | None, ops: ModuleType) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, at least out], still to be multiplied by x's scales."""
-        y = self.packed(x)
-        if self.b is not None and self.b_scale is not None and canvas is not None:
-            ops.low_rank_add(y, canvas, self._ends, self.b, self.b_scale)
+        y = self._matrix(x)
+        if self._b is not None and self._b_scale is not None and canvas is not None:
+            ops.low_rank_add(y, canvas, self._ends, self._b, self._b_scale)
         return y
 
 

@@ -1,11 +1,11 @@
-"""Packed int8 weights on disk: made once for a machine and an adapter, then only copied at a start."""
+"""Int8 weights on disk, as they are read: made once for a machine and an adapter, then only mapped at a start."""
 
 import hashlib
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -22,7 +22,7 @@ from dlsp_engine.model.int8 import Int8Layer, Int8Linear, Int8Weights
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.choose import Int8
 
-LAYOUT = 1
+LAYOUT = 2
 """Counts up with every change of what stands in the file."""
 
 
@@ -58,7 +58,7 @@ def _fingerprint(adapter: Adapter, kind: Int8) -> str:
     digest = hashlib.sha256(told.encode())
     last = adapter.layers[-1]
     for tensor in (adapter.mask_embedding, *(pair.b for pair in last.values()), *(pair.a for pair in last.values())):
-        digest.update(tensor.float().numpy().tobytes())
+        digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:12]
 
 
@@ -84,37 +84,26 @@ def _tensors(int8: Int8Weights) -> Iterator[tuple[str, Tensor]]:
 
 
 def _linear(name: str, linear: Int8Linear) -> Iterator[tuple[str, Tensor]]:
-    yield f"{name}.packed", linear.packed.stored
-    yield f"{name}.scale", linear.packed.scale
-    if linear.b is not None and linear.b_scale is not None:
-        yield f"{name}.b", linear.b
-        yield f"{name}.b_scale", linear.b_scale
+    for what, tensor in linear.tensors.items():
+        yield f"{name}.{what}", tensor
 
 
 def _read(path: Path, shape: Architecture, kind: Int8) -> Int8Weights:
-    """Every tensor is copied, so that the file does not stay mapped."""
-    inputs = {name: into for name, (into, _) in projections(shape).items()} | {"head": shape.dim}
-    outs = {name: outs for name, (_, outs) in projections(shape).items()} | {"head": [shape.vocab]}
-    with safe_open(path, framework="pt") as file, ThreadPoolExecutor(torch.get_num_threads()) as threads:
-        names = set(file.keys())
+    """Mapped, so that nothing is copied and the engines of a machine share what they read."""
+    with safe_open(path, framework="pt") as file:
+        tensors: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for name in file.keys():  # noqa: SIM118
+            of, _, what = name.rpartition(".")
+            tensors[of][what] = file.get_tensor(name)
 
-        def get(name: str) -> Tensor:
-            return file.get_tensor(name).clone()
+    def linear(name: str, outs: list[int]) -> Int8Linear:
+        return Int8Linear(tensors[name], outs, kind)
 
-        firsts = {name: f"0.{name}" for name in projections(shape)} | {"head": "head"}
-        readers = {name: kind.reader(len(get(f"{first}.scale")), inputs[name]) for name, first in firsts.items()}
-
-        def linear(name: str, at: str) -> Int8Linear:
-            packed = readers[name](file.get_tensor(f"{at}.packed"), get(f"{at}.scale"))
-            updated = f"{at}.b" in names
-            return Int8Linear(
-                packed, outs[name], get(f"{at}.b") if updated else None, get(f"{at}.b_scale") if updated else None
-            )
-
-        def layer(i: int) -> Int8Layer:
-            linears = {name: linear(name, f"{i}.{name}") for name in projections(shape)}
-            return Int8Layer(qkv_bias=get(f"{i}.qkv_bias"), **linears)
-
-        head = threads.submit(linear, "head", "head")
-        layers = list(threads.map(layer, range(shape.layers)))
-        return Int8Weights(get("turn"), get("mask"), layers, head.result(), kind)
+    layers = [
+        Int8Layer(
+            qkv_bias=tensors[str(i)]["qkv_bias"],
+            **{name: linear(f"{i}.{name}", outs) for name, (_, outs) in projections(shape).items()},
+        )
+        for i in range(shape.layers)
+    ]
+    return Int8Weights(tensors[""]["turn"], tensors[""]["mask"], layers, linear("head", [shape.vocab]), kind)

@@ -63,11 +63,11 @@ class _Healing:
         return torch.cat([ids[low:high], ids[within]]) if within else ids[low:high]
 
 
-def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's printable stand-ins for bytes -> the bytes."""
+def _byte_alphabet() -> dict[int, int]:
+    """GPT-2's printable stand-ins for bytes -> the bytes, for `str.translate`."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [b for b in range(256) if b not in printable]
-    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(hidden)}
+    return {b: b for b in printable} | {256 + i: b for i, b in enumerate(hidden)}
 
 
 class QwenTokenizer(_Healing):
@@ -93,7 +93,7 @@ class QwenTokenizer(_Healing):
 
     def token_bytes(self, token: int) -> bytes:
         word = self._tokenizer.id_to_token(token) if token < self.words else None
-        return bytes(self._ALPHABET[c] for c in word) if word else b""
+        return word.translate(self._ALPHABET).encode("latin-1") if word else b""
 
 
 class ByteTokenizer(_Healing):

@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
         if int8:
             if not (kind := best()):
-                raise EngineError("This build of PyTorch has no int8 matmul; give another --dtype.")
+                raise EngineError("This machine has no int8 matmul; give another --dtype.")
             step, model = Int8Qwen2(weights, adapter, Int8Weights.of(weights, adapter, kind)), None
         else:
             step, model = Qwen2(weights, adapter), CanvasModel(weights, Parameters.load(asked.adapter, weights))
