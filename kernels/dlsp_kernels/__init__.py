@@ -2,6 +2,7 @@
 
 from dlsp_kernels.canvas_attention.reference import TILE, attention_bias, canvas_attention
 from dlsp_kernels.hadamard.reference import hadamard
+from dlsp_kernels.low_rank_add.reference import low_rank_add
 from dlsp_kernels.low_rank_linear.reference import low_rank_linear
 from dlsp_kernels.quantise.reference import quantise_rows, quantise_weight
 from dlsp_kernels.rms_norm.reference import rms_norm
@@ -13,6 +14,7 @@ __all__ = [
     "attention_bias",
     "canvas_attention",
     "hadamard",
+    "low_rank_add",
     "low_rank_linear",
     "quantise_rows",
     "quantise_weight",

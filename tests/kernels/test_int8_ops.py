@@ -4,17 +4,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 import torch
 
-from dlsp_kernels import compiled, hadamard, quantise_rows, quantise_weight, reference, rope_table
+from dlsp_kernels import compiled, hadamard, low_rank_add, quantise_rows, quantise_weight, reference, rope_table
 from dlsp_kernels.hadamard.reference import group_size
+from dlsp_kernels.int8_linear import compiled as int8_program
 from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, works
-from dlsp_kernels.int8_linear.compiled import Compiled, program
+from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.reference import int8_linear
-from dlsp_kernels.int8_linear.source import AVX_VNNI
+from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
+from dlsp_kernels.program import threads as program_threads
+from tests.kernels.programs import KINDS
 
 ROWS = [1, 5, 17]
 
@@ -104,28 +106,26 @@ def test_swiglu_compiled_at_the_far_ends(gate):
     same(compiled.swiglu_quantise(y, torch.ones(1, 1), 4, 127), reference.swiglu_quantise(y, torch.ones(1, 1), 4, 127))
 
 
-@pytest.mark.parametrize("canvas", [slice(2, 6), torch.tensor([1, 3])])
-@pytest.mark.parametrize("ends", [[700], [300, 600, 900]])
-def test_low_rank_add_compiled(canvas, ends):
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("canvas", [slice(2, 6), slice(0, 17), torch.tensor([1, 3])])
+@pytest.mark.parametrize("ends", [[700], [300, 600, 900], [64], [5]])
+def test_low_rank_add_compiled(kind, canvas, ends):
     rank, outputs = 8, ends[-1]
-    y = torch.randn(6, outputs + rank * len(ends))
+    y = torch.randn(17, outputs + rank * len(ends))
     b, b_scale = quantise_weight(torch.randn(outputs, rank))
     b = b.T.contiguous()
     ours, theirs = y.clone(), y.clone()
-    compiled.low_rank_add(ours, canvas, ends, b, b_scale)
-    reference.low_rank_add(theirs, canvas, ends, b, b_scale)
+    CompiledLowRankAdd(ends, b, b_scale, kind)(ours, canvas)
+    low_rank_add(theirs, canvas, ends, b, b_scale)
     torch.testing.assert_close(ours, theirs)
-    clean = torch.ones(6, dtype=torch.bool)
+    clean = torch.ones(17, dtype=torch.bool)
     clean[canvas] = False
     assert torch.equal(ours[clean], y[clean])
     whole = torch.block_diag(*(b.float() * b_scale).T.split([e - s for s, e in zip([0, *ends], ends, strict=False)]))
     torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, outputs:] @ whole.T)
 
 
-ELSEWHERE = replace(AVX_VNNI, name="AVX-VNNI by AVX-512", features=("avx2", "avx512vl", "avx512vnni"))
-"""The 256-bit program with VNNI, on a processor that has these instructions as part of AVX-512 alone."""
-
-WORKING = [each for each in (*PROGRAMS, Compiled(ELSEWHERE), *BY_ONEDNN) if works(each)]
+WORKING = [each for each in (*map(Compiled, KINDS), *BY_ONEDNN) if works(each)]
 SHAPES = [(64, 4), (100, 64), (37, 8), (1248, 896), (928, 4864)]
 
 
@@ -162,9 +162,12 @@ def test_inputs_that_make_no_fours_are_refused():
 
 def test_without_gnus_threads_there_is_no_program(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch, "__file__", "/nowhere/torch/__init__.py")
-    program.cache_clear()
+    made = int8_program._program, program_threads._team
+    for each in made:
+        each.cache_clear()
     assert not any(works(each) for each in PROGRAMS)
-    program.cache_clear()
+    for each in made:
+        each.cache_clear()
 
 
 @pytest.mark.skipif(not works(PROGRAMS[-1]), reason="no AVX2, or other threads")

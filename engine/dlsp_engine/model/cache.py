@@ -5,6 +5,7 @@ from torch import Tensor
 
 from dlsp_engine.model.architecture import Architecture
 from dlsp_kernels import TILE
+from dlsp_kernels.canvas_attention.compiled import BEYOND
 
 BLOCK = 4 * TILE
 
@@ -22,8 +23,8 @@ class Cache:
         self._kv = torch.zeros(shape, dtype=dtype)  # [k or v, layer, kv_head, position, head_dim]
 
     def reserve(self, rows: int) -> None:
-        """Make room for `rows` rows behind the clean ones."""
-        need, have = self.length + rows, self._kv.shape[3]
+        """Make room for `rows` rows behind the clean ones, and for what is read behind those without being seen."""
+        need, have = self.length + rows + BEYOND, self._kv.shape[3]
         if need > have:
             blocks = -(-max(need, 2 * have) // BLOCK)
             self._kv = self._copy(self.length, blocks)
@@ -39,6 +40,14 @@ class Cache:
         keys[:, self.length : end] = k.transpose(0, 1)
         values[:, self.length : end] = v.transpose(0, 1)
         return keys[:, :given], values[:, :given]
+
+    @property
+    def memory(self) -> tuple[int, int, int, int]:
+        """The address of the keys of layer 0, and how many bytes from there to the next layer, to the values and to the
+        next head: until `reserve` makes room.
+        """
+        kind, layer, head, *_ = (stride * self._kv.itemsize for stride in self._kv.stride())
+        return self._kv.data_ptr(), layer, kind, head
 
     def fork(self, length: int) -> "Cache":
         """A cache of its own that begins with the first `length` rows of this one, and has room for a step."""

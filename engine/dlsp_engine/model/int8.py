@@ -5,15 +5,15 @@ A narrow step takes as long as memory needs to give the weights, and int8 halves
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import accumulate
-from types import ModuleType
 
 import torch
 from torch import Tensor
 
 from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.attention import fastest
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.packing import packed
 from dlsp_engine.model.quantised import QuantisedMatrix, quantised_head, quantised_layers
@@ -21,8 +21,9 @@ from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rotate import rotated_adapter, rotation
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
-from dlsp_kernels import quantise_weight, reference
+from dlsp_kernels import low_rank_add, quantise_weight, reference
 from dlsp_kernels.int8_linear.choose import Int8
+from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 
 COMPILED = "dlsp_kernels.compiled"
 """Imported when it is needed: Numba takes its time, and can take it beside other things."""
@@ -48,8 +49,7 @@ class Int8Linear:
         """
         self.tensors = tensors
         self._matrix = kind.matrix(tensors["weight"], tensors["scale"])
-        self._b, self._b_scale = tensors.get("b"), tensors.get("b_scale")
-        self._ends = list(accumulate(outs))
+        self._update = _update(list(accumulate(outs)), tensors["b"], tensors["b_scale"]) if "b" in tensors else None
 
     @classmethod
     def of(cls, base: QuantisedMatrix, update: LowRank | None, outs: list[int], kind: Int8) -> "Int8Linear":
@@ -61,12 +61,19 @@ class Int8Linear:
         tensors = {"weight": kind.laid(weight), "scale": scale, "b": b.T.contiguous(), "b_scale": b_scale}
         return cls(tensors, outs, kind)
 
-    def __call__(self, x: Tensor, canvas: slice | Tensor | None, ops: ModuleType) -> Tensor:
+    def __call__(self, x: Tensor, canvas: slice | Tensor | None = None) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, at least out], still to be multiplied by x's scales."""
         y = self._matrix(x)
-        if self._b is not None and self._b_scale is not None and canvas is not None:
-            ops.low_rank_add(y, canvas, self._ends, self._b, self._b_scale)
+        if self._update and canvas is not None:
+            self._update(y, canvas)
         return y
+
+
+def _update(ends: list[int], b: Tensor, b_scale: Tensor) -> Callable[[Tensor, slice | Tensor], None]:
+    try:
+        return CompiledLowRankAdd(ends, b, b_scale)
+    except RuntimeError:
+        return partial(low_rank_add, ends=ends, b=b, b_scale=b_scale)
 
 
 @dataclass
@@ -115,6 +122,7 @@ class Int8Qwen2(Model):
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._compiled = import_module(COMPILED)
+        self._attention = fastest(self.shape)
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
     def new_cache(self) -> Cache:
@@ -123,27 +131,28 @@ class Int8Qwen2(Model):
     @torch.inference_mode()
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         shape, levels = self.shape, self._levels
-        rows = packed(batch, shape, torch.float32)
+        rows = packed(batch, shape)
+        attend = self._attention(batch)
         canvas = rows.canvas
         ops = self._compiled if rows.clean <= NARROW or torch.get_num_threads() <= FEW else reference
         x = self._embed(rows.tokens)
         y, scale = torch.zeros_like(x), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
-            qkv = layer.qkv(h, canvas, ops)
+            qkv = layer.qkv(h, canvas)
             q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, rows.cos, rows.sin, shape.heads, shape.kv_heads)
-            h, scale = ops.quantise_rows(rows.attend(i, q, k, v), levels)
-            y = layer.out(h, canvas, ops)
+            h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
+            y = layer.out(h, canvas)
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
-            h, scale = ops.swiglu_quantise(layer.gate_up(h, canvas, ops), scale, shape.ff, levels)
-            y = layer.down(h, canvas, ops)
+            h, scale = ops.swiglu_quantise(layer.gate_up(h, canvas), scale, shape.ff, levels)
+            y = layer.down(h, canvas)
         x.addcmul_(y[:, : shape.dim], scale)
         return x * torch.rsqrt(x.square().mean(1, keepdim=True) + shape.eps)
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
         h, scale = reference.quantise_rows(hidden, self._levels)
-        return self._head(h, None, reference).mul_(scale)
+        return self._head(h).mul_(scale)
 
     def _embed(self, tokens: Tensor) -> Tensor:
         return torch.stack([self._embedded(token) for token in tokens.tolist()])

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.attention import Apart
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.packing import packed
 from dlsp_engine.model.rows import Rows
@@ -48,7 +49,8 @@ class Qwen2(Model):
     @torch.inference_mode()
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         shape = self.shape
-        rows = packed(batch, shape, self.weights.dtype)
+        rows = packed(batch, shape)
+        attend = Apart(batch, shape, self.weights.dtype)
         x = self._embed(rows.tokens)
         for i, layer in enumerate(self.weights.layers):
             low = self.adapter.layers[i]
@@ -62,7 +64,7 @@ class Qwen2(Model):
             qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head_dim)
             qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 1)
             q, k = rope(qk, rows.cos, rows.sin).split([shape.heads, shape.kv_heads], 1)
-            x = x + linear(rows.attend(i, q, k, v), "out", layer.out)
+            x = x + linear(attend(i, q, k, v), "out", layer.out)
             h = rms_norm(x, layer.mlp_norm, shape.eps)
             x = x + linear(swiglu(linear(h, "gate_up", layer.gate_up)), "down", layer.down)
         return rms_norm(x, self.weights.norm, shape.eps)

@@ -10,7 +10,7 @@ from torch import Tensor
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.onednn import OneDnn
 from dlsp_kernels.int8_linear.reference import int8_linear
-from dlsp_kernels.int8_linear.source import AVX2, AVX512_VNNI, AVX_VNNI
+from dlsp_kernels.program import instructions
 from dlsp_kernels.quantise.reference import quantise_rows, quantise_weight
 
 ROWS = 8
@@ -36,7 +36,7 @@ class Int8(Protocol):
     def matrix(self, laid: Tensor, scale: Tensor) -> Int8Matrix: ...
 
 
-PROGRAMS = tuple(Compiled(each) for each in (AVX512_VNNI, AVX_VNNI, AVX2))
+PROGRAMS = tuple(map(Compiled, instructions.ALL))
 BY_ONEDNN = (OneDnn(127), OneDnn(63))
 """Processors without VNNI add two products in 16 bits: 7-bit activations are the finest that never overflow there."""
 

@@ -1,4 +1,4 @@
-"""`int8_linear` by a program of ours (`source`), compiled by LLVM when it is first wanted, on PyTorch's own threads.
+"""`int8_linear` by a program of ours (`source`).
 
 Sums are whole numbers: a row has the same bits whatever comes beside it, and on any number of threads.
 """
@@ -7,20 +7,16 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-import llvmlite.binding as llvm
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_kernels.int8_linear.source import FIELDS, POINTERS, Instructions, source
+from dlsp_kernels.int8_linear.source import NUMBERS, POINTERS, block_size, source
+from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.threads import compiled, fields
 
-
-class Task(ctypes.Structure):
-    """What the program reads."""
-
-    _fields_ = [(name, ctypes.c_void_p if number < POINTERS else ctypes.c_int64) for number, name in enumerate(FIELDS)]
+Task = fields(POINTERS, NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -35,30 +31,27 @@ class Compiled:
 
     @property
     def levels(self) -> int:
-        return self.kind.levels
+        """Without VNNI two products are added in 16 bits first, where only 7 bits of x are safe."""
+        return 127 if self.kind.vnni else 63
 
     def here(self) -> bool:
-        """Whether the processor has the instructions, and PyTorch was not told to do without vectors so wide."""
-        features, used = llvm.get_host_cpu_features(), torch.backends.cpu.get_cpu_capability()
-        return all(features.get(name) for name in self.kind.features) and (
-            used.startswith("AVX512") if self.kind.lanes == 16 else used.startswith("AVX")
-        )
+        return self.kind.here()
 
     def laid(self, weight: Tensor) -> Tensor:
         """int8 [out, in] -> [blocks, fours, block, 4], filled up with zeros. ValueError: the inputs make no fours."""
-        outs, ins = weight.shape
+        (outs, ins), block = weight.shape, block_size(self.kind)
         if ins % 4:
             raise ValueError(f"the inputs come in fours, not {ins}")
-        padded = F.pad(weight, (0, 0, 0, -outs % self.kind.block))
-        return padded.view(-1, self.kind.block, ins // 4, 4).transpose(1, 2).contiguous()
+        padded = F.pad(weight, (0, 0, 0, -outs % block))
+        return padded.view(-1, block, ins // 4, 4).transpose(1, 2).contiguous()
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "CompiledMatrix":
         """`laid` is read where it lies, `scale` is float32 [out]. RuntimeError: the program cannot run."""
-        return CompiledMatrix(program(self.kind), laid, scale, self.levels + 1)
+        return CompiledMatrix(_program(self.kind), laid, scale, self.levels + 1)
 
 
 class CompiledMatrix:
-    def __init__(self, run: Callable[[Task], None], laid: Tensor, scale: Tensor, zero: int) -> None:
+    def __init__(self, run: Callable[[ctypes.Structure], None], laid: Tensor, scale: Tensor, zero: int) -> None:
         """`zero` is what stands for 0 in x."""
         self.laid, self.scale = laid, scale
         blocks, fours, block, _ = laid.shape
@@ -77,27 +70,5 @@ class CompiledMatrix:
 
 
 @cache
-def program(kind: Instructions) -> Callable[[Task], None]:
-    """Raises RuntimeError where PyTorch's threads are not GNU's."""
-    libraries = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
-    if not libraries:
-        raise RuntimeError("PyTorch brings no libgomp here")
-    threads = ctypes.CDLL(str(libraries[0]))
-    for name in ("omp_get_thread_num", "omp_get_num_threads"):
-        llvm.add_symbol(name, ctypes.cast(getattr(threads, name), ctypes.c_void_p).value)
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = ",".join(f"+{name}" for name in kind.features)
-    machine = llvm.Target.from_default_triple().create_target_machine(features=features, opt=3, jit=True)
-    module = llvm.parse_assembly(source(kind))
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    address = ctypes.c_void_p(engine.get_function_address("run"))
-    parallel = threads.GOMP_parallel
-    parallel.argtypes, parallel.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
-
-    def run(task: Task, keep: object = (engine, machine)) -> None:
-        parallel(address, ctypes.addressof(task), torch.get_num_threads(), 0)
-
-    return run
+def _program(kind: Instructions) -> Callable[[ctypes.Structure], None]:
+    return compiled(source(kind), kind)

@@ -1,48 +1,46 @@
-"""`low_rank_add` for narrow steps: each weight is widened once for all rows, in blocks that stay in cache."""
+"""`low_rank_add` by a program of ours (`source`)."""
 
-import numpy as np
-from numba import njit
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-BLOCK = 512
+from dlsp_kernels.low_rank_add.source import NUMBERS, POINTERS, block_size, source
+from dlsp_kernels.program.instructions import Instructions, best
+from dlsp_kernels.program.threads import compiled, fields
+
+Task = fields(POINTERS, NUMBERS)
 
 
-def low_rank_add(y: Tensor, canvas: slice | Tensor, ends: list[int], b: Tensor, b_scale: Tensor) -> None:
-    rows = np.arange(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas.numpy()
-    _run(y.numpy(), rows, np.array(ends), b.numpy(), b_scale.numpy())
+class CompiledLowRankAdd:
+    """One projection's update."""
+
+    def __init__(self, ends: list[int], b: Tensor, b_scale: Tensor, kind: Instructions | None = None) -> None:
+        """As `low_rank_add` takes them. RuntimeError: the program cannot run."""
+        if not (kind := kind or best()):
+            raise RuntimeError("no program for low-rank updates here")
+        self._run, size, rank = _program(kind), block_size(kind), len(b)
+        weights, scales, blocks = [], [], []
+        for part, (start, end) in enumerate(pairwise([0, *ends])):
+            more = -(end - start) % size
+            weights.append(F.pad(b[:, start:end], (0, more)).view(rank, -1, size).transpose(0, 1))
+            scales.append(F.pad(b_scale[start:end], (0, more)).view(-1, size))
+            given = ends[-1] + part * rank
+            blocks += [[first, min(size, end - first), given] for first in range(start, end, size)]
+        self._kept = torch.cat(weights), torch.cat(scales), torch.tensor(blocks)
+        self._rank = rank
+
+    def __call__(self, y: Tensor, canvas: slice | Tensor) -> None:
+        rows = torch.arange(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas
+        tensors = y, *self._kept, rows
+        sizes = y.stride(0), self._rank, len(self._kept[0]), len(rows)
+        self._run(Task(*(tensor.data_ptr() for tensor in tensors), *sizes))
 
 
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _run(y, rows, ends, b, b_scale):
-    rank, outputs, start = len(b), ends[-1], 0
-    sums, wide = np.empty((len(rows), BLOCK), np.float32), np.empty(BLOCK, np.float32)
-    for part in range(len(ends)):
-        given = outputs + part * rank
-        for left in range(start, ends[part], BLOCK):
-            width = min(BLOCK, ends[part] - left)
-            sums[:] = np.float32(0)
-            for k in range(rank):
-                _widen(b[k, left : left + width], wide)
-                for r in range(len(rows)):
-                    _add(sums[r, :width], y[rows[r], given + k], wide)
-            for r in range(len(rows)):
-                _add_scaled(y[rows[r], left : left + width], sums[r], b_scale[left : left + width])
-        start = ends[part]
-
-
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _widen(b, wide):
-    for i in range(len(b)):
-        wide[i] = np.float32(b[i])
-
-
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _add(sums, factor, wide):
-    for i in range(len(sums)):
-        sums[i] += factor * wide[i]
-
-
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _add_scaled(y, sums, scale):
-    for i in range(len(y)):
-        y[i] += sums[i] * scale[i]
+@cache
+def _program(kind: Instructions) -> Callable[[ctypes.Structure], None]:
+    return compiled(source(kind), kind)

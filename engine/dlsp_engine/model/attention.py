@@ -1,0 +1,102 @@
+"""How a step's rows attend: each session's by itself in PyTorch, or all of them together in a program of ours."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.rows import Rows
+from dlsp_kernels import attention_bias, canvas_attention
+from dlsp_kernels.canvas_attention.compiled import CompiledAttention, ready
+
+Batch = Sequence[tuple[Cache, Rows]]
+
+
+class Attention(Protocol):
+    """Of one step, layer by layer."""
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """q [rows, heads, d]; k, v [rows, kv_heads, d], written behind the cached ones -> [rows, heads * d]."""
+        ...
+
+
+@dataclass
+class Piece:
+    """Rows that attend over the same number of keys."""
+
+    rows: slice
+    keys: int
+    bias: Tensor
+
+
+@dataclass
+class Segment:
+    """One session's rows within the packed ones, and what their attention sees."""
+
+    rows: slice
+    cache: Cache
+    pieces: list[Piece]
+
+
+class Apart:
+    """The reference. A clean row comes with as many keys as in a step of its own, so that its sums are the same."""
+
+    def __init__(self, batch: Batch, shape: Architecture, dtype: torch.dtype) -> None:
+        self._segments: list[Segment] = []
+        start = 0
+        for cache, rows in batch:
+            numbers = torch.tensor([rows.positions, rows.visible, rows.canvas])
+            pieces = [
+                Piece(
+                    slice(start + own.start, start + own.stop),
+                    keys,
+                    attention_bias(numbers, cache.length, keys, shape.groups, dtype, own),
+                )
+                for own, keys in _pieces(cache, rows)
+            ]
+            self._segments.append(Segment(slice(start, start + len(rows)), cache, pieces))
+            start += len(rows)
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        attended = []
+        for segment in self._segments:
+            keys, values = segment.cache.write(layer, k[segment.rows], v[segment.rows])
+            for piece in segment.pieces:
+                own, seen = q[piece.rows], piece.keys
+                attended.append(canvas_attention(own, keys[:, :seen], values[:, :seen], piece.bias))
+        return torch.cat(attended) if len(attended) > 1 else attended[0]
+
+
+def fastest(shape: Architecture) -> Callable[[Batch], Attention]:
+    """In float32, on this machine."""
+    if ready(shape.heads, shape.kv_heads, shape.head_dim):
+        return partial(together, shape=shape)
+    return partial(Apart, shape=shape, dtype=torch.float32)
+
+
+def together(batch: Batch, shape: Architecture) -> CompiledAttention:
+    """In float32."""
+    places = []
+    for cache, rows in batch:
+        for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
+            canvas = [cache.length + rows.canvas.index(own), rows.canvas.count(own)] if own else [0, 0]
+            places.append([*cache.memory, cache.length + row, visible, canvas[0], sum(canvas)])
+    most = max(cache.length + len(rows) for cache, rows in batch)
+    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim)
+
+
+def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:
+    """Runs of rows with the keys they need: a clean row as many as in a step of its own, canvas rows all."""
+    clean = len(rows) - sum(map(bool, rows.canvas))
+    needed = [cache.keys(row + 1 if row < clean else len(rows)) for row in range(len(rows))]
+    start = 0
+    for keys, run in groupby(needed):
+        end = start + len(list(run))
+        yield slice(start, end), keys
+        start = end

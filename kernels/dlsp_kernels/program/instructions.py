@@ -1,0 +1,38 @@
+"""The vector instructions that programs are written for."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+import torch
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """The processor's `features`, by LLVM's names, the `lanes` of 32 bits of a vector, and the number of `registers`.
+    `vnni`: fours of bytes are multiplied and added in one instruction.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    lanes: int
+    registers: int
+    vnni: bool
+
+    def here(self) -> bool:
+        """Whether the processor has them, and PyTorch was not told to do without vectors so wide."""
+        features, used = llvm.get_host_cpu_features(), torch.backends.cpu.get_cpu_capability()
+        wide = used.startswith("AVX512" if self.lanes == 16 else "AVX")
+        return wide and all(features.get(name) for name in self.features)
+
+
+AVX512_VNNI = Instructions("AVX-512 VNNI", ("avx512f", "avx512bw", "avx512vl", "avx512vnni"), 16, 32, vnni=True)
+AVX_VNNI = Instructions("AVX-VNNI", ("avx2", "fma", "avxvnni"), 8, 16, vnni=True)
+AVX2 = Instructions("AVX2", ("avx2", "fma"), 8, 16, vnni=False)
+ALL = (AVX512_VNNI, AVX_VNNI, AVX2)
+
+
+@cache
+def best() -> Instructions | None:
+    """None where no program can run."""
+    return next((each for each in ALL if each.here()), None)
