@@ -22,13 +22,12 @@ RESTRICTED: dict[str, Environment] = {
     "native": {},
     "avx2": {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
-        "NUMBA_CPU_NAME": "haswell",
         "ATEN_CPU_CAPABILITY": "avx2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     },
 }
 # The peers' threads wait as they do where users run them; importing our engine has set this for its own.
-PEER_ENVIRONMENT: Environment = {"OMP_WAIT_POLICY": None, "GOMP_SPINCOUNT": None, "THP_MEM_ALLOC_ENABLE": None}
+PEER_ENVIRONMENT: Environment = {"OMP_WAIT_POLICY": None, "GOMP_SPINCOUNT": None}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dlsp.errors import UserError
 BATCH, REUSE = 1024, 256
 """As `llama-server --fim-qwen-…-default` sets them; its context is the model's."""
 START_S = 300
-WAITS_ITS_OWN_WAY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "THP_MEM_ALLOC_ENABLE")
+WAITS_ITS_OWN_WAY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 """Our engine sets these for its own threads; llama.cpp waits as it does where users run it."""
 
 

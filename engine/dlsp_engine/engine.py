@@ -4,7 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -22,7 +21,7 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu import choose
 from dlsp_engine.model.gpu.loop import Loop
 from dlsp_engine.model.gpu.step import GpuQwen2
-from dlsp_engine.model.int8 import COMPILED, Int8Qwen2
+from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -87,7 +86,6 @@ class Engine:
             elif dtype != "int8":
                 model = Qwen2(weights, low_rank)
             elif int8:
-                beside.submit(import_module, COMPILED)
                 low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
                 model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8))
             else:

@@ -7,7 +7,7 @@ from torch import Tensor
 from dlsp_engine import Engine, EngineError, Gap, Options
 from dlsp_engine.model import int8_file
 from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.int8 import FEW, NARROW, Int8Qwen2, Int8Weights
+from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_kernels.int8_linear.choose import best
@@ -35,9 +35,12 @@ def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
     return torch.cat(found)
 
 
-@pytest.mark.parametrize(("length", "few"), [(20, FEW), (4 * NARROW, FEW), (4 * NARROW, 0)])
-def test_tiny_int8_says_nearly_what_float32_says(tiny, length, few, monkeypatch):
-    monkeypatch.setattr("dlsp_engine.model.int8.FEW", few)
+@pytest.mark.parametrize("length", [20, 128])
+@pytest.mark.parametrize("programs", [True, False])
+def test_tiny_int8_says_nearly_what_float32_says(tiny, length, programs, monkeypatch):
+    if not programs:
+        monkeypatch.setattr("dlsp_engine.model.int8.best", lambda: None)
+        monkeypatch.setattr("dlsp_engine.model.attention.suited", lambda d: None)
     torch.manual_seed(1)
     tokens = torch.randint(0, 256, (length,)).tolist()
     exact, found = logits(tiny.model, tokens), logits(int8(tiny.model), tokens)
@@ -56,10 +59,9 @@ def test_clean_rows_are_the_base_models_whatever_the_adapter(tiny):
     assert (a[~clean] - b[~clean]).abs().max() > 0.1
 
 
-@pytest.mark.parametrize(("clean", "canvas"), [(1, 4), (2, 0), (5, 0), (3, 6), (9, 9), (2 * NARROW, 0)])
+@pytest.mark.parametrize(("clean", "canvas"), [(1, 4), (2, 0), (5, 0), (3, 6), (9, 9), (64, 0)])
 @pytest.mark.parametrize("cached", [1, 61, 125, 250, 508, 530])
-def test_clean_rows_are_the_same_to_the_bit_whatever_comes_beside_them(tiny, clean, canvas, cached, monkeypatch):
-    monkeypatch.setattr("dlsp_engine.model.int8.FEW", torch.get_num_threads())
+def test_clean_rows_are_the_same_to_the_bit_whatever_comes_beside_them(tiny, clean, canvas, cached):
     model, tokens = int8(tiny.model), [(7 * i) % 250 for i in range(cached + clean)]
 
     def hidden(width: int, canvas: int) -> Tensor:

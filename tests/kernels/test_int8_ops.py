@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from dlsp_kernels import compiled, hadamard, low_rank_add, quantise_rows, quantise_weight, reference, rope_table
+from dlsp_kernels import hadamard, low_rank_add, quantise_rows, quantise_weight, rope_table
 from dlsp_kernels.hadamard.reference import group_size
-from dlsp_kernels.int8_linear import compiled as int8_program
 from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, works
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.reference import int8_linear
+from dlsp_kernels.int8_ops import REFERENCE, Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
-from dlsp_kernels.program import threads as program_threads
+from dlsp_kernels.program import gnu
 from tests.kernels.programs import KINDS
 
 ROWS = [1, 5, 17]
@@ -65,45 +65,67 @@ def test_hadamard_spreads_an_outlier():
     assert hadamard(x).abs().max() == 1
 
 
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
+def ops(request) -> Int8Ops:
+    return Int8Ops.of(request.param)
+
+
 @pytest.mark.parametrize("rows", ROWS)
-def test_norm_compiled(rows):
-    x, y, scale = torch.randn(rows, 96), torch.randn(rows, 104), torch.rand(rows, 1)
+@pytest.mark.parametrize("dim", [96, 896, 20])
+def test_norm_compiled(ops, rows, dim):
+    x, y, scale = torch.randn(rows, dim), torch.randn(rows, dim + 8), torch.rand(rows, 1)
     ours, theirs = x.clone(), x.clone()
-    quantised = compiled.add_norm_quantise(ours, y, scale, 1e-6, 127)
-    same(quantised, reference.add_norm_quantise(theirs, y, scale, 1e-6, 127))
+    quantised = ops.add_norm_quantise(ours, y, scale, 1e-6, 127)
+    same(quantised, REFERENCE.add_norm_quantise(theirs, y, scale, 1e-6, 127))
     torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(ours, x + y[:, :96] * scale)
+    torch.testing.assert_close(ours, x + y[:, :dim] * scale)
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_quantise_compiled(rows):
-    x = torch.randn(rows, 96)
-    same(compiled.quantise_rows(x, 63), reference.quantise_rows(x, 63))
+@pytest.mark.parametrize("dim", [96, 40])
+def test_quantise_compiled(ops, rows, dim):
+    x = torch.randn(rows, dim)
+    x[-1] = 0
+    same(ops.quantise_rows(x, 63), REFERENCE.quantise_rows(x, 63))
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_rope_compiled(rows):
-    y, scale, bias = torch.randn(rows, 70), torch.rand(rows, 1), torch.randn(64)
-    table = rope_table(torch.arange(rows), 8, 1e4)
+@pytest.mark.parametrize(("heads", "kv_heads", "d"), [(4, 2, 8), (14, 2, 64), (12, 2, 128)])
+def test_rope_compiled(ops, rows, heads, kv_heads, d):
+    width = (heads + 2 * kv_heads) * d
+    y, scale, bias = torch.randn(rows, width + 6), torch.rand(rows, 1), torch.randn(width)
+    table = rope_table(torch.arange(rows), d, 1e4)
     for ours, theirs in zip(
-        compiled.rope_heads(y, scale, bias, *table, 4, 2),
-        reference.rope_heads(y, scale, bias, *table, 4, 2),
+        ops.rope_heads(y, scale, bias, *table, heads, kv_heads),
+        REFERENCE.rope_heads(y, scale, bias, *table, heads, kv_heads),
         strict=True,
     ):
         torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_swiglu_compiled(rows):
-    y, scale = torch.randn(rows, 2 * 192 + 8) * 20, torch.rand(rows, 1)
-    same(compiled.swiglu_quantise(y, scale, 192, 127), reference.swiglu_quantise(y, scale, 192, 127))
+@pytest.mark.parametrize("ff", [192, 48, 4864, 8960])
+def test_swiglu_compiled(ops, rows, ff):
+    y, scale = torch.randn(rows, 2 * ff + 8) * 20, torch.rand(rows, 1)
+    same(ops.swiglu_quantise(y, scale, ff, 127), REFERENCE.swiglu_quantise(y, scale, ff, 127))
 
 
 @pytest.mark.parametrize("gate", [1000.0, -1000.0])
-def test_swiglu_compiled_at_the_far_ends(gate):
+def test_swiglu_compiled_at_the_far_ends(ops, gate):
     y = torch.full((1, 8), gate)
     y[:, 4:] = 1
-    same(compiled.swiglu_quantise(y, torch.ones(1, 1), 4, 127), reference.swiglu_quantise(y, torch.ones(1, 1), 4, 127))
+    same(ops.swiglu_quantise(y, torch.ones(1, 1), 4, 127), REFERENCE.swiglu_quantise(y, torch.ones(1, 1), 4, 127))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_row_is_the_same_whatever_comes_beside_it_and_on_any_threads(ops, threads, one_thread_after):
+    x, y, scale = torch.randn(33, 896), torch.randn(33, 2 * 4864), torch.rand(33, 1)
+    alone = [*ops.add_norm_quantise(x[:1].clone(), y[:1], scale[:1], 1e-6, 127), *ops.quantise_rows(x[:1], 127)]
+    alone += ops.swiglu_quantise(y[:1], scale[:1], 4864, 127)
+    torch.set_num_threads(threads)
+    found = [*ops.add_norm_quantise(x.clone(), y, scale, 1e-6, 127), *ops.quantise_rows(x, 127)]
+    found += ops.swiglu_quantise(y, scale, 4864, 127)
+    assert all(torch.equal(one, many[:1]) for one, many in zip(alone, found, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -162,12 +184,9 @@ def test_inputs_that_make_no_fours_are_refused():
 
 def test_without_gnus_threads_there_is_no_program(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch, "__file__", "/nowhere/torch/__init__.py")
-    made = int8_program._program, program_threads._team
-    for each in made:
-        each.cache_clear()
+    gnu.team.cache_clear()
     assert not any(works(each) for each in PROGRAMS)
-    for each in made:
-        each.cache_clear()
+    gnu.team.cache_clear()
 
 
 @pytest.mark.skipif(not works(PROGRAMS[-1]), reason="no AVX2, or other threads")

@@ -13,7 +13,8 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 from dlsp_kernels import attention_bias, canvas_attention
-from dlsp_kernels.canvas_attention.compiled import CompiledAttention, ready
+from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
+from dlsp_kernels.program.instructions import Instructions
 
 Batch = Sequence[tuple[Cache, Rows]]
 
@@ -75,12 +76,12 @@ class Apart:
 
 def fastest(shape: Architecture) -> Callable[[Batch], Attention]:
     """In float32, on this machine."""
-    if ready(shape.heads, shape.kv_heads, shape.head_dim):
-        return partial(together, shape=shape)
+    if kind := suited(shape.head_dim):
+        return partial(together, shape=shape, kind=kind)
     return partial(Apart, shape=shape, dtype=torch.float32)
 
 
-def together(batch: Batch, shape: Architecture) -> CompiledAttention:
+def together(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
     """In float32."""
     places = []
     for cache, rows in batch:
@@ -88,7 +89,7 @@ def together(batch: Batch, shape: Architecture) -> CompiledAttention:
             canvas = [cache.length + rows.canvas.index(own), rows.canvas.count(own)] if own else [0, 0]
             places.append([*cache.memory, cache.length + row, visible, canvas[0], sum(canvas)])
     most = max(cache.length + len(rows) for cache, rows in batch)
-    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim)
+    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim, kind)
 
 
 def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:

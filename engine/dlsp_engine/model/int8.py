@@ -6,7 +6,6 @@ A narrow step takes as long as memory needs to give the weights, and int8 halves
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib import import_module
 from itertools import accumulate
 
 import torch
@@ -21,17 +20,11 @@ from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rotate import rotated_adapter, rotation
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
-from dlsp_kernels import low_rank_add, quantise_weight, reference
+from dlsp_kernels import low_rank_add, quantise_weight
 from dlsp_kernels.int8_linear.choose import Int8
+from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
-
-COMPILED = "dlsp_kernels.compiled"
-"""Imported when it is needed: Numba takes its time, and can take it beside other things."""
-
-NARROW, FEW = 32, 4
-"""The compiled ops, which take one thread, are faster up to so many rows, and on so many threads for any number: there
-PyTorch's own ops take more than twice the time of one thread. They round differently, so only clean rows count: they
-must not depend on the canvases beside them."""
+from dlsp_kernels.program.instructions import best
 
 REMEMBERED = 4096
 """Turned embeddings of tokens, 4 kB each."""
@@ -70,10 +63,9 @@ class Int8Linear:
 
 
 def _update(ends: list[int], b: Tensor, b_scale: Tensor) -> Callable[[Tensor, slice | Tensor], None]:
-    try:
-        return CompiledLowRankAdd(ends, b, b_scale)
-    except RuntimeError:
-        return partial(low_rank_add, ends=ends, b=b, b_scale=b_scale)
+    if kind := best():
+        return CompiledLowRankAdd(ends, b, b_scale, kind)
+    return partial(low_rank_add, ends=ends, b=b, b_scale=b_scale)
 
 
 @dataclass
@@ -121,7 +113,7 @@ class Int8Qwen2(Model):
         self.adapter = adapter
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
-        self._compiled = import_module(COMPILED)
+        self._ops = Int8Ops.of(best())
         self._attention = fastest(self.shape)
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
@@ -133,8 +125,7 @@ class Int8Qwen2(Model):
         shape, levels = self.shape, self._levels
         rows = packed(batch, shape)
         attend = self._attention(batch)
-        canvas = rows.canvas
-        ops = self._compiled if rows.clean <= NARROW or torch.get_num_threads() <= FEW else reference
+        ops, canvas = self._ops, rows.canvas
         x = self._embed(rows.tokens)
         y, scale = torch.zeros_like(x), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
@@ -151,7 +142,7 @@ class Int8Qwen2(Model):
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
-        h, scale = reference.quantise_rows(hidden, self._levels)
+        h, scale = self._ops.quantise_rows(hidden, self._levels)
         return self._head(h).mul_(scale)
 
     def _embed(self, tokens: Tensor) -> Tensor:

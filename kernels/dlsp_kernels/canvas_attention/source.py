@@ -7,29 +7,34 @@ whatever comes beside it.
 """
 
 from collections.abc import Callable
-from math import factorial, log, sqrt
+from math import log, sqrt
 
 from llvmlite import ir
 
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
     FLOAT,
-    INT,
     LONG,
     NOTHING,
     POINTER,
+    Entry,
     Loop,
     at,
-    entry,
+    float_at,
+    floats,
+    fma,
     fold,
     function,
     inner,
     intrinsic,
+    largest,
     load,
+    power_of_two,
+    real,
     same,
-    share,
     spread,
     store,
+    total,
 )
 
 POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row rows layer size"
@@ -43,8 +48,6 @@ head, its own place, how many keys from 0 on it sees, and the run of its canvas.
 TILE = 64
 """Keys whose values stay in the nearest cache while all query heads weigh them."""
 
-DEGREE = 6
-
 
 class Attention:
     """Writes the program. All its numbers of keys, queries and lanes are of floats."""
@@ -52,7 +55,7 @@ class Attention:
     def __init__(self, kind: Instructions, d: int, heads: int, kv_heads: int) -> None:
         self.lanes, self.d, self.kv_heads, self.groups = kind.lanes, d, kv_heads, heads // kv_heads
         self.module = ir.Module()
-        self.floats = ir.VectorType(FLOAT, kind.lanes)
+        self.floats = floats(kind.lanes)
         self.parts = range(0, d, kind.lanes)
         self.at_once = 2 if kind.registers == 32 else 1
 
@@ -66,19 +69,19 @@ class Attention:
         blocks = self._blocks(b, count)
         block = Loop(b, LONG(0), blocks)
         key = b.mul(block.index, LONG(self.lanes))
-        here = self._float(b, keys, b.mul(key, LONG(self.d)))
-        real = b.icmp_signed(">", spread(b, b.sub(count, key), self.lanes), self._lanes())
+        here = float_at(b, keys, b.mul(key, LONG(self.d)))
+        seen = real(b, b.sub(count, key), self.lanes)
 
         def score(heads: list[ir.Value]) -> None:
-            queries = [self._vectors(b, self._float(b, q, b.mul(head, LONG(self.d)))) for head in heads]
+            queries = [self._vectors(b, float_at(b, q, b.mul(head, LONG(self.d)))) for head in heads]
 
             def products(lane: int) -> list[ir.Value]:
-                mine = self._vectors(b, self._float(b, here, LONG(lane * self.d)))
+                mine = self._vectors(b, float_at(b, here, lane * self.d))
                 return [self._product(b, query, mine) for query in queries]
 
             for head, found in zip(heads, fold(b, b.fadd, products, self.lanes), strict=True):
-                masked = b.select(real, found, self._all(float("-inf")))
-                store(b, masked, self._float(b, scores, b.add(b.mul(head, size), key)))
+                masked = b.select(seen, found, self._all(float("-inf")))
+                store(b, masked, float_at(b, scores, b.add(b.mul(head, size), key)))
 
         self._all_heads(b, score)
         block.close()
@@ -90,27 +93,25 @@ class Attention:
         b, (scores, count, size) = inner(self.module, "softmax", 1, 2)
         blocks = self._blocks(b, count)
         head = Loop(b, LONG(0), LONG(self.groups))
-        mine = self._float(b, scores, b.mul(head.index, size))
+        mine = float_at(b, scores, b.mul(head.index, size))
 
         def vector(loop: Loop) -> ir.Value:
-            return self._float(b, mine, b.mul(loop.index, LONG(self.lanes)))
+            return float_at(b, mine, b.mul(loop.index, LONG(self.lanes)))
 
-        loop = Loop(b, LONG(0), blocks, [same(FLOAT, float("-inf"), self.lanes)])
-        largest = intrinsic(b, "maxnum", loop.values[0], load(b, vector(loop), self.floats))
-        loop.close([largest])
-        reduce = f"llvm.vector.reduce.fmax.v{self.lanes}f32"
-        largest = spread(b, b.call(function(self.module, reduce, FLOAT, [self.floats]), [largest]), self.lanes)
+        loop = Loop(b, LONG(0), blocks, [self._all(float("-inf"))])
+        highest = intrinsic(b, "maxnum", loop.values[0], load(b, vector(loop), self.floats))
+        loop.close([highest])
+        highest = spread(b, largest(b, highest), self.lanes)
 
         loop = Loop(b, LONG(0), blocks, [self.floats(None)])
-        weights = self._power_of_two(
-            b, b.fmul(b.fsub(load(b, vector(loop), self.floats), largest), self._all(1 / (log(2) * sqrt(self.d))))
-        )
+        less = b.fsub(load(b, vector(loop), self.floats), highest)
+        power, lowest = b.fmul(less, self._all(1 / (log(2) * sqrt(self.d)))), self._all(-126.0)
+        weights = power_of_two(b, intrinsic(b, "maxnum", power, lowest))
+        weights = b.select(b.fcmp_ordered("<", power, lowest), self._all(0.0), weights)
         store(b, weights, vector(loop))
-        total = b.fadd(loop.values[0], weights)
-        loop.close([total])
-        reduce = f"llvm.vector.reduce.fadd.v{self.lanes}f32"
-        total = b.call(function(self.module, reduce, FLOAT, [FLOAT, self.floats]), [FLOAT(0), total])
-        store(b, b.fdiv(FLOAT(1), total), self._float(b, mine, count))
+        sums = b.fadd(loop.values[0], weights)
+        loop.close([sums])
+        store(b, b.fdiv(FLOAT(1), total(b, sums)), float_at(b, mine, count))
         head.close()
         b.ret_void()
         return b.function
@@ -125,12 +126,12 @@ class Attention:
         end = b.select(b.icmp_unsigned("<", end, count), end, count)
 
         def weigh(heads: list[ir.Value]) -> None:
-            results = [self._float(b, out, b.mul(head, LONG(self.d))) for head in heads]
-            mine = [self._float(b, weights, b.mul(head, size)) for head in heads]
+            results = [float_at(b, out, b.mul(head, LONG(self.d))) for head in heads]
+            mine = [float_at(b, weights, b.mul(head, size)) for head in heads]
             key = Loop(b, begin, end, [vector for result in results for vector in self._vectors(b, result)])
-            value, before = self._vectors(b, self._float(b, values, b.mul(key.index, LONG(self.d)))), iter(key.values)
-            factors = [spread(b, load(b, self._float(b, each, key.index), FLOAT), self.lanes) for each in mine]
-            sums = [intrinsic(b, "fma", factor, part, next(before)) for factor in factors for part in value]
+            value, before = self._vectors(b, float_at(b, values, b.mul(key.index, LONG(self.d)))), iter(key.values)
+            factors = [spread(b, load(b, float_at(b, each, key.index), FLOAT), self.lanes) for each in mine]
+            sums = [fma(b, factor, part, next(before)) for factor in factors for part in value]
             key.close(sums)
             for number, result in enumerate(results):
                 self._put(b, sums[number * len(self.parts) :][: len(self.parts)], result)
@@ -148,19 +149,19 @@ class Attention:
         runs = [(LONG(0), visible, LONG(0)), (first, canvas, behind)]
         for begin, count, place in runs:
             with b.if_then(b.icmp_unsigned("<", LONG(0), count)):
-                own = self._float(b, keys, b.mul(begin, LONG(self.d)))
-                b.call(score, [q, own, self._float(b, scores, place), count, size])
-        total = b.add(behind, b.mul(self._blocks(b, canvas), LONG(self.lanes)))
-        b.call(softmax, [scores, total, size])
+                own = float_at(b, keys, b.mul(begin, LONG(self.d)))
+                b.call(score, [q, own, float_at(b, scores, place), count, size])
+        keys_scored = b.add(behind, b.mul(self._blocks(b, canvas), LONG(self.lanes)))
+        b.call(softmax, [scores, keys_scored, size])
         for number in range(self.groups):
-            self._put(b, [self.floats(None)] * len(self.parts), self._float(b, out, LONG(number * self.d)))
+            self._put(b, [self.floats(None)] * len(self.parts), float_at(b, out, number * self.d))
         for begin, count, place in runs:
             with b.if_then(b.icmp_unsigned("<", LONG(0), count)):
-                own = self._float(b, values, b.mul(begin, LONG(self.d)))
-                b.call(weigh, [self._float(b, scores, place), own, out, count, size])
+                own = float_at(b, values, b.mul(begin, LONG(self.d)))
+                b.call(weigh, [float_at(b, scores, place), own, out, count, size])
         head = Loop(b, LONG(0), LONG(self.groups))
-        by_sum = load(b, self._float(b, scores, b.add(b.mul(head.index, size), total)), FLOAT)
-        here = self._float(b, out, b.mul(head.index, LONG(self.d)))
+        by_sum = load(b, float_at(b, scores, b.add(b.mul(head.index, size), keys_scored)), FLOAT)
+        here = float_at(b, out, b.mul(head.index, LONG(self.d)))
         self._put(b, [b.fmul(one, spread(b, by_sum, self.lanes)) for one in self._vectors(b, here)], here)
         head.close()
         b.ret_void()
@@ -168,54 +169,35 @@ class Attention:
 
     def _run(self, row: ir.Function) -> None:
         """Keys and values are put into their places first, all of them."""
-        b, given, thread, threads = entry(self.module, len(POINTERS.split()), len(NUMBERS.split()))
-        q, k, v, out, scores, places, q_row, k_row, v_row, rows, layer, size = given
-        begin, end = share(b, b.mul(rows, LONG(self.kv_heads)), thread, threads)
-        some = b.icmp_unsigned("<", begin, end)
-        mine = self._float(b, scores, b.mul(thread, b.mul(size, LONG(self.groups))))
+        entry = Entry.of(self.module, POINTERS, NUMBERS)
+        b, (q, k, v, out, scores, places, q_row, k_row, v_row, rows, layer, size) = entry.b, entry.given
+        items = b.mul(rows, LONG(self.kv_heads))
+        mine = float_at(b, scores, b.mul(entry.thread, b.mul(size, LONG(self.groups))))
 
-        def item(number: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
+        def of(item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
             """Its row, its head, where that head's keys and values are, and the rest of the row's place."""
-            of, head = b.udiv(number, LONG(self.kv_heads)), b.urem(number, LONG(self.kv_heads))
-            place = at(b, places, b.mul(of, LONG(8 * len(PLACE))))
-            keys = load(b, place, POINTER)
-            rest = [load(b, at(b, place, LONG(8 * number)), LONG) for number in range(1, len(PLACE))]
-            layer_bytes, values_away, head_bytes, *rest = rest
-            keys = at(b, keys, b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes)))
-            return of, head, keys, at(b, keys, values_away), rest
+            of_row, head = b.udiv(item, LONG(self.kv_heads)), b.urem(item, LONG(self.kv_heads))
+            place = at(b, places, b.mul(of_row, LONG(8 * len(PLACE))))
+            numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(PLACE))]
+            layer_bytes, values_away, head_bytes, *rest = numbers
+            away = b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes))
+            keys = at(b, load(b, place, POINTER), away)
+            return of_row, head, keys, at(b, keys, values_away), rest
 
-        with b.if_then(some):
-            loop = Loop(b, begin, end)
-            of, head, keys, values, (place, *_) = item(loop.index)
-            for given_, stride, kept in ((k, k_row, keys), (v, v_row, values)):
-                new = self._float(b, given_, b.add(b.mul(of, stride), b.mul(head, LONG(self.d))))
-                self._put(b, self._vectors(b, new), self._float(b, kept, b.mul(place, LONG(self.d))))
-            loop.close()
+        with entry.each(items) as item:
+            of_row, head, keys, values, (place, *_) = of(item)
+            for given, stride, kept in ((k, k_row, keys), (v, v_row, values)):
+                new = float_at(b, given, b.add(b.mul(of_row, stride), b.mul(head, LONG(self.d))))
+                self._put(b, self._vectors(b, new), float_at(b, kept, b.mul(place, LONG(self.d))))
         b.call(function(self.module, "GOMP_barrier", NOTHING, []), [])
-        with b.if_then(some):
-            loop = Loop(b, begin, end)
-            of, head, keys, values, (_, *seen) = item(loop.index)
+        with entry.each(items) as item:
+            of_row, head, keys, values, (_, *seen) = of(item)
             first_query = b.mul(head, LONG(self.groups * self.d))
-            query = self._float(b, q, b.add(b.mul(of, q_row), first_query))
+            query = float_at(b, q, b.add(b.mul(of_row, q_row), first_query))
             width = LONG(self.kv_heads * self.groups * self.d)
-            result = self._float(b, out, b.add(b.mul(of, width), first_query))
+            result = float_at(b, out, b.add(b.mul(of_row, width), first_query))
             b.call(row, [query, keys, values, mine, result, *seen, size])
-            loop.close()
         b.ret_void()
-
-    def _power_of_two(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-        """2 to the x, for x <= 0, by a series for the fraction; 0 where it would be less than any normal number."""
-        lowest = self._all(-126.0)
-        bounded = intrinsic(b, "maxnum", x, lowest)
-        whole = intrinsic(b, "nearbyint", bounded)
-        fraction = b.fsub(bounded, whole)
-        series = self._all(log(2) ** DEGREE / factorial(DEGREE))
-        for power in reversed(range(DEGREE)):
-            series = intrinsic(b, "fma", series, fraction, self._all(log(2) ** power / factorial(power)))
-        ints = ir.VectorType(INT, self.lanes)
-        exponent = b.shl(b.add(b.fptosi(whole, ints), same(INT, 127, self.lanes)), same(INT, 23, self.lanes))
-        power = b.fmul(series, b.bitcast(exponent, self.floats))
-        return b.select(b.fcmp_ordered("<", x, lowest), self._all(0.0), power)
 
     def _all_heads(self, b: ir.IRBuilder, write: Callable[[list[ir.Value]], None]) -> None:
         """What `write` writes for some query heads of a key head, for all of them."""
@@ -232,25 +214,19 @@ class Attention:
         """A vector whose sum is that of all products."""
         product = b.fmul(one[0], other[0])
         for left, right in zip(one[1:], other[1:], strict=True):
-            product = intrinsic(b, "fma", left, right, product)
+            product = fma(b, left, right, product)
         return product
 
     def _blocks(self, b: ir.IRBuilder, count: ir.Value) -> ir.Value:
         return b.udiv(b.add(count, LONG(self.lanes - 1)), LONG(self.lanes))
 
-    def _lanes(self) -> ir.Constant:
-        return ir.VectorType(LONG, self.lanes)([LONG(lane) for lane in range(self.lanes)])
-
     def _all(self, value: float) -> ir.Constant:
         return same(FLOAT, value, self.lanes)
 
-    def _float(self, b: ir.IRBuilder, pointer: ir.Value, number: ir.Value) -> ir.Value:
-        return at(b, pointer, b.mul(number, LONG(4)))
-
     def _vectors(self, b: ir.IRBuilder, pointer: ir.Value) -> list[ir.Value]:
         """d floats."""
-        return [load(b, self._float(b, pointer, LONG(part)), self.floats) for part in self.parts]
+        return [load(b, float_at(b, pointer, part), self.floats) for part in self.parts]
 
     def _put(self, b: ir.IRBuilder, vectors: list[ir.Value], pointer: ir.Value) -> None:
         for part, vector in zip(self.parts, vectors, strict=True):
-            store(b, vector, self._float(b, pointer, LONG(part)))
+            store(b, vector, float_at(b, pointer, part))

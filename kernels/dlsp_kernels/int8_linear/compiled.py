@@ -3,8 +3,6 @@
 Sums are whole numbers: a row has the same bits whatever comes beside it, and on any number of threads.
 """
 
-import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,10 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_kernels.int8_linear.source import NUMBERS, POINTERS, block_size, source
+from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.instructions import Instructions
-from dlsp_kernels.program.threads import compiled, fields
-
-Task = fields(POINTERS, NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -46,12 +42,12 @@ class Compiled:
         return padded.view(-1, block, ins // 4, 4).transpose(1, 2).contiguous()
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "CompiledMatrix":
-        """`laid` is read where it lies, `scale` is float32 [out]. RuntimeError: the program cannot run."""
+        """`laid` is read where it lies, `scale` is float32 [out]."""
         return CompiledMatrix(_program(self.kind), laid, scale, self.levels + 1)
 
 
 class CompiledMatrix:
-    def __init__(self, run: Callable[[ctypes.Structure], None], laid: Tensor, scale: Tensor, zero: int) -> None:
+    def __init__(self, run: Program, laid: Tensor, scale: Tensor, zero: int) -> None:
         """`zero` is what stands for 0 in x."""
         self.laid, self.scale = laid, scale
         blocks, fours, block, _ = laid.shape
@@ -64,11 +60,10 @@ class CompiledMatrix:
     def __call__(self, x: Tensor) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, out], still to be multiplied by x's scales."""
         x, out = x.contiguous(), torch.empty(len(x), len(self.scale))
-        tensors = self.laid, self._correction, self._factor, x, out
-        self._run(Task(*(tensor.data_ptr() for tensor in tensors), *self._sizes, len(x)))
+        self._run(self.laid, self._correction, self._factor, x, out, *self._sizes, len(x))
         return out
 
 
 @cache
-def _program(kind: Instructions) -> Callable[[ctypes.Structure], None]:
-    return compiled(source(kind), kind)
+def _program(kind: Instructions) -> Program:
+    return compiled(source(kind), POINTERS, NUMBERS, kind)

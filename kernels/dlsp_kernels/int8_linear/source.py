@@ -11,19 +11,22 @@ from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
     BIT,
     BYTE,
-    FLOAT,
     INT,
     LONG,
     NOTHING,
     POINTER,
     SHORT,
+    Entry,
     Loop,
     at,
     cases,
-    entry,
+    float_at,
+    floats,
     function,
     inner,
+    ints,
     load,
+    real,
     same,
     share,
     spread,
@@ -54,69 +57,63 @@ def source(kind: Instructions) -> str:
 def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
     """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real."""
     b, (weight, correction, scale, x, out, fours, outs, left) = inner(module, f"rows_{rows}", 5, 3)
-    ints, floats, size = ir.VectorType(INT, kind.lanes), ir.VectorType(FLOAT, kind.lanes), 4 * kind.lanes
+    lanes, size = kind.lanes, 4 * kind.lanes
 
     starts = [at(b, x, b.mul(fours, LONG(4 * row))) for row in range(rows)]
-    loop = Loop(b, LONG(0), fours, [ints(None)] * (VECTORS * rows))
+    loop = Loop(b, LONG(0), fours, [ints(lanes)(None)] * (VECTORS * rows))
     here = at(b, weight, b.mul(loop.index, LONG(VECTORS * size)))
-    weights = [load(b, at(b, here, LONG(size * vector)), ints) for vector in range(VECTORS)]
+    weights = [load(b, at(b, here, size * vector), ints(lanes)) for vector in range(VECTORS)]
     sums = []
     for row, start in enumerate(starts):
-        four = spread(b, load(b, at(b, start, b.mul(loop.index, LONG(4))), INT), kind.lanes)
+        four = spread(b, load(b, at(b, start, b.mul(loop.index, LONG(4))), INT), lanes)
         before = loop.values[VECTORS * row :]
         sums += [_add_products(b, kind, before[vector], four, weights[vector]) for vector in range(VECTORS)]
     loop.close(sums)
 
-    masked = f"llvm.masked.store.v{kind.lanes}f32.p0"
-    masked_store = function(module, masked, NOTHING, [floats, POINTER, INT, ir.VectorType(BIT, kind.lanes)])
+    masked = f"llvm.masked.store.v{lanes}f32.p0"
+    masked_store = function(module, masked, NOTHING, [floats(lanes), POINTER, INT, ir.VectorType(BIT, lanes)])
     for vector in range(VECTORS):
-        first = kind.lanes * vector
-        outputs = ir.VectorType(LONG, kind.lanes)([LONG(first + lane) for lane in range(kind.lanes)])
-        real = b.icmp_signed(">", spread(b, left, kind.lanes), outputs)
-        less = load(b, at(b, correction, LONG(4 * first)), ints)
-        factor = load(b, at(b, scale, LONG(4 * first)), floats)
+        first = lanes * vector
+        mask = real(b, left, lanes, first)
+        less = load(b, float_at(b, correction, first), ints(lanes))
+        factor = load(b, float_at(b, scale, first), floats(lanes))
         for row in range(rows):
-            y = b.fmul(b.sitofp(b.sub(sums[VECTORS * row + vector], less), floats), factor)
-            place = b.add(b.mul(outs, LONG(row)), LONG(first))
-            b.call(masked_store, [y, at(b, out, b.mul(place, LONG(4))), INT(4), real])
+            y = b.fmul(b.sitofp(b.sub(sums[VECTORS * row + vector], less), floats(lanes)), factor)
+            place = float_at(b, out, b.add(b.mul(outs, LONG(row)), LONG(first)))
+            b.call(masked_store, [y, place, INT(4), mask])
     b.ret_void()
     return b.function
 
 
 def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Value, weights: ir.Value) -> ir.Value:
     """sums + x * weights, fours of bytes in each lane: x without a sign, weights with one."""
-    ints, bits = ir.VectorType(INT, kind.lanes), 32 * kind.lanes
+    fours, bits = ints(kind.lanes), 32 * kind.lanes
     if kind.vnni:
-        return b.call(function(b.module, f"llvm.x86.avx512.vpdpbusd.{bits}", ints, [ints] * 3), [sums, x, weights])
-    bytes_, shorts = ir.VectorType(BYTE, 4 * kind.lanes), ir.VectorType(SHORT, 2 * kind.lanes)
-    by_twos = function(b.module, "llvm.x86.avx2.pmadd.ub.sw", shorts, [bytes_] * 2)
-    by_fours = function(b.module, "llvm.x86.avx2.pmadd.wd", ints, [shorts] * 2)
-    twos = b.call(by_twos, [b.bitcast(x, bytes_), b.bitcast(weights, bytes_)])
-    return b.add(sums, b.call(by_fours, [twos, same(SHORT, 1, 2 * kind.lanes)]))
+        return b.call(function(b.module, f"llvm.x86.avx512.vpdpbusd.{bits}", fours, [fours] * 3), [sums, x, weights])
+    ones, twos = ir.VectorType(BYTE, 4 * kind.lanes), ir.VectorType(SHORT, 2 * kind.lanes)
+    by_twos = function(b.module, "llvm.x86.avx2.pmadd.ub.sw", twos, [ones] * 2)
+    by_fours = function(b.module, "llvm.x86.avx2.pmadd.wd", fours, [twos] * 2)
+    products = b.call(by_twos, [b.bitcast(x, ones), b.bitcast(weights, ones)])
+    return b.add(sums, b.call(by_fours, [products, same(SHORT, 1, 2 * kind.lanes)]))
 
 
 def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> None:
     """Each thread takes as many blocks as the others, one block after the other, all rows of each."""
-    b, given, thread, threads = entry(module, len(POINTERS.split()), len(NUMBERS.split()))
-    weight, correction, scale, x, out, blocks, fours, outs, rows = given
-    first, last = share(b, blocks, thread, threads)
-    with b.if_then(b.and_(b.icmp_unsigned("<", first, last), b.icmp_unsigned("<", LONG(0), rows))):
-        most = LONG(len(of_rows))
-        tiles = b.udiv(b.add(rows, b.sub(most, LONG(1))), most)
-        block = Loop(b, first, last)
-        output = b.mul(block.index, LONG(block_size(kind)))
-        of_block = [
-            at(b, weight, b.mul(b.mul(output, fours), LONG(4))),
-            at(b, correction, b.mul(output, LONG(4))),
-            at(b, scale, b.mul(output, LONG(4))),
-        ]
+    entry = Entry.of(module, POINTERS, NUMBERS)
+    b, (weight, correction, scale, x, out, blocks, fours, outs, rows) = entry.b, entry.given
+    most = LONG(len(of_rows))
+    tiles = b.udiv(b.add(rows, b.sub(most, LONG(1))), most)
+    some = b.icmp_unsigned("<", LONG(0), rows)
+    with b.if_then(some), entry.each(blocks) as block:
+        output = b.mul(block, LONG(block_size(kind)))
+        of_block = [at(b, weight, b.mul(b.mul(output, fours), LONG(4)))]
+        of_block += [float_at(b, each, output) for each in (correction, scale)]
         tile = Loop(b, LONG(0), tiles)
         row, end = share(b, rows, tile.index, tiles)
         of_tile = [
             at(b, x, b.mul(b.mul(row, fours), LONG(4))),
-            at(b, out, b.mul(b.add(b.mul(row, outs), output), LONG(4))),
+            float_at(b, out, b.add(b.mul(row, outs), output)),
         ]
         cases(b, b.sub(end, row), of_rows, [*of_block, *of_tile, fours, outs, b.sub(outs, output)])
         tile.close()
-        block.close()
     b.ret_void()

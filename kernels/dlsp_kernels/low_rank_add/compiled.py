@@ -1,7 +1,5 @@
 """`low_rank_add` by a program of ours (`source`)."""
 
-import ctypes
-from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 
@@ -10,19 +8,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_kernels.low_rank_add.source import NUMBERS, POINTERS, block_size, source
-from dlsp_kernels.program.instructions import Instructions, best
-from dlsp_kernels.program.threads import compiled, fields
-
-Task = fields(POINTERS, NUMBERS)
+from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.instructions import Instructions
 
 
 class CompiledLowRankAdd:
     """One projection's update."""
 
-    def __init__(self, ends: list[int], b: Tensor, b_scale: Tensor, kind: Instructions | None = None) -> None:
-        """As `low_rank_add` takes them. RuntimeError: the program cannot run."""
-        if not (kind := kind or best()):
-            raise RuntimeError("no program for low-rank updates here")
+    def __init__(self, ends: list[int], b: Tensor, b_scale: Tensor, kind: Instructions) -> None:
+        """As `low_rank_add` takes them."""
         self._run, size, rank = _program(kind), block_size(kind), len(b)
         weights, scales, blocks = [], [], []
         for part, (start, end) in enumerate(pairwise([0, *ends])):
@@ -36,11 +30,10 @@ class CompiledLowRankAdd:
 
     def __call__(self, y: Tensor, canvas: slice | Tensor) -> None:
         rows = torch.arange(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas
-        tensors = y, *self._kept, rows
         sizes = y.stride(0), self._rank, len(self._kept[0]), len(rows)
-        self._run(Task(*(tensor.data_ptr() for tensor in tensors), *sizes))
+        self._run(y, *self._kept, rows, *sizes)
 
 
 @cache
-def _program(kind: Instructions) -> Callable[[ctypes.Structure], None]:
-    return compiled(source(kind), kind)
+def _program(kind: Instructions) -> Program:
+    return compiled(source(kind), POINTERS, NUMBERS, kind)

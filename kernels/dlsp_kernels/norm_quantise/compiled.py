@@ -1,30 +1,64 @@
-"""`add_norm_quantise` for narrow steps, where every call costs more than its arithmetic."""
+"""`add_norm_quantise` by a program of ours."""
 
-import numpy as np
-from numba import njit
-from torch import Tensor, from_numpy
+from functools import cache
+from math import gcd
+
+import torch
+from llvmlite import ir
+from torch import Tensor
+
+from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.writing import (
+    FLOAT,
+    LONG,
+    Entry,
+    Loop,
+    at,
+    float_at,
+    floats,
+    fma,
+    intrinsic,
+    load,
+    spread,
+    store,
+    total,
+)
+from dlsp_kernels.quantise.writing import greatest, quantise_row
+
+POINTERS, NUMBERS = "x y y_scale q scale", "y_row rows"
 
 
-def add_norm_quantise(x: Tensor, y: Tensor, y_scale: Tensor, eps: float, levels: int) -> tuple[Tensor, Tensor]:
-    q, scale = _run(x.numpy(), y.numpy(), y_scale.numpy(), np.float32(eps), np.float32(levels))
-    return from_numpy(q), from_numpy(scale)
-
-
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _run(x, y, y_scale, eps, levels):
-    rows, dim = x.shape
-    q, scale = np.empty((rows, dim), np.uint8), np.empty((rows, 1), np.float32)
-    for r in range(rows):
-        s, squares, largest = y_scale[r, 0], np.float32(0), np.float32(0)
-        for i in range(dim):
-            value = x[r, i] + y[r, i] * s
-            x[r, i] = value
-            squares += value * value
-            largest = max(largest, abs(value))
-        norm = np.float32(1) / np.sqrt(squares / np.float32(dim) + eps)
-        step = max(largest * norm, np.float32(1e-10)) / levels
-        scale[r, 0] = step
-        factor, zero = norm / step, levels + np.float32(1)
-        for i in range(dim):
-            q[r, i] = np.uint8(np.int32(np.rint(x[r, i] * factor) + zero))
+def add_norm_quantise(
+    x: Tensor, y: Tensor, y_scale: Tensor, eps: float, levels: int, kind: Instructions
+) -> tuple[Tensor, Tensor]:
+    q, scale = torch.empty(x.shape, dtype=torch.uint8), torch.empty(len(x), 1)
+    _program(kind, x.shape[1], eps, levels)(x, y, y_scale, q, scale, y.stride(0), len(x))
     return q, scale
+
+
+@cache
+def _program(kind: Instructions, dim: int, eps: float, levels: int) -> Program:
+    module, lanes = ir.Module(), gcd(dim, kind.lanes)
+    entry = Entry.of(module, POINTERS, NUMBERS)
+    b, (x, y, y_scale, q, scale, y_row, rows) = entry.b, entry.given
+    with entry.each(rows) as row:
+        start = b.mul(row, LONG(dim))
+        mine, given = float_at(b, x, start), float_at(b, y, b.mul(row, y_row))
+        step = spread(b, load(b, float_at(b, y_scale, row), FLOAT), lanes)
+        loop = Loop(b, LONG(0), LONG(dim // lanes), [floats(lanes)(None)] * 2)
+        here = b.mul(loop.index, LONG(lanes))
+        old, more = (load(b, float_at(b, each, here), floats(lanes)) for each in (mine, given))
+        value = fma(b, more, step, old)
+        store(b, value, float_at(b, mine, here))
+        squares = fma(b, value, value, loop.values[0])
+        most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[1])
+        loop.close([squares, most])
+        mean = b.fmul(total(b, squares), FLOAT(1 / dim))
+        norm = b.fdiv(FLOAT(1), intrinsic(b, "sqrt", b.fadd(mean, FLOAT(eps))))
+        most = greatest(b, b.fmul(spread(b, norm, lanes), most))
+        store(b, b.fdiv(most, FLOAT(levels)), float_at(b, scale, row))
+        factor = b.fdiv(b.fmul(norm, FLOAT(levels)), most)
+        quantise_row(b, mine, at(b, q, start), dim, lanes, factor, levels)
+    b.ret_void()
+    return compiled(str(module), POINTERS, NUMBERS, kind)

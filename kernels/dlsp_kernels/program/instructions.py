@@ -6,6 +6,8 @@ from functools import cache
 import llvmlite.binding as llvm
 import torch
 
+from dlsp_kernels.program.gnu import team
+
 
 @dataclass(frozen=True)
 class Instructions:
@@ -20,10 +22,12 @@ class Instructions:
     vnni: bool
 
     def here(self) -> bool:
-        """Whether the processor has them, and PyTorch was not told to do without vectors so wide."""
+        """Whether programs of them can run: the processor has them, PyTorch was not told to do without vectors so wide,
+        and it has threads for them.
+        """
         features, used = llvm.get_host_cpu_features(), torch.backends.cpu.get_cpu_capability()
         wide = used.startswith("AVX512" if self.lanes == 16 else "AVX")
-        return wide and all(features.get(name) for name in self.features)
+        return wide and all(features.get(name) for name in self.features) and team() is not None
 
 
 AVX512_VNNI = Instructions("AVX-512 VNNI", ("avx512f", "avx512bw", "avx512vl", "avx512vnni"), 16, 32, vnni=True)

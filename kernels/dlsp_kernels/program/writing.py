@@ -1,11 +1,18 @@
 """What the programs are written with: a few words more than llvmlite has. Numbers are bytes where memory is meant."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import factorial, log
 
 from llvmlite import ir
 
 BIT, BYTE, SHORT, INT, LONG = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 FLOAT, POINTER, NOTHING = ir.FloatType(), ir.PointerType(), ir.VoidType()
+
+
+DEGREE = 6
+"""Of the series for powers of two."""
 
 
 class Loop:
@@ -43,15 +50,33 @@ def inner(module: ir.Module, name: str, pointers: int, numbers: int) -> tuple[ir
     return ir.IRBuilder(made.append_basic_block()), made.args
 
 
-def entry(module: ir.Module, pointers: int, numbers: int) -> tuple[ir.IRBuilder, list[ir.Value], ir.Value, ir.Value]:
+@dataclass
+class Entry:
     """`run(task)`, which each thread calls: what the task holds, the thread's number, and how many there are."""
-    b = ir.IRBuilder(function(module, "run", NOTHING, [POINTER]).append_basic_block())
-    task = b.function.args[0]
-    kinds = [POINTER] * pointers + [LONG] * numbers
-    fields = [load(b, at(b, task, LONG(8 * number)), kind) for number, kind in enumerate(kinds)]
-    omp = [function(module, f"omp_get_{name}", INT, []) for name in ("thread_num", "num_threads")]
-    thread, threads = (b.zext(b.call(each, []), LONG) for each in omp)
-    return b, fields, thread, threads
+
+    b: ir.IRBuilder
+    given: list[ir.Value]
+    thread: ir.Value
+    threads: ir.Value
+
+    @classmethod
+    def of(cls, module: ir.Module, pointers: str, numbers: str) -> "Entry":
+        """The task holds pointers, then numbers, 8 bytes each."""
+        b = ir.IRBuilder(function(module, "run", NOTHING, [POINTER]).append_basic_block())
+        kinds = [POINTER for _ in pointers.split()] + [LONG for _ in numbers.split()]
+        task = b.function.args[0]
+        given = [load(b, at(b, task, 8 * number), kind) for number, kind in enumerate(kinds)]
+        omp = [function(module, f"omp_get_{name}", INT, []) for name in ("thread_num", "num_threads")]
+        return cls(b, given, *(b.zext(b.call(each, []), LONG) for each in omp))
+
+    @contextmanager
+    def each(self, of: ir.Value) -> Iterator[ir.Value]:
+        """What is written within is done for all numbers below `of`, each by one thread."""
+        begin, end = share(self.b, of, self.thread, self.threads)
+        with self.b.if_then(self.b.icmp_unsigned("<", begin, end)):
+            loop = Loop(self.b, begin, end)
+            yield loop.index
+            loop.close()
 
 
 def share(b: ir.IRBuilder, of: ir.Value, number: ir.Value, shares: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -72,8 +97,14 @@ def cases(b: ir.IRBuilder, number: ir.Value, of: Sequence[ir.Function], given: S
     b.position_at_end(behind)
 
 
-def at(b: ir.IRBuilder, pointer: ir.Value, away: ir.Value) -> ir.Value:
-    return b.gep(pointer, [away], source_etype=BYTE)
+def at(b: ir.IRBuilder, pointer: ir.Value, away: ir.Value | int) -> ir.Value:
+    """So many bytes behind the pointer."""
+    return b.gep(pointer, [LONG(away) if isinstance(away, int) else away], source_etype=BYTE)
+
+
+def float_at(b: ir.IRBuilder, pointer: ir.Value, number: ir.Value | int) -> ir.Value:
+    """So many floats behind the pointer."""
+    return at(b, pointer, 4 * number if isinstance(number, int) else b.mul(number, LONG(4)))
 
 
 def load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value:
@@ -84,23 +115,62 @@ def store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value) -> None:
     b.store(value, pointer, align=1)
 
 
+def floats(lanes: int) -> ir.VectorType:
+    return ir.VectorType(FLOAT, lanes)
+
+
+def ints(lanes: int) -> ir.VectorType:
+    return ir.VectorType(INT, lanes)
+
+
 def spread(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """The value in every lane."""
     vector, nothing = ir.VectorType(value.type, lanes), ir.Undefined
     one = b.insert_element(vector(nothing), value, INT(0))
-    return b.shuffle_vector(one, vector(nothing), ir.VectorType(INT, lanes)(None))
+    return b.shuffle_vector(one, vector(nothing), ints(lanes)(None))
 
 
 def same(kind: ir.Type, value: float, lanes: int) -> ir.Constant:
     return ir.VectorType(kind, lanes)([kind(value)] * lanes)
 
 
+def real(b: ir.IRBuilder, count: ir.Value, lanes: int, first: int = 0) -> ir.Value:
+    """Of the lanes that hold the numbers from `first` on, those below `count`."""
+    numbers = ir.VectorType(LONG, lanes)([LONG(first + lane) for lane in range(lanes)])
+    return b.icmp_signed("<", numbers, spread(b, count, lanes))
+
+
 def intrinsic(b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
-    """LLVM's own function `name` of values of one type, which is also what it returns."""
+    """LLVM's own function `name` of floats, or of vectors of floats, which returns the same."""
     kind = values[0].type
-    element, lanes = (kind.element, f"v{kind.count}") if isinstance(kind, ir.VectorType) else (kind, "")
-    named = f"llvm.{name}.{lanes}{'f32' if element == FLOAT else f'i{element.width}'}"
-    return b.call(function(b.module, named, kind, [kind] * len(values)), values)
+    suffix = f"v{kind.count}f32" if isinstance(kind, ir.VectorType) else "f32"
+    return b.call(function(b.module, f"llvm.{name}.{suffix}", kind, [kind] * len(values)), values)
+
+
+def fma(b: ir.IRBuilder, one: ir.Value, other: ir.Value, more: ir.Value) -> ir.Value:
+    return intrinsic(b, "fma", one, other, more)
+
+
+def total(b: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+    """Of its floats, added by halves."""
+    named = f"llvm.vector.reduce.fadd.v{vector.type.count}f32"
+    return b.call(function(b.module, named, FLOAT, [FLOAT, vector.type]), [FLOAT(-0.0), vector], fastmath=("reassoc",))
+
+
+def largest(b: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+    named = f"llvm.vector.reduce.fmax.v{vector.type.count}f32"
+    return b.call(function(b.module, named, FLOAT, [vector.type]), [vector])
+
+
+def power_of_two(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+    """2 to the x, where -126 <= x <= 126, by a series for the fraction: within 2e-7 of it."""
+    lanes = x.type.count
+    whole = intrinsic(b, "nearbyint", x)
+    fraction, series = b.fsub(x, whole), same(FLOAT, log(2) ** DEGREE / factorial(DEGREE), lanes)
+    for power in reversed(range(DEGREE)):
+        series = fma(b, series, fraction, same(FLOAT, log(2) ** power / factorial(power), lanes))
+    exponent = b.shl(b.add(b.fptosi(whole, ints(lanes)), same(INT, 127, lanes)), same(INT, 23, lanes))
+    return b.fmul(series, b.bitcast(exponent, floats(lanes)))
 
 
 def fold(
@@ -117,8 +187,7 @@ def fold(
         return vectors(first)
     left, right = (fold(b, add, vectors, lanes // 2, start) for start in (first, first + lanes // 2))
     count = left[0].type.count
-    kind = ir.VectorType(INT, count)
-    halves = [kind([INT(2 * lane + odd) for lane in range(count)]) for odd in (0, 1)]
+    halves = [ints(count)([INT(2 * lane + odd) for lane in range(count)]) for odd in (0, 1)]
     return [
         add(*(b.shuffle_vector(one, other, half) for half in halves)) for one, other in zip(left, right, strict=True)
     ]

@@ -1,25 +1,40 @@
-"""`quantise_rows` for narrow steps, where every call costs more than its arithmetic."""
+"""`quantise_rows` by a program of ours."""
 
-import numpy as np
-from numba import njit
-from torch import Tensor, from_numpy
+from functools import cache
+from math import gcd
+
+import torch
+from llvmlite import ir
+from torch import Tensor
+
+from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, at, float_at, floats, intrinsic, load, store
+from dlsp_kernels.quantise.writing import greatest, quantise_row
+
+POINTERS, NUMBERS = "x q scale", "rows"
 
 
-def quantise_rows(x: Tensor, levels: int) -> tuple[Tensor, Tensor]:
-    q, scale = _run(x.numpy(), np.float32(levels))
-    return from_numpy(q), from_numpy(scale)
-
-
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _run(x, levels):
-    rows, dim = x.shape
-    q, scale = np.empty((rows, dim), np.uint8), np.empty((rows, 1), np.float32)
-    for r in range(rows):
-        largest = np.float32(1e-10)
-        for i in range(dim):
-            largest = max(largest, abs(x[r, i]))
-        scale[r, 0] = largest / levels
-        factor, zero = levels / largest, levels + np.float32(1)
-        for i in range(dim):
-            q[r, i] = np.uint8(np.int32(np.rint(x[r, i] * factor) + zero))
+def quantise_rows(x: Tensor, levels: int, kind: Instructions) -> tuple[Tensor, Tensor]:
+    x, q, scale = x.contiguous(), torch.empty(x.shape, dtype=torch.uint8), torch.empty(len(x), 1)
+    _program(kind, x.shape[1], levels)(x, q, scale, len(x))
     return q, scale
+
+
+@cache
+def _program(kind: Instructions, dim: int, levels: int) -> Program:
+    module, lanes = ir.Module(), gcd(dim, kind.lanes)
+    entry = Entry.of(module, POINTERS, NUMBERS)
+    b, (x, q, scale, rows) = entry.b, entry.given
+    with entry.each(rows) as row:
+        start = b.mul(row, LONG(dim))
+        mine = float_at(b, x, start)
+        loop = Loop(b, LONG(0), LONG(dim // lanes), [floats(lanes)(None)])
+        value = load(b, float_at(b, mine, b.mul(loop.index, LONG(lanes))), floats(lanes))
+        most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])
+        loop.close([most])
+        most = greatest(b, most)
+        store(b, b.fdiv(most, FLOAT(levels)), float_at(b, scale, row))
+        quantise_row(b, mine, at(b, q, start), dim, lanes, b.fdiv(FLOAT(levels), most), levels)
+    b.ret_void()
+    return compiled(str(module), POINTERS, NUMBERS, kind)

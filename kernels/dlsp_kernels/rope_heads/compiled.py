@@ -1,32 +1,56 @@
-"""`rope_heads` for narrow steps, where every call costs more than its arithmetic."""
+"""`rope_heads` by a program of ours."""
 
-import numpy as np
-from numba import njit
-from torch import Tensor, from_numpy
+from functools import cache
+
+import torch
+from llvmlite import ir
+from torch import Tensor
+
+from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, float_at, floats, fma, load, spread, store
+
+POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row rows"
 
 
 def rope_heads(
-    y: Tensor, y_scale: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, heads: int, kv_heads: int
+    y: Tensor,
+    y_scale: Tensor,
+    bias: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    heads: int,
+    kv_heads: int,
+    kind: Instructions,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    given = (y.numpy(), y_scale.numpy(), bias.numpy(), cos.numpy(), sin.numpy())
-    qkv = from_numpy(_run(*given, heads, kv_heads))
+    half = cos.shape[2]
+    qkv = torch.empty(len(y), heads + 2 * kv_heads, 2 * half)
+    _program(kind, half, heads, kv_heads)(y, y_scale, bias, cos, sin, qkv, y.stride(0), len(y))
     return qkv[:, :heads], qkv[:, heads : heads + kv_heads], qkv[:, heads + kv_heads :]
 
 
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _run(y, y_scale, bias, cos, sin, heads, kv_heads):
-    rows, half = len(y), cos.shape[2]
-    all_heads, rotated = heads + 2 * kv_heads, heads + kv_heads
-    out = np.empty((rows, all_heads, 2 * half), np.float32)
-    for r in range(rows):
-        s = y_scale[r, 0]
-        for h in range(all_heads):
-            at = h * 2 * half
-            for i in range(half):
-                a = y[r, at + i] * s + bias[at + i]
-                b = y[r, at + half + i] * s + bias[at + half + i]
-                if h < rotated:
-                    a, b = a * cos[r, 0, i] - b * sin[r, 0, i], b * cos[r, 0, i] + a * sin[r, 0, i]
-                out[r, h, i] = a
-                out[r, h, half + i] = b
-    return out
+@cache
+def _program(kind: Instructions, half: int, heads: int, kv_heads: int) -> Program:
+    module, turned, count = ir.Module(), heads + kv_heads, heads + 2 * kv_heads
+    entry = Entry.of(module, POINTERS, NUMBERS)
+    b, (y, y_scale, bias, cos, sin, out, y_row, rows) = entry.b, entry.given
+    with entry.each(rows) as row:
+        given, result = float_at(b, y, b.mul(row, y_row)), float_at(b, out, b.mul(row, LONG(count * 2 * half)))
+        step = spread(b, load(b, float_at(b, y_scale, row), FLOAT), half)
+
+        def read(pointer: ir.Value, place: ir.Value) -> ir.Value:
+            return load(b, float_at(b, pointer, place), floats(half))
+
+        c, s = (read(each, b.mul(row, LONG(half))) for each in (cos, sin))
+        for first, last in ((0, turned), (turned, count)):
+            loop = Loop(b, LONG(first), LONG(last))
+            head = b.mul(loop.index, LONG(2 * half))
+            places = head, b.add(head, LONG(half))
+            left, right = (fma(b, read(given, place), step, read(bias, place)) for place in places)
+            if first == 0:
+                left, right = b.fsub(b.fmul(left, c), b.fmul(right, s)), b.fadd(b.fmul(right, c), b.fmul(left, s))
+            for value, place in zip((left, right), places, strict=True):
+                store(b, value, float_at(b, result, place))
+            loop.close()
+    b.ret_void()
+    return compiled(str(module), POINTERS, NUMBERS, kind)

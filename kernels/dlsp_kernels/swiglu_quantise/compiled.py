@@ -1,60 +1,114 @@
-"""`swiglu_quantise` for narrow steps, where every call costs more than its arithmetic."""
+"""`swiglu_quantise` by a program of ours."""
 
-import numpy as np
-from numba import njit
-from torch import Tensor, from_numpy
+from collections.abc import Iterator
+from functools import cache
+from math import gcd, log
+
+import torch
+from llvmlite import ir
+from torch import Tensor
 
 from dlsp_kernels.hadamard.reference import group_size
+from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.writing import (
+    FLOAT,
+    LONG,
+    Entry,
+    Loop,
+    at,
+    float_at,
+    floats,
+    intrinsic,
+    load,
+    power_of_two,
+    same,
+    spread,
+    store,
+)
+from dlsp_kernels.quantise.writing import greatest, quantise_row
+
+POINTERS, NUMBERS = "y y_scale h q scale", "y_row rows"
+
+RADIX = 8
+"""Vectors that are added and subtracted in registers, three times, before they go back."""
 
 
-def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int) -> tuple[Tensor, Tensor]:
-    q, scale = _run(y.numpy(), y_scale.numpy(), ff, group_size(ff), np.float32(levels))
-    return from_numpy(q), from_numpy(scale)
-
-
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _run(y, y_scale, ff, size, levels):
-    rows = len(y)
-    q, scale, h = np.empty((rows, ff), np.uint8), np.empty((rows, 1), np.float32), np.empty(ff, np.float32)
-    for r in range(rows):
-        _swiglu(y[r, :ff], y[r, ff : 2 * ff], y_scale[r, 0], h)
-        _butterflies(h, size)
-        largest = np.float32(1e-10)
-        for i in range(ff):
-            largest = max(largest, abs(h[i]))
-        # The matrix is orthogonal, the butterflies are not: its factor goes into the scale alone.
-        scale[r, 0] = largest / (levels * np.sqrt(np.float32(size)))
-        factor, zero = levels / largest, levels + np.float32(1)
-        for i in range(ff):
-            q[r, i] = np.uint8(np.int32(np.rint(h[i] * factor) + zero))
+def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int, kind: Instructions) -> tuple[Tensor, Tensor]:
+    q, scale = torch.empty(len(y), ff, dtype=torch.uint8), torch.empty(len(y), 1)
+    h = torch.empty(torch.get_num_threads(), ff)
+    _program(kind, ff, levels)(y, y_scale, h, q, scale, y.stride(0), len(y))
     return q, scale
 
 
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _swiglu(gate, up, scale, h):
-    for i in range(len(h)):
-        g = gate[i] * scale
-        # exp(-g) as a short series of g / 256, squared eight times: plain products make vectors, and its error of
-        # 1e-4 is far below what quantisation leaves.
-        e = min(max(-g, np.float32(-60)), np.float32(60)) * np.float32(1 / 256)
-        e = np.float32(1) + e * (
-            np.float32(1) + e * (np.float32(1 / 2) + e * (np.float32(1 / 6) + e * np.float32(1 / 24)))
-        )
-        for _ in range(8):
-            e *= e
-        h[i] = g / (np.float32(1) + e) * (up[i] * scale)
+@cache
+def _program(kind: Instructions, ff: int, levels: int) -> Program:
+    module, lanes, size = ir.Module(), gcd(ff, kind.lanes), group_size(ff)
+    entry = Entry.of(module, POINTERS, NUMBERS)
+    b, (y, y_scale, h, q, scale, y_row, rows) = entry.b, entry.given
+    mine = float_at(b, h, b.mul(entry.thread, LONG(ff)))
+    with entry.each(rows) as row:
+        given = float_at(b, y, b.mul(row, y_row))
+        _swiglu(b, given, load(b, float_at(b, y_scale, row), FLOAT), mine, ff, lanes)
+        for first, count, width in _runs(ff // size, kind.lanes):
+            loop = Loop(b, LONG(0), LONG(count))
+            _butterflies(b, float_at(b, mine, b.add(LONG(first), b.mul(loop.index, LONG(width)))), ff, size, width)
+            loop.close()
+        loop = Loop(b, LONG(0), LONG(ff // lanes), [floats(lanes)(None)])
+        value = load(b, float_at(b, mine, b.mul(loop.index, LONG(lanes))), floats(lanes))
+        most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])
+        loop.close([most])
+        most = greatest(b, most)
+        # The matrix is orthogonal, the butterflies are not: its factor goes into the scale alone.
+        store(b, b.fdiv(most, FLOAT(levels * size**0.5)), float_at(b, scale, row))
+        quantise_row(b, mine, at(b, q, b.mul(row, LONG(ff))), ff, lanes, b.fdiv(FLOAT(levels), most), levels)
+    b.ret_void()
+    return compiled(str(module), POINTERS, NUMBERS, kind)
 
 
-@njit(cache=True, fastmath=True, nogil=True, error_model="numpy")
-def _butterflies(h, size):
-    """`hadamard` without its factor: sums and differences of whole runs of neighbours."""
-    run, half = len(h) // size, 1
-    while half < size:
-        for start in range(0, size, 2 * half):
-            left = h[start * run : (start + half) * run]
-            right = h[(start + half) * run : (start + 2 * half) * run]
-            for i in range(len(left)):
-                a, b = left[i], right[i]
-                left[i] = a + b
-                right[i] = a - b
-        half *= 2
+def _swiglu(b: ir.IRBuilder, y: ir.Value, scale: ir.Value, h: ir.Value, ff: int, lanes: int) -> None:
+    loop = Loop(b, LONG(0), LONG(ff // lanes))
+    here = b.mul(loop.index, LONG(lanes))
+    gate, up = (
+        b.fmul(load(b, float_at(b, y, place), floats(lanes)), spread(b, scale, lanes))
+        for place in (here, b.add(here, LONG(ff)))
+    )
+    power = b.fmul(gate, same(FLOAT, -1 / log(2), lanes))
+    power = intrinsic(b, "maxnum", intrinsic(b, "minnum", power, same(FLOAT, 126.0, lanes)), same(FLOAT, -126.0, lanes))
+    silu = b.fdiv(gate, b.fadd(same(FLOAT, 1.0, lanes), power_of_two(b, power)))
+    store(b, b.fmul(silu, up), float_at(b, h, here))
+    loop.close()
+
+
+def _runs(length: int, lanes: int) -> Iterator[tuple[int, int, int]]:
+    """Neighbours in vectors, wide ones first: where each kind begins, how many there are, and how wide."""
+    first = 0
+    while lanes:
+        if count := (length - first) // lanes:
+            yield first, count, lanes
+            first += count * lanes
+        lanes //= 2
+
+
+def _butterflies(b: ir.IRBuilder, h: ir.Value, n: int, size: int, width: int) -> None:
+    """`hadamard` without its factor, of `width` neighbouring groups: element i of theirs is n / size * i away."""
+    done = 1
+    while done < size:
+        radix = min(RADIX, size // done)
+        loop = Loop(b, LONG(0), LONG(size // radix))
+        # The group's elements whose numbers differ in the digit that counts in `done`s.
+        high, low = b.udiv(loop.index, LONG(done)), b.urem(loop.index, LONG(done))
+        first = b.add(b.mul(high, LONG(done * radix)), low)
+        places = [float_at(b, h, b.mul(b.add(first, LONG(done * digit)), LONG(n // size))) for digit in range(radix)]
+        values = [load(b, place, floats(width)) for place in places]
+        half = 1
+        while half < radix:
+            pairs = [(digit, digit + half) for digit in range(radix) if not digit & half]
+            for left, right in pairs:
+                one, other = values[left], values[right]
+                values[left], values[right] = b.fadd(one, other), b.fsub(one, other)
+            half *= 2
+        for value, place in zip(values, places, strict=True):
+            store(b, value, place)
+        loop.close()
+        done *= radix

@@ -1,0 +1,36 @@
+"""Programs in LLVM's language, compiled when they are first wanted and run by PyTorch's own threads."""
+
+import ctypes
+from collections.abc import Callable
+
+import llvmlite.binding as llvm
+import torch
+from torch import Tensor
+
+from dlsp_kernels.program.gnu import team
+from dlsp_kernels.program.instructions import Instructions
+
+Program = Callable[..., None]
+
+
+def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Program:
+    """The source's `run`: called with a tensor for each pointer's name, then with the numbers, it runs in every thread.
+    The instructions must be `here`.
+    """
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = ",".join(f"+{name}" for name in kind.features)
+    machine = llvm.Target.from_default_triple().create_target_machine(features=features, opt=3, jit=True)
+    module = llvm.parse_assembly(source)
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    address, threads = ctypes.c_void_p(engine.get_function_address("run")), team()
+    assert threads, "these instructions are not here"
+    task = ctypes.c_int64 * len([*pointers.split(), *numbers.split()])
+
+    def run(*given: Tensor | int, keep: object = (engine, machine)) -> None:
+        values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])
+        threads(address, ctypes.addressof(values), torch.get_num_threads(), 0)
+
+    return run
