@@ -1,37 +1,13 @@
-"""`swiglu_quantise` by a program of ours."""
+"""`swiglu_quantise` by a program of ours (`source`)."""
 
-from collections.abc import Iterator
 from functools import cache
-from math import gcd, log
 
 import torch
-from llvmlite import ir
 from torch import Tensor
 
-from dlsp_kernels.hadamard.reference import group_size
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.instructions import Instructions
-from dlsp_kernels.program.writing import (
-    FLOAT,
-    LONG,
-    Entry,
-    Loop,
-    at,
-    float_at,
-    floats,
-    intrinsic,
-    load,
-    power_of_two,
-    same,
-    spread,
-    store,
-)
-from dlsp_kernels.quantise.writing import greatest, quantise_row
-
-POINTERS, NUMBERS = "y y_scale h q scale", "y_row rows"
-
-RADIX = 8
-"""Vectors that are added and subtracted in registers, three times, before they go back."""
+from dlsp_kernels.swiglu_quantise.source import NUMBERS, POINTERS, source
 
 
 def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int, kind: Instructions) -> tuple[Tensor, Tensor]:
@@ -43,72 +19,4 @@ def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int, kind: Inst
 
 @cache
 def _program(kind: Instructions, ff: int, levels: int) -> Program:
-    module, lanes, size = ir.Module(), gcd(ff, kind.lanes), group_size(ff)
-    entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (y, y_scale, h, q, scale, y_row, rows) = entry.b, entry.given
-    mine = float_at(b, h, b.mul(entry.thread, LONG(ff)))
-    with entry.each(rows) as row:
-        given = float_at(b, y, b.mul(row, y_row))
-        _swiglu(b, given, load(b, float_at(b, y_scale, row), FLOAT), mine, ff, lanes)
-        for first, count, width in _runs(ff // size, kind.lanes):
-            loop = Loop(b, LONG(0), LONG(count))
-            _butterflies(b, float_at(b, mine, b.add(LONG(first), b.mul(loop.index, LONG(width)))), ff, size, width)
-            loop.close()
-        loop = Loop(b, LONG(0), LONG(ff // lanes), [floats(lanes)(None)])
-        value = load(b, float_at(b, mine, b.mul(loop.index, LONG(lanes))), floats(lanes))
-        most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])
-        loop.close([most])
-        most = greatest(b, most)
-        # The matrix is orthogonal, the butterflies are not: its factor goes into the scale alone.
-        store(b, b.fdiv(most, FLOAT(levels * size**0.5)), float_at(b, scale, row))
-        quantise_row(b, mine, at(b, q, b.mul(row, LONG(ff))), ff, lanes, b.fdiv(FLOAT(levels), most), levels)
-    b.ret_void()
-    return compiled(str(module), POINTERS, NUMBERS, kind)
-
-
-def _swiglu(b: ir.IRBuilder, y: ir.Value, scale: ir.Value, h: ir.Value, ff: int, lanes: int) -> None:
-    loop = Loop(b, LONG(0), LONG(ff // lanes))
-    here = b.mul(loop.index, LONG(lanes))
-    gate, up = (
-        b.fmul(load(b, float_at(b, y, place), floats(lanes)), spread(b, scale, lanes))
-        for place in (here, b.add(here, LONG(ff)))
-    )
-    power = b.fmul(gate, same(FLOAT, -1 / log(2), lanes))
-    power = intrinsic(b, "maxnum", intrinsic(b, "minnum", power, same(FLOAT, 126.0, lanes)), same(FLOAT, -126.0, lanes))
-    silu = b.fdiv(gate, b.fadd(same(FLOAT, 1.0, lanes), power_of_two(b, power)))
-    store(b, b.fmul(silu, up), float_at(b, h, here))
-    loop.close()
-
-
-def _runs(length: int, lanes: int) -> Iterator[tuple[int, int, int]]:
-    """Neighbours in vectors, wide ones first: where each kind begins, how many there are, and how wide."""
-    first = 0
-    while lanes:
-        if count := (length - first) // lanes:
-            yield first, count, lanes
-            first += count * lanes
-        lanes //= 2
-
-
-def _butterflies(b: ir.IRBuilder, h: ir.Value, n: int, size: int, width: int) -> None:
-    """`hadamard` without its factor, of `width` neighbouring groups: element i of theirs is n / size * i away."""
-    done = 1
-    while done < size:
-        radix = min(RADIX, size // done)
-        loop = Loop(b, LONG(0), LONG(size // radix))
-        # The group's elements whose numbers differ in the digit that counts in `done`s.
-        high, low = b.udiv(loop.index, LONG(done)), b.urem(loop.index, LONG(done))
-        first = b.add(b.mul(high, LONG(done * radix)), low)
-        places = [float_at(b, h, b.mul(b.add(first, LONG(done * digit)), LONG(n // size))) for digit in range(radix)]
-        values = [load(b, place, floats(width)) for place in places]
-        half = 1
-        while half < radix:
-            pairs = [(digit, digit + half) for digit in range(radix) if not digit & half]
-            for left, right in pairs:
-                one, other = values[left], values[right]
-                values[left], values[right] = b.fadd(one, other), b.fsub(one, other)
-            half *= 2
-        for value, place in zip(values, places, strict=True):
-            store(b, value, place)
-        loop.close()
-        done *= radix
+    return compiled(source(kind, ff, levels), POINTERS, NUMBERS, kind)

@@ -1,0 +1,34 @@
+"""The program of `rope_heads`, written for a processor's instructions."""
+
+from llvmlite import ir
+
+from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, float_at, floats, fma, load, spread, store
+
+POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row rows"
+
+
+def source(kind: Instructions, half: int, heads: int, kv_heads: int) -> str:
+    module, turned, count = ir.Module(), heads + kv_heads, heads + 2 * kv_heads
+    entry = Entry.of(module, POINTERS, NUMBERS)
+    b, (y, y_scale, bias, cos, sin, out, y_row, rows) = entry.b, entry.given
+    with entry.each(rows) as row:
+        given, result = float_at(b, y, b.mul(row, y_row)), float_at(b, out, b.mul(row, LONG(count * 2 * half)))
+        step = spread(b, load(b, float_at(b, y_scale, row), FLOAT), half)
+
+        def read(pointer: ir.Value, place: ir.Value) -> ir.Value:
+            return load(b, float_at(b, pointer, place), floats(half))
+
+        c, s = (read(each, b.mul(row, LONG(half))) for each in (cos, sin))
+        for first, last in ((0, turned), (turned, count)):
+            loop = Loop(b, LONG(first), LONG(last))
+            head = b.mul(loop.index, LONG(2 * half))
+            places = head, b.add(head, LONG(half))
+            left, right = (fma(b, read(given, place), step, read(bias, place)) for place in places)
+            if first == 0:
+                left, right = b.fsub(b.fmul(left, c), b.fmul(right, s)), b.fadd(b.fmul(right, c), b.fmul(left, s))
+            for value, place in zip((left, right), places, strict=True):
+                store(b, value, float_at(b, result, place))
+            loop.close()
+    b.ret_void()
+    return str(module)
