@@ -22,6 +22,9 @@ CANVASES = ((1, 4), (4, 12))
 """Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
 REPEATS = 5
+STEP = 2
+"""Counts up with every change of what a step takes."""
+
 FASTER = 0.7
 """A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
 
@@ -37,7 +40,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
         known = None
     if not isinstance(known, dict):
         known = {}
-    here = machine() | {"threads": torch.get_num_threads()}
+    here = machine() | {"threads": torch.get_num_threads(), "step": STEP}
     name = f"{name} {here['capability']} {here['threads']} threads"
     entry = known.get(name)
     if isinstance(entry, dict) and entry.get("machine") == here:

@@ -35,6 +35,9 @@ from dlsp_kernels.program.writing import (
 VECTORS = 4
 """Vectors of sums that a row and a block of outputs make."""
 
+LINE, PASSES = 64, 2
+"""Bytes that memory gives at once, and how many times rows pass a block before all of the next has been asked for."""
+
 POINTERS, NUMBERS = "weight correction scale x out", "blocks fours outs rows"
 """A task: x is [rows, 4 * fours], out [rows, outs]."""
 
@@ -55,13 +58,18 @@ def source(kind: Instructions) -> str:
 
 
 def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
-    """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real."""
-    b, (weight, correction, scale, x, out, fours, outs, left) = inner(module, f"rows_{rows}", 5, 3)
+    """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real. Meanwhile it asks for what
+    stands at `ahead`.
+    """
+    b, (weight, correction, scale, x, out, ahead, fours, outs, left) = inner(module, f"rows_{rows}", 6, 3)
     lanes, size = kind.lanes, 4 * kind.lanes
 
     starts = [at(b, x, b.mul(fours, LONG(4 * row))) for row in range(rows)]
     loop = Loop(b, LONG(0), fours, [ints(lanes)(None)] * (VECTORS * rows))
-    here = at(b, weight, b.mul(loop.index, LONG(VECTORS * size)))
+    here, soon = (at(b, each, b.mul(loop.index, LONG(VECTORS * size))) for each in (weight, ahead))
+    prefetch = function(module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
+    for byte in range(0, VECTORS * size // PASSES, LINE):
+        b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # to read, into the second cache, data
     weights = [load(b, at(b, here, size * vector), ints(lanes)) for vector in range(VECTORS)]
     sums = []
     for row, start in enumerate(starts):
@@ -98,7 +106,9 @@ def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Val
 
 
 def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> None:
-    """Each thread takes as many blocks as the others, one block after the other, all rows of each."""
+    """Each thread takes as many blocks as the others, one block after the other, all rows of each. Where these are too
+    many for the registers, so that it computes longer than it reads, it asks for the next block meanwhile.
+    """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, blocks, fours, outs, rows) = entry.b, entry.given
     most = LONG(len(of_rows))
@@ -110,9 +120,12 @@ def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> N
         of_block += [float_at(b, each, output) for each in (correction, scale)]
         tile = Loop(b, LONG(0), tiles)
         row, end = share(b, rows, tile.index, tiles)
+        part = b.mul(b.urem(tile.index, LONG(PASSES)), LONG(4 * block_size(kind) // PASSES))
+        following = at(b, of_block[0], b.add(b.mul(fours, LONG(4 * block_size(kind))), part))
         of_tile = [
             at(b, x, b.mul(b.mul(row, fours), LONG(4))),
             float_at(b, out, b.add(b.mul(row, outs), output)),
+            b.select(b.icmp_unsigned("<", LONG(1), tiles), following, of_block[0]),
         ]
         cases(b, b.sub(end, row), of_rows, [*of_block, *of_tile, fours, outs, b.sub(outs, output)])
         tile.close()
