@@ -58,8 +58,8 @@ def source(kind: Instructions) -> str:
 
 
 def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
-    """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real. Meanwhile it asks for what
-    stands at `ahead`.
+    """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real. Meanwhile it asks for
+    what stands at `ahead`.
     """
     b, (weight, correction, scale, x, out, ahead, fours, outs, left) = inner(module, f"rows_{rows}", 6, 3)
     lanes, size = kind.lanes, 4 * kind.lanes
