@@ -2,14 +2,20 @@
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from dlsp_engine import Engine, EngineError, Gap, Options
 from dlsp_engine.model import int8_file
 from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.attention import Apart, together
+from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
+from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.int8_linear.choose import best
 
 pytestmark = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
@@ -20,7 +26,7 @@ def int8(dense: Model, adapter: bool = True) -> Int8Qwen2:
     kind = best()
     assert kind
     chosen = dense.adapter if adapter else Adapter.none(dense.weights.embedding, dense.shape)
-    return Int8Qwen2(dense.weights, chosen, Int8Weights.of(dense.weights, chosen, kind))
+    return Int8Qwen2(dense.weights, chosen, Int8Weights.of(quantised(dense.weights, chosen, kind), dense.shape, kind))
 
 
 def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
@@ -39,7 +45,7 @@ def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
 @pytest.mark.parametrize("programs", [True, False])
 def test_tiny_int8_says_nearly_what_float32_says(tiny, length, programs, monkeypatch):
     if not programs:
-        monkeypatch.setattr("dlsp_engine.model.int8.best", lambda: None)
+        monkeypatch.setattr("dlsp_engine.model.int8.usable", lambda: None)
         monkeypatch.setattr("dlsp_engine.model.attention.suited", lambda d: None)
     torch.manual_seed(1)
     tokens = torch.randint(0, 256, (length,)).tolist()
@@ -125,6 +131,53 @@ def test_a_damaged_file_is_one_sentence(tiny, tmp_path):
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(EngineError, match="damaged; delete it"):
         int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
+
+
+def test_a_file_of_another_model_is_one_sentence(tiny, tmp_path):
+    dense, kind = tiny.model, best()
+    assert isinstance(dense, Qwen2)
+    assert kind
+    int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
+    (file,) = tmp_path.glob("int8-*")
+    tensors = quantised(dense.weights, dense.adapter, kind)
+    for wrong in (
+        {"0.down.weight": tensors["0.qkv.weight"].clone()},
+        {"head.scale": tensors["head.scale"][1:].clone()},
+        {"1.out.weight": tensors["1.out.weight"].float()},
+        {"0.qkv.b": tensors["0.out.b"].clone()},
+    ):
+        save_file(tensors | wrong, file)
+        with pytest.raises(EngineError, match="damaged; delete it"):
+            int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
+
+
+@pytest.mark.skipif(not suited(64), reason="no program runs here")
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_sessions_attend_together_as_they_do_apart(threads):
+    """Heads as long as the widest vectors need; two canvases that must not see each other in each session."""
+    shape = Architecture(layers=2, dim=128, heads=4, kv_heads=2, head_dim=64, ff=64, vocab=64, theta=1e4, eps=1e-6)
+    kind, before = suited(shape.head_dim), torch.get_num_threads()
+    assert kind
+    batch = []
+    for start, clean in ((70, 3), (0, 2)):
+        cache, rows = Cache(shape, torch.float32), Rows()
+        cache.reserve(start)
+        cache.length = start
+        rows.add_clean([0] * clean, start)
+        rows.add_canvas([MASK] * 4, after=start + clean - 2)
+        rows.add_canvas([MASK] * 5, after=start + clean - 1)
+        cache.reserve(len(rows))
+        batch.append((cache, rows))
+    count = sum(len(rows) for _, rows in batch)
+    q, k, v = (torch.randn(count, heads, shape.head_dim) for heads in (shape.heads, shape.kv_heads, shape.kv_heads))
+    torch.set_num_threads(threads)
+    try:
+        for layer in range(shape.layers):
+            found = together(batch, shape, kind)(layer, q, k, v)
+            expected = Apart(batch, shape, torch.float32)(layer, q, k, v)
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.model

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from dlsp_kernels import attention_bias, canvas_attention
-from dlsp_kernels.canvas_attention.compiled import BEYOND, CompiledAttention, suited
+from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
+from dlsp_kernels.canvas_attention.source import Place
 from tests.kernels.programs import KINDS
 
 # A cache of 3; clean rows at 3, 4, 5; one canvas of two after position 3, one of two after position 5.
@@ -51,33 +52,32 @@ HEADS = [(14, 2, 64), (12, 2, 128), (4, 4, 16), (4, 2, 8)]
 CASES = [(kind, *heads) for kind in KINDS for heads in HEADS if heads[-1] % kind.lanes == 0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "heads", "kv_heads", "d"),
-    [(kind, *heads) for kind in KINDS for heads in HEADS if heads[-1] % kind.lanes == 0],
-)
+@pytest.mark.parametrize(("kind", "heads", "kv_heads", "d"), CASES)
 @pytest.mark.parametrize(("cached", "clean", "canvas"), [(0, 1, 0), (15, 2, 3), (70, 1, 18), (129, 40, 0)])
 def test_the_program_against_the_reference(kind, heads, kv_heads, d, cached, clean, canvas):
     torch.manual_seed(0)
-    rows, layers, layer = clean + canvas, 3, 1
+    rows, layers, layer = clean + canvas, 3, 2
     keys = cached + rows
-    kv = torch.randn(2, layers, kv_heads, keys + BEYOND, d)
+    kv = torch.randn(2, layers, kv_heads, keys, d)
+    kv[:, :, :, cached:] = torch.nan  # what lies behind is read, but never counts
     theirs = kv.clone()
     visible = [*range(cached + 1, cached + clean + 1), *[cached + clean] * canvas]
     own = [(0, 0)] * clean + [(cached + clean, keys)] * canvas
     kind_bytes, layer_bytes, head_bytes, *_ = (4 * stride for stride in kv.stride())
     memory = kv.data_ptr(), layer_bytes, kind_bytes, head_bytes
-    places = torch.tensor([[*memory, cached + row, visible[row], *own[row]] for row in range(rows)])
+    places = [Place(*memory, cached + row, visible[row], *own[row]) for row in range(rows)]
     qkv = torch.randn(rows, heads + 2 * kv_heads, d)
     q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
     numbers = torch.tensor([[*range(cached, keys)], visible, [int(row >= clean) for row in range(rows)]])
     bias = attention_bias(numbers, cached, keys, heads // kv_heads, torch.float32)
     theirs[:, layer, :, cached:keys] = torch.stack([k, v]).transpose(1, 2)
-    expected = canvas_attention(q, theirs[0, layer, :, :keys], theirs[1, layer, :, :keys], bias)
+    expected = canvas_attention(q, theirs[0, layer], theirs[1, layer], bias)
 
+    one = CompiledAttention(places[:1], keys, heads, kv_heads, d, kind)(layer, q[:1], k[:1], v[:1])
     found = CompiledAttention(places, keys, heads, kv_heads, d, kind)(layer, q, k, v)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    assert torch.equal(kv, theirs), "keys and values are in their places, and nothing else changed"
-    one = CompiledAttention(places[:1].clone(), keys, heads, kv_heads, d, kind)(layer, q[:1], k[:1], v[:1])
+    assert torch.equal(kv[:, layer], theirs[:, layer]), "keys and values are in their places"
+    assert kv[:, :layer, :, cached:].isnan().all(), "nothing else changed"
     assert torch.equal(one, found[:1]), "a row is the same whatever comes beside it"
 
 

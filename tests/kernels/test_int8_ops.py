@@ -9,13 +9,15 @@ import pytest
 import torch
 
 from dlsp_kernels import hadamard, low_rank_add, quantise_rows, quantise_weight, rope_table
+from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.hadamard.reference import group_size
-from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, works
+from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, best, works
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.reference import int8_linear
 from dlsp_kernels.int8_ops import REFERENCE, Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program import gnu
+from dlsp_kernels.program.instructions import usable
 from tests.kernels.programs import KINDS
 
 ROWS = [1, 5, 17]
@@ -147,7 +149,7 @@ def test_low_rank_add_compiled(kind, canvas, ends):
     torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, outputs:] @ whole.T)
 
 
-WORKING = [each for each in (*map(Compiled, KINDS), *BY_ONEDNN) if works(each)]
+WORKING = [*map(Compiled, KINDS), *(each for each in BY_ONEDNN if works(each))]
 SHAPES = [(64, 4), (100, 64), (37, 8), (1248, 896), (928, 4864)]
 
 
@@ -182,14 +184,33 @@ def test_inputs_that_make_no_fours_are_refused():
         PROGRAMS[0].laid(torch.zeros(8, 6, dtype=torch.int8))
 
 
-def test_without_gnus_threads_there_is_no_program(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(torch, "__file__", "/nowhere/torch/__init__.py")
-    gnu.team.cache_clear()
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """What is remembered of this machine is found anew, and again afterwards."""
+    for clear in (True, False):
+        for each in (gnu.team, usable, best):
+            each.cache_clear()
+        if clear:
+            yield
+
+
+@pytest.mark.skipif(not KINDS, reason="no program runs here")
+def test_programs_run_where_they_can_and_only_there(monkeypatch: pytest.MonkeyPatch, forgotten: None):
+    assert all(works(Compiled(kind)) for kind in KINDS)
+    assert best() == Compiled(KINDS[0])
+    for each in (gnu.team, usable, best):
+        each.cache_clear()
+
+    def refused() -> None:
+        raise OSError
+
+    monkeypatch.setattr(gnu.llvm, "check_jit_execution", refused)
     assert not any(works(each) for each in PROGRAMS)
-    gnu.team.cache_clear()
+    assert Int8Ops.of(usable()) is REFERENCE
+    assert suited(64) is None
 
 
-@pytest.mark.skipif(not works(PROGRAMS[-1]), reason="no AVX2, or other threads")
+@pytest.mark.skipif(not PROGRAMS[-1].here(), reason="no AVX2, or other threads")
 def test_pytorchs_limit_is_kept():
     chosen = "from dlsp_kernels.int8_linear.choose import best; print(best().name, best().levels)"
     for limit, names in {"avx2": {"AVX-VNNI 127", "AVX2 63"}, "default": {"oneDNN 127", "oneDNN 63"}}.items():

@@ -14,6 +14,7 @@ from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 from dlsp_kernels import attention_bias, canvas_attention
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
+from dlsp_kernels.canvas_attention.source import Place
 from dlsp_kernels.program.instructions import Instructions
 
 Batch = Sequence[tuple[Cache, Rows]]
@@ -85,11 +86,12 @@ def together(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledA
     """In float32."""
     places = []
     for cache, rows in batch:
+        memory, length = cache.memory, cache.length
         for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
-            canvas = [cache.length + rows.canvas.index(own), rows.canvas.count(own)] if own else [0, 0]
-            places.append([*cache.memory, cache.length + row, visible, canvas[0], sum(canvas)])
+            first, count = (length + rows.canvas.index(own), rows.canvas.count(own)) if own else (0, 0)
+            places.append(Place(*memory, length + row, visible, first, first + count))
     most = max(cache.length + len(rows) for cache, rows in batch)
-    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim, kind)
+    return CompiledAttention(places, most, shape.heads, shape.kv_heads, shape.head_dim, kind)
 
 
 def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:

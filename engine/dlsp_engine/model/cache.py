@@ -5,7 +5,6 @@ from torch import Tensor
 
 from dlsp_engine.model.architecture import Architecture
 from dlsp_kernels import TILE
-from dlsp_kernels.canvas_attention.compiled import BEYOND
 
 BLOCK = 4 * TILE
 
@@ -23,8 +22,8 @@ class Cache:
         self._kv = torch.zeros(shape, dtype=dtype)  # [k or v, layer, kv_head, position, head_dim]
 
     def reserve(self, rows: int) -> None:
-        """Make room for `rows` rows behind the clean ones, and for what is read behind those without being seen."""
-        need, have = self.length + rows + BEYOND, self._kv.shape[3]
+        """Make room for `rows` rows behind the clean ones."""
+        need, have = self.length + rows, self._kv.shape[3]
         if need > have:
             blocks = -(-max(need, 2 * have) // BLOCK)
             self._kv = self._copy(self.length, blocks)

@@ -1,8 +1,9 @@
 """The forward pass of a CPU: int8 weights and activations in a rotated basis, float32 in between.
 
-A narrow step takes as long as memory needs to give the weights, and int8 halves them; a wide one computes by VNNI.
+A narrow step takes as long as memory needs to give the weights, and int8 halves them; a wide one multiplies bytes.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -11,48 +12,41 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import fastest
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.packing import packed
-from dlsp_engine.model.quantised import QuantisedMatrix, quantised_head, quantised_layers
 from dlsp_engine.model.qwen2 import Model
-from dlsp_engine.model.rotate import rotated_adapter, rotation
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
-from dlsp_kernels import low_rank_add, quantise_weight
+from dlsp_kernels import low_rank_add
 from dlsp_kernels.int8_linear.choose import Int8
 from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
-from dlsp_kernels.program.instructions import best
+from dlsp_kernels.program.instructions import usable
 
 REMEMBERED = 4096
 """Turned embeddings of tokens, 4 kB each."""
 
 
 class Int8Linear:
-    """One projection: the base's for all rows, the adapter's update for canvas rows.
+    """One projection: the base's for all rows, the adapter's update for canvas rows."""
 
-    The update's first half rides along in the same matrix: a few more outputs cost less than a call of its own.
-    """
-
-    def __init__(self, tensors: Mapping[str, Tensor], outs: list[int], kind: Int8) -> None:
+    def __init__(self, tensors: Mapping[str, Tensor], ins: int, outs: list[int], kind: Int8) -> None:
         """`tensors`: a `weight` that is laid, its `scale`, and `b` and `b_scale` as in `low_rank_add` if there is an
-        update. `outs`: the outputs of each projection that is fused into this one.
+        update, whose first half gives the last outputs. `outs`: the outputs of each projection that is fused into this
+        one. Raises ValueError or KeyError for tensors of something else.
         """
-        self.tensors = tensors
-        self._matrix = kind.matrix(tensors["weight"], tensors["scale"])
-        self._update = _update(list(accumulate(outs)), tensors["b"], tensors["b_scale"]) if "b" in tensors else None
-
-    @classmethod
-    def of(cls, base: QuantisedMatrix, update: LowRank | None, outs: list[int], kind: Int8) -> "Int8Linear":
-        if not update:
-            return cls({"weight": kind.laid(base.weight), "scale": base.scale}, outs, kind)
-        a, a_scale = quantise_weight(update.a)
-        b, b_scale = quantise_weight(update.parts(outs))
-        weight, scale = torch.cat([base.weight, a]), torch.cat([base.scale, a_scale])
-        tensors = {"weight": kind.laid(weight), "scale": scale, "b": b.T.contiguous(), "b_scale": b_scale}
-        return cls(tensors, outs, kind)
+        parts, b = len(outs), tensors.get("b")
+        rows = sum(outs) + (0 if b is None else parts * len(b))
+        weight, scale = tensors["weight"], tensors["scale"]
+        if weight.dtype != torch.int8 or scale.shape != (rows,) or (b is not None and b.shape[1] != sum(outs)):
+            raise ValueError("tensors of another model")
+        self._matrix = kind.matrix(weight, scale)
+        if self._matrix.ins != ins:
+            raise ValueError("weights of another model")
+        self._update = None if b is None else _update(list(accumulate(outs)), b, tensors["b_scale"])
 
     def __call__(self, x: Tensor, canvas: slice | Tensor | None = None) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, at least out], still to be multiplied by x's scales."""
@@ -63,7 +57,7 @@ class Int8Linear:
 
 
 def _update(ends: list[int], b: Tensor, b_scale: Tensor) -> Callable[[Tensor, slice | Tensor], None]:
-    if kind := best():
+    if kind := usable():
         return CompiledLowRankAdd(ends, b, b_scale, kind)
     return partial(low_rank_add, ends=ends, b=b, b_scale=b_scale)
 
@@ -88,22 +82,21 @@ class Int8Weights:
     kind: Int8
 
     @classmethod
-    def of(
-        cls, weights: Weights, adapter: Adapter, kind: Int8, say: Callable[[str], None] = lambda line: None
-    ) -> "Int8Weights":
-        shape = weights.architecture
-        turn = rotation(shape.dim)
-        turned = rotated_adapter(adapter, weights, turn)
-        outs = {name: outs for name, (_, outs) in projections(shape).items()}
+    def of(cls, tensors: Mapping[str, Tensor], shape: Architecture, kind: Int8) -> "Int8Weights":
+        """Of what `quantised` made, new or from its file; nothing is copied. Raises as `Int8Linear` does."""
+        groups: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for name, tensor in tensors.items():
+            of, _, what = name.rpartition(".")
+            groups[of][what] = tensor
         layers = [
             Int8Layer(
-                qkv_bias=layer.qkv_bias,
-                **{name: Int8Linear.of(getattr(layer, name), low.get(name), outs[name], kind) for name in outs},
+                qkv_bias=groups[str(i)]["qkv_bias"],
+                **{name: Int8Linear(groups[f"{i}.{name}"], *sizes, kind) for name, sizes in projections(shape).items()},
             )
-            for layer, low in zip(quantised_layers(weights, turn, say), turned.layers, strict=True)
+            for i in range(shape.layers)
         ]
-        head = Int8Linear.of(quantised_head(weights, turn), None, [shape.vocab], kind)
-        return cls(turn, turned.mask_embedding, layers, head, kind)
+        head = Int8Linear(groups["head"], shape.dim, [shape.vocab], kind)
+        return cls(groups[""]["turn"], groups[""]["mask"], layers, head, kind)
 
 
 class Int8Qwen2(Model):
@@ -113,7 +106,7 @@ class Int8Qwen2(Model):
         self.adapter = adapter
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
-        self._ops = Int8Ops.of(best())
+        self._ops = Int8Ops.of(usable())
         self._attention = fastest(self.shape)
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 

@@ -16,7 +16,6 @@ class Packed:
     cos: Tensor  # [rows, 1, head_dim / 2]
     sin: Tensor
     canvas: slice | Tensor | None  # the canvas rows: a range where they lie together, else their numbers
-    clean: int  # rows of no canvas
 
 
 def packed(batch: Batch, shape: Architecture) -> Packed:
@@ -26,7 +25,7 @@ def packed(batch: Batch, shape: Architecture) -> Packed:
     cos, sin = rope_table(torch.tensor([p for _, rows in batch for p in rows.positions]), shape.head_dim, shape.theta)
     canvas = [i for i, number in enumerate(c for _, rows in batch for c in rows.canvas) if number]
     tokens = torch.tensor([t for _, rows in batch for t in rows.tokens])
-    return Packed(tokens, cos, sin, _range(canvas), len(tokens) - len(canvas))
+    return Packed(tokens, cos, sin, _range(canvas))
 
 
 def _range(rows: list[int]) -> slice | Tensor | None:

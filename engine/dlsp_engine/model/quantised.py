@@ -1,47 +1,45 @@
-"""Rotated int8 matrices, made from a model's dense weights."""
+"""The tensors of the int8 step, made from dense weights and an adapter: rotated, quantised, laid as they are read."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
-from dlsp_engine.model.rotate import rotate_head, rotate_layer
-from dlsp_engine.model.weights import Layer, Weights
+from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.rotate import rotate_head, rotate_layer, rotated_adapter, rotation
+from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight
+from dlsp_kernels.int8_linear.choose import Int8
 
 
-@dataclass
-class QuantisedMatrix:
-    weight: Tensor  # int8 [out, in]
-    scale: Tensor  # float32 [out]
-
-    @classmethod
-    def of(cls, weight: Tensor) -> "QuantisedMatrix":
-        return cls(*quantise_weight(weight))
-
-
-@dataclass
-class QuantisedLayer:
-    """In the basis that `rotate` describes, norms within the matrices."""
-
-    qkv: QuantisedMatrix
-    qkv_bias: Tensor  # float32 [qkv]
-    out: QuantisedMatrix
-    gate_up: QuantisedMatrix
-    down: QuantisedMatrix
-
-    @classmethod
-    def of(cls, layer: Layer) -> "QuantisedLayer":
-        matrices = {name: QuantisedMatrix.of(getattr(layer, name)) for name in ("qkv", "out", "gate_up", "down")}
-        return cls(qkv_bias=layer.qkv_bias, **matrices)
-
-
-def quantised_layers(weights: Weights, turn: Tensor, say: Callable[[str], None]) -> Iterator[QuantisedLayer]:
-    for i, layer in enumerate(weights.layers):
+def quantised(
+    weights: Weights, adapter: Adapter, kind: Int8, say: Callable[[str], None] = lambda line: None
+) -> dict[str, Tensor]:
+    """By the names that `Int8Weights` finds them by, in the basis that `rotate` describes."""
+    shape = weights.architecture
+    turn = rotation(shape.dim)
+    turned = rotated_adapter(adapter, weights, turn)
+    tensors = {"turn": turn, "mask": turned.mask_embedding.contiguous()}
+    for i, (dense, low) in enumerate(zip(weights.layers, turned.layers, strict=True)):
         if i % 4 == 0:
-            say(f"quantising layer {i} of {weights.architecture.layers}")
-        yield QuantisedLayer.of(rotate_layer(layer, turn, weights.architecture))
+            say(f"quantising layer {i} of {shape.layers}")
+        layer = rotate_layer(dense, turn, shape)
+        tensors[f"{i}.qkv_bias"] = layer.qkv_bias
+        for name, (_, outs) in projections(shape).items():
+            tensors |= _linear(f"{i}.{name}", getattr(layer, name), low.get(name), outs, kind)
+    return tensors | _linear("head", rotate_head(weights, turn), None, [shape.vocab], kind)
 
 
-def quantised_head(weights: Weights, turn: Tensor) -> QuantisedMatrix:
-    return QuantisedMatrix.of(rotate_head(weights, turn))
+def _linear(name: str, weight: Tensor, update: LowRank | None, outs: list[int], kind: Int8) -> dict[str, Tensor]:
+    """The update's first half rides along in the same matrix: a few more outputs cost less than a call of its own."""
+    base, scale = quantise_weight(weight)
+    if not update:
+        return {f"{name}.weight": kind.laid(base), f"{name}.scale": scale}
+    a, a_scale = quantise_weight(update.a)
+    b, b_scale = quantise_weight(update.parts(outs))
+    return {
+        f"{name}.weight": kind.laid(torch.cat([base, a])),
+        f"{name}.scale": torch.cat([scale, a_scale]),
+        f"{name}.b": b.T.contiguous(),
+        f"{name}.b_scale": b_scale,
+    }

@@ -18,6 +18,7 @@ from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
+from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -169,7 +170,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if int8:
             if not (kind := best()):
                 raise EngineError("This machine has no int8 matmul; give another --dtype.")
-            step, model = Int8Qwen2(weights, adapter, Int8Weights.of(weights, adapter, kind)), None
+            step, model = (
+                Int8Qwen2(
+                    weights, adapter, Int8Weights.of(quantised(weights, adapter, kind), weights.architecture, kind)
+                ),
+                None,
+            )
         else:
             step, model = Qwen2(weights, adapter), CanvasModel(weights, Parameters.load(asked.adapter, weights))
         engine = Engine(step, QwenTokenizer(asked.weights))

@@ -1,26 +1,26 @@
 """Attention of all rows of a step by a program of ours (`source`), which also keeps their keys and values."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Attention
+from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Place, Writer
 from dlsp_kernels.program.compiled import Program, compiled
-from dlsp_kernels.program.instructions import AVX2, Instructions, best
-
-BEYOND = 16
-"""Keys that may be read behind the last one; whatever finite stands there changes nothing."""
+from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 
 
 class CompiledAttention:
     """The attention of one step's rows; `layer` by layer, as each comes."""
 
-    def __init__(self, places: Tensor, keys: int, heads: int, kv_heads: int, d: int, kind: Instructions) -> None:
-        """places int64 [rows, 8] as in `source.PLACE`; no row sees more than `keys` keys. `kind` is `suited` to d."""
+    def __init__(
+        self, places: Sequence[Place], keys: int, heads: int, kv_heads: int, d: int, kind: Instructions
+    ) -> None:
+        """`places` of the rows; no row sees more than `keys` keys. `kind` is `suited` to d."""
         self._run = _program(kind, d, heads, kv_heads)
-        self._places, self._heads, self._d = places, heads, d
-        self._size = keys + 3 * BEYOND  # two runs are filled up to whole vectors, and a sum is kept behind them
+        self._places, self._heads, self._d = torch.tensor(places), heads, d
+        self._size = keys + 2 * kind.lanes + 1  # two runs are filled up to whole vectors, and a sum is kept behind them
         self._scores = torch.empty(torch.get_num_threads(), heads // kv_heads, self._size)
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -33,9 +33,9 @@ class CompiledAttention:
 
 def suited(d: int) -> Instructions | None:
     """Those for heads of d floats, which make whole vectors; None where there are none."""
-    return next((kind for kind in (best(), AVX2) if kind and kind.here() and d % kind.lanes == 0), None)
+    return next((kind for kind in (usable(), AVX2) if kind and kind.here() and d % kind.lanes == 0), None)
 
 
 @cache
 def _program(kind: Instructions, d: int, heads: int, kv_heads: int) -> Program:
-    return compiled(Attention(kind, d, heads, kv_heads).source(), POINTERS, NUMBERS, kind)
+    return compiled(Writer(kind, d, heads, kv_heads).source(), POINTERS, NUMBERS, kind)

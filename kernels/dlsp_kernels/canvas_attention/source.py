@@ -2,12 +2,13 @@
 
 A work item is a row and a key head, with all the query heads that share it. What a row sees are two runs of keys: the
 first `visible`, and those of its own canvas. Keys are scored as many at once as a vector has lanes, by whole vectors
-whose sums are then folded together; keys beyond a run are read, and masked. So a row's sums are done in one order
-whatever comes beside it.
+whose sums are then folded together. Fewer keys than that may be read beyond a run, and are masked; behind the last keys
+of all lie the values. So a row's sums are done in one order whatever comes beside it.
 """
 
 from collections.abc import Callable
 from math import log, sqrt
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -39,18 +40,30 @@ from dlsp_kernels.program.writing import (
 
 POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row rows layer size"
 """A task: q, k, v as `canvas_attention` takes them, with floats from one row to the next; out [rows, heads * d]; scores
-[threads, query heads a key head, size]; places int64 [rows, 8]: PLACE."""
+[threads, query heads a key head, size]; places int64 [rows, 8]: a `Place` each."""
 
-PLACE = ("keys", "layer_bytes", "values_away", "head_bytes", "place", "visible", "first", "last")
-"""Of a row: where its session's keys of layer 0 are, bytes from there to the next layer, to the values and to the next
-head, its own place, how many keys from 0 on it sees, and the run of its canvas."""
 
-TILE = 64
+class Place(NamedTuple):
+    """Of a row: the address of its session's keys of layer 0; bytes from there to the next layer, to the values, to the
+    next head; the row's own place behind them; how many keys from 0 on it sees; the first and last + 1 of its canvas.
+    """
+
+    keys: int
+    layer_bytes: int
+    values_away: int
+    head_bytes: int
+    place: int
+    visible: int
+    first: int
+    last: int
+
+
+NEAR = 64
 """Keys whose values stay in the nearest cache while all query heads weigh them."""
 
 
-class Attention:
-    """Writes the program. All its numbers of keys, queries and lanes are of floats."""
+class Writer:
+    """Writes the program for heads of d floats."""
 
     def __init__(self, kind: Instructions, d: int, heads: int, kv_heads: int) -> None:
         self.lanes, self.d, self.kv_heads, self.groups = kind.lanes, d, kv_heads, heads // kv_heads
@@ -119,10 +132,10 @@ class Attention:
     def _weigh(self) -> ir.Function:
         """out [groups, d] += weights [groups, size] * `count` values."""
         b, (weights, values, out, count, size) = inner(self.module, "weigh", 3, 2)
-        tiles = b.udiv(b.add(count, LONG(TILE - 1)), LONG(TILE))
+        tiles = b.udiv(b.add(count, LONG(NEAR - 1)), LONG(NEAR))
         tile = Loop(b, LONG(0), tiles)
-        begin = b.mul(tile.index, LONG(TILE))
-        end = b.add(begin, LONG(TILE))
+        begin = b.mul(tile.index, LONG(NEAR))
+        end = b.add(begin, LONG(NEAR))
         end = b.select(b.icmp_unsigned("<", end, count), end, count)
 
         def weigh(heads: list[ir.Value]) -> None:
@@ -177,8 +190,8 @@ class Attention:
         def of(item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
             """Its row, its head, where that head's keys and values are, and the rest of the row's place."""
             of_row, head = b.udiv(item, LONG(self.kv_heads)), b.urem(item, LONG(self.kv_heads))
-            place = at(b, places, b.mul(of_row, LONG(8 * len(PLACE))))
-            numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(PLACE))]
+            place = at(b, places, b.mul(of_row, LONG(8 * len(Place._fields))))
+            numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(Place._fields))]
             layer_bytes, values_away, head_bytes, *rest = numbers
             away = b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes))
             keys = at(b, load(b, place, POINTER), away)

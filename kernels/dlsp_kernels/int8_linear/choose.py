@@ -3,7 +3,6 @@
 from functools import cache
 from typing import Protocol
 
-import llvmlite.binding as llvm
 import torch
 from torch import Tensor
 
@@ -17,6 +16,8 @@ ROWS = 8
 
 
 class Int8Matrix(Protocol):
+    ins: int
+
     def __call__(self, x: Tensor) -> Tensor: ...
 
 
@@ -44,9 +45,7 @@ BY_ONEDNN = (OneDnn(127), OneDnn(63))
 @cache
 def best() -> Int8 | None:
     """None where there is no int8 matmul."""
-    amx = llvm.get_host_cpu_features().get("amx-int8")
-    kinds: tuple[Int8, ...] = (*BY_ONEDNN[:1], *PROGRAMS) if amx else (*PROGRAMS, *BY_ONEDNN)
-    return next((each for each in kinds if works(each)), None)
+    return next((each for each in (*PROGRAMS, *BY_ONEDNN) if works(each)), None)
 
 
 def works(kind: Int8) -> bool:

@@ -51,7 +51,7 @@ class CompiledMatrix:
         """`zero` is what stands for 0 in x."""
         self.laid, self.scale = laid, scale
         blocks, fours, block, _ = laid.shape
-        self._run, self._sizes = run, (blocks, fours, len(scale))
+        self.ins, self._run, self._sizes = 4 * fours, run, (blocks, fours, len(scale))
         self._correction, self._factor = torch.zeros(blocks * block, dtype=torch.int32), torch.ones(blocks * block)
         sums = self(torch.ones(1, 4 * fours, dtype=torch.uint8))[0]  # of each output's weights: exact in float32
         self._correction[: len(scale)] = zero * sums.int()

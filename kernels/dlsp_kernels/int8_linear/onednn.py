@@ -1,4 +1,4 @@
-"""`int8_linear` by oneDNN: with AMX, which it multiplies wide steps by, and where the program of ours does not run."""
+"""`int8_linear` by oneDNN, where no program of ours runs."""
 
 from dataclasses import dataclass
 
@@ -23,11 +23,11 @@ class OneDnn:
         return torch.backends.mkldnn.is_available()
 
     def laid(self, weight: Tensor) -> Tensor:
-        """int8 [out, in] as it is: oneDNN's own layout cannot be kept in a file."""
+        """int8 [out, in] as it is: oneDNN lays it in its own way at every start."""
         return weight
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "OneDnnMatrix":
-        """`laid` is not kept, `scale` is float32 [out]. Raises RuntimeError where oneDNN cannot."""
+        """`scale` is float32 [out]. Raises RuntimeError where oneDNN cannot."""
         return OneDnnMatrix(laid, scale, self.levels + 1)
 
 
@@ -35,7 +35,7 @@ class OneDnnMatrix:
     def __init__(self, weight: Tensor, scale: Tensor, zero: int) -> None:
         """`zero` is what stands for 0 in x."""
         self._packed = torch.ops.onednn.qlinear_prepack(weight, [WIDTH, weight.shape[1]])
-        self._scale, self._zero = scale, zero
+        self.ins, self._scale, self._zero = weight.shape[1], scale, zero
         self._zeros = torch.zeros(len(scale), dtype=torch.int64)
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -120,13 +120,19 @@ def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> N
         of_block += [float_at(b, each, output) for each in (correction, scale)]
         tile = Loop(b, LONG(0), tiles)
         row, end = share(b, rows, tile.index, tiles)
-        part = b.mul(b.urem(tile.index, LONG(PASSES)), LONG(4 * block_size(kind) // PASSES))
-        following = at(b, of_block[0], b.add(b.mul(fours, LONG(4 * block_size(kind))), part))
         of_tile = [
             at(b, x, b.mul(b.mul(row, fours), LONG(4))),
             float_at(b, out, b.add(b.mul(row, outs), output)),
-            b.select(b.icmp_unsigned("<", LONG(1), tiles), following, of_block[0]),
+            _ahead(b, of_block[0], b.mul(fours, LONG(4 * block_size(kind))), tile.index, tiles, kind),
         ]
         cases(b, b.sub(end, row), of_rows, [*of_block, *of_tile, fours, outs, b.sub(outs, output)])
         tile.close()
     b.ret_void()
+
+
+def _ahead(
+    b: ir.IRBuilder, weight: ir.Value, block_bytes: ir.Value, tile: ir.Value, tiles: ir.Value, kind: Instructions
+) -> ir.Value:
+    """What a tile of rows asks for: a part of the next block, or of its own, which costs nothing, if it is alone."""
+    part = b.mul(b.urem(tile, LONG(PASSES)), LONG(4 * block_size(kind) // PASSES))
+    return b.select(b.icmp_unsigned("<", LONG(1), tiles), at(b, weight, b.add(block_bytes, part)), weight)

@@ -25,12 +25,14 @@ def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Pr
     module.verify()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    address, threads = ctypes.c_void_p(engine.get_function_address("run")), team()
-    assert threads, "these instructions are not here"
-    task = ctypes.c_int64 * len([*pointers.split(), *numbers.split()])
+    address, parallel = ctypes.c_void_p(engine.get_function_address("run")), team()
+    assert parallel, "these instructions are not here"
+    fields = len([*pointers.split(), *numbers.split()])
+    task = ctypes.c_int64 * fields
 
-    def run(*given: Tensor | int, keep: object = (engine, machine)) -> None:
+    def run(*given: Tensor | int, keep: object = engine) -> None:  # without the engine its memory goes
+        assert len(given) == fields
         values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])
-        threads(address, ctypes.addressof(values), torch.get_num_threads(), 0)
+        parallel(address, ctypes.addressof(values), torch.get_num_threads(), 0)
 
     return run

@@ -37,6 +37,6 @@ ALL = (AVX512_VNNI, AVX_VNNI, AVX2)
 
 
 @cache
-def best() -> Instructions | None:
-    """None where no program can run."""
+def usable() -> Instructions | None:
+    """The widest that are here; None where no program can run."""
     return next((each for each in ALL if each.here()), None)

@@ -1,4 +1,4 @@
-"""What the programs are written with: a few words more than llvmlite has. Numbers are bytes where memory is meant."""
+"""What the programs are written with: a few words more than llvmlite has."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

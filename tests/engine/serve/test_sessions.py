@@ -10,34 +10,34 @@ def session(tiny: Engine, tokens: int) -> Session:
 
 
 def test_the_least_recently_kept_goes_first(tiny: Engine):
-    one = session(tiny, 200)
+    one = session(tiny, 256)
     kept = Sessions(3 * one.cache.bytes)
     for name in "abc":
-        kept.keep(name, session(tiny, 200))
+        kept.keep(name, session(tiny, 256))
     kept.keep("a", kept.take("a") or one)  # used again
-    kept.keep("d", session(tiny, 200))
+    kept.keep("d", session(tiny, 256))
     assert [name for name in "abcd" if kept.take(name)] == ["a", "c", "d"]
 
 
 def test_bytes_count_and_not_the_number(tiny: Engine):
-    small = session(tiny, 200)
+    small = session(tiny, 256)
     kept = Sessions(10 * small.cache.bytes)
     for number in range(10):
-        kept.keep(str(number), session(tiny, 200))
+        kept.keep(str(number), session(tiny, 256))
     assert len(kept) == 10
-    kept.keep("large", session(tiny, 2000))
+    kept.keep("large", session(tiny, 2048))
     assert len(kept) == 3
     assert kept.bytes <= kept.most_bytes
 
 
 def test_one_that_is_too_large_is_not_kept(tiny: Engine):
     kept = Sessions(100)
-    kept.keep("a", session(tiny, 200))
+    kept.keep("a", session(tiny, 256))
     assert (len(kept), kept.bytes) == (0, 0)
 
 
 def test_without_a_name_nothing_is_kept(tiny: Engine):
     kept = Sessions()
-    kept.keep(None, session(tiny, 200))
-    kept.keep("", session(tiny, 200))
+    kept.keep(None, session(tiny, 256))
+    kept.keep("", session(tiny, 256))
     assert len(kept) == 0
