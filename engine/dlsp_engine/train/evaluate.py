@@ -170,12 +170,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if int8:
             if not (kind := best()):
                 raise EngineError("This machine has no int8 matmul; give another --dtype.")
-            step, model = (
-                Int8Qwen2(
-                    weights, adapter, Int8Weights.of(quantised(weights, adapter, kind), weights.architecture, kind)
-                ),
-                None,
-            )
+            tensors = quantised(weights, adapter, kind)
+            step, model = Int8Qwen2(weights, adapter, Int8Weights.of(tensors, weights.architecture, kind)), None
         else:
             step, model = Qwen2(weights, adapter), CanvasModel(weights, Parameters.load(asked.adapter, weights))
         engine = Engine(step, QwenTokenizer(asked.weights))
