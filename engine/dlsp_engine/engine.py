@@ -21,14 +21,12 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu import choose
 from dlsp_engine.model.gpu.loop import Loop
 from dlsp_engine.model.gpu.step import GpuQwen2
-from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.site import Site, SiteJob
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
-from dlsp_kernels.int8_linear.choose import best
 
 DTYPES = ("auto", "int8", "bfloat16", "float32")
 
@@ -61,9 +59,11 @@ class Engine:
         there; on a CPU int8, the fastest wherever it was measured, else whichever dense type is faster. Raises
         EngineError with a sentence for the user.
         """
-        # They take what nothing else here does: a GGUF reader, file locks.
+        # They take what nothing else here does: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.convert import converted
+        from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
+        from dlsp_kernels.int8_linear.choose import best
 
         device = choose.resolve(device)
         if dtype not in DTYPES:

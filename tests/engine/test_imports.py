@@ -14,3 +14,8 @@ def test_names_are_there_when_asked_for():
     code = "import dlsp_engine as e; [getattr(e, name) for name in e.__all__]; e.Nope"
     run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert "has no attribute 'Nope'" in run.stderr
+
+
+def test_a_gpu_needs_no_llvm():
+    code = "import sys, dlsp_engine.engine, dlsp_engine.model.gpu.step; sys.exit('llvmlite' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

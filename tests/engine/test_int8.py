@@ -9,12 +9,13 @@ from dlsp_engine import Engine, EngineError, Gap, Options
 from dlsp_engine.model import int8_file
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.attention import Apart, together
+from dlsp_engine.model.attention import Apart
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
 from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.together import together
 from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.int8_linear.choose import best
 
@@ -46,7 +47,7 @@ def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
 def test_tiny_int8_says_nearly_what_float32_says(tiny, length, programs, monkeypatch):
     if not programs:
         monkeypatch.setattr("dlsp_engine.model.int8.usable", lambda: None)
-        monkeypatch.setattr("dlsp_engine.model.attention.suited", lambda d: None)
+        monkeypatch.setattr("dlsp_engine.model.together.suited", lambda d: None)
     torch.manual_seed(1)
     tokens = torch.randint(0, 256, (length,)).tolist()
     exact, found = logits(tiny.model, tokens), logits(int8(tiny.model), tokens)

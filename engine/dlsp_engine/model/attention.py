@@ -1,8 +1,7 @@
-"""How a step's rows attend: each session's by itself in PyTorch, or all of them together in a program of ours."""
+"""How a step's rows attend: the reference, each session by itself."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import Protocol
 
@@ -13,9 +12,6 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 from dlsp_kernels import attention_bias, canvas_attention
-from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
-from dlsp_kernels.canvas_attention.source import Place
-from dlsp_kernels.program.instructions import Instructions
 
 Batch = Sequence[tuple[Cache, Rows]]
 
@@ -73,25 +69,6 @@ class Apart:
                 own, seen = q[piece.rows], piece.keys
                 attended.append(canvas_attention(own, keys[:, :seen], values[:, :seen], piece.bias))
         return torch.cat(attended) if len(attended) > 1 else attended[0]
-
-
-def fastest(shape: Architecture) -> Callable[[Batch], Attention]:
-    """In float32, on this machine."""
-    if kind := suited(shape.head_dim):
-        return partial(together, shape=shape, kind=kind)
-    return partial(Apart, shape=shape, dtype=torch.float32)
-
-
-def together(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
-    """In float32."""
-    places = []
-    for cache, rows in batch:
-        memory, length = cache.memory, cache.length
-        for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
-            first, count = (length + rows.canvas.index(own), rows.canvas.count(own)) if own else (0, 0)
-            places.append(Place(*memory, length + row, visible, first, first + count))
-    most = max(cache.length + len(rows) for cache, rows in batch)
-    return CompiledAttention(places, most, shape.heads, shape.kv_heads, shape.head_dim, kind)
 
 
 def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:

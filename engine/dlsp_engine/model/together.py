@@ -1,0 +1,31 @@
+"""How a step's rows attend in the fastest way: those of all sessions together, in a program of ours."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.attention import Apart, Attention, Batch
+from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
+from dlsp_kernels.canvas_attention.source import Place
+from dlsp_kernels.program.instructions import Instructions
+
+
+def fastest(shape: Architecture) -> Callable[[Batch], Attention]:
+    """In float32, on this machine."""
+    if kind := suited(shape.head_dim):
+        return partial(together, shape=shape, kind=kind)
+    return partial(Apart, shape=shape, dtype=torch.float32)
+
+
+def together(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
+    """In float32."""
+    places = []
+    for cache, rows in batch:
+        memory, length = cache.memory, cache.length
+        for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
+            first, count = (length + rows.canvas.index(own), rows.canvas.count(own)) if own else (0, 0)
+            places.append(Place(*memory, length + row, visible, first, first + count))
+    most = max(cache.length + len(rows) for cache, rows in batch)
+    return CompiledAttention(places, most, shape.heads, shape.kv_heads, shape.head_dim, kind)
