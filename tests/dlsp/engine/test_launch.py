@@ -26,6 +26,9 @@ from tests.dlsp.stub_engine import StubEngine
 
 Starting = Callable[..., None]
 
+BUSY_S = 5
+"""What other programs may take of the time in which something has to happen."""
+
 
 @pytest.fixture
 async def starting(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Starting]:
@@ -132,7 +135,7 @@ async def test_an_engine_that_has_stopped_answering_is_replaced(starting: Starti
     began = time.monotonic()
     async with await launch.ensure(DEFAULT) as engine:
         assert engine.state.pid != frozen.pid
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 8 + BUSY_S
     assert not psutil.pid_exists(frozen.pid) or psutil.Process(frozen.pid).status() == psutil.STATUS_ZOMBIE
 
 
@@ -144,7 +147,7 @@ async def test_an_engine_that_freezes_at_work_is_known_and_ended_in_seconds(star
         with pytest.raises(EngineSilent):
             await engine.fill({"gaps": []})
         assert await launch.end_silent(DEFAULT, engine.state)
-        assert time.monotonic() - began < UNHEARD_S + launch.LAST_S + 1
+        assert time.monotonic() - began < UNHEARD_S + launch.LAST_S + BUSY_S
     assert not state.alive(DEFAULT.name)
 
 
