@@ -44,6 +44,15 @@ async def starting(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Async
     await launch.stop(DEFAULT)
 
 
+def freeze(pid: int) -> None:
+    """On a busy machine it takes a moment until a process that was told to stop has stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + BUSY_S
+    while psutil.Process(pid).status() != psutil.STATUS_STOPPED:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 async def test_start_and_stop(starting: Starting) -> None:
     said: list[str] = []
     assert await launch.connect(DEFAULT) is None
@@ -131,7 +140,7 @@ async def test_a_newer_engine_is_used_while_it_is_understood(state_folder: Path)
 async def test_an_engine_that_has_stopped_answering_is_replaced(starting: Starting) -> None:
     async with await launch.ensure(DEFAULT) as engine:
         frozen = engine.state
-    os.kill(frozen.pid, signal.SIGSTOP)
+    freeze(frozen.pid)
     began = time.monotonic()
     async with await launch.ensure(DEFAULT) as engine:
         assert engine.state.pid != frozen.pid
@@ -142,7 +151,7 @@ async def test_an_engine_that_has_stopped_answering_is_replaced(starting: Starti
 async def test_an_engine_that_freezes_at_work_is_known_and_ended_in_seconds(starting: Starting) -> None:
     async with await launch.ensure(DEFAULT) as engine:
         assert not await launch.end_silent(DEFAULT, engine.state), "it answers"
-        os.kill(engine.state.pid, signal.SIGSTOP)
+        freeze(engine.state.pid)
         began = time.monotonic()
         with pytest.raises(EngineSilent):
             await engine.fill({"gaps": []})
@@ -171,7 +180,7 @@ async def test_a_stale_state_file_does_not_endanger_another_process(starting: St
 
 async def test_stop_ends_an_engine_that_does_not_answer(starting: Starting) -> None:
     async with await launch.ensure(DEFAULT) as engine:
-        os.kill(engine.state.pid, signal.SIGSTOP)
+        freeze(engine.state.pid)
     assert await launch.stop(DEFAULT)
     assert not state.alive(DEFAULT.name)
 
