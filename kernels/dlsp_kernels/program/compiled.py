@@ -12,10 +12,13 @@ from dlsp_kernels.program.instructions import Instructions
 
 Program = Callable[..., None]
 
+FEW = 16
+"""Rows that one thread takes where they mean little work: two would wait for each other on a machine that is not idle."""
+
 
 def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Program:
-    """The source's `run`: called with a tensor for each pointer's name, then with the numbers, it runs in every thread.
-    The instructions must be `here`.
+    """The source's `run`: called with a tensor for each pointer's name, then with the numbers, it runs in `threads`
+    threads, or in all. The instructions must be `here`.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -30,9 +33,16 @@ def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Pr
     fields = len([*pointers.split(), *numbers.split()])
     task = ctypes.c_int64 * fields
 
-    def run(*given: Tensor | int, keep: object = engine) -> None:  # without the engine its memory goes
+    def run(
+        *given: Tensor | int, threads: int = 0, keep: object = engine
+    ) -> None:  # without the engine its memory goes
         assert len(given) == fields
         values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])
-        parallel(address, ctypes.addressof(values), torch.get_num_threads(), 0)
+        parallel(address, ctypes.addressof(values), threads or torch.get_num_threads(), 0)
 
     return run
+
+
+def threads_for(rows: int) -> int:
+    """One for few rows, all for more."""
+    return 1 if rows <= FEW else torch.get_num_threads()
