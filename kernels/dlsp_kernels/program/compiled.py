@@ -13,7 +13,7 @@ from dlsp_kernels.program.instructions import Instructions
 Program = Callable[..., None]
 
 FEW = 16
-"""Rows that one thread takes where they mean little work: two would wait for each other on a machine that is not idle."""
+"""Rows that one thread takes where they mean little work: two wait for each other on a machine that is not idle."""
 
 
 def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Program:
@@ -28,14 +28,13 @@ def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Pr
     module.verify()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
+    # `run` keeps the engine, without which its memory goes.
     address, parallel = ctypes.c_void_p(engine.get_function_address("run")), team()
     assert parallel, "these instructions are not here"
     fields = len([*pointers.split(), *numbers.split()])
     task = ctypes.c_int64 * fields
 
-    def run(
-        *given: Tensor | int, threads: int = 0, keep: object = engine
-    ) -> None:  # without the engine its memory goes
+    def run(*given: Tensor | int, threads: int = 0, keep: object = engine) -> None:
         assert len(given) == fields
         values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])
         parallel(address, ctypes.addressof(values), threads or torch.get_num_threads(), 0)
