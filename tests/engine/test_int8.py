@@ -1,5 +1,7 @@
 """The int8 step against the reference, tiny and real."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -17,7 +19,7 @@ from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.together import together
 from dlsp_kernels.canvas_attention.compiled import suited
-from dlsp_kernels.int8_linear.choose import best
+from dlsp_kernels.int8_linear.choose import Int8, best
 
 pytestmark = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
 
@@ -123,24 +125,29 @@ def test_weights_from_the_file_are_the_same_to_the_bit(tiny, tmp_path):
     assert len(list(tmp_path.glob("int8-*"))) == 1, "what serves no more is removed"
 
 
-def test_a_damaged_file_is_one_sentence(tiny, tmp_path):
-    dense, kind = tiny.model, best()
-    assert isinstance(dense, Qwen2)
-    assert kind
-    int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
-    (file,) = tmp_path.glob("int8-*")
+@pytest.fixture
+def kind() -> Int8:
+    found = best()
+    assert found
+    return found
+
+
+@pytest.fixture
+def file(tiny, kind, tmp_path) -> Path:
+    int8_file.stored(tmp_path, tiny.model.weights, tiny.model.adapter, kind, lambda line: None)
+    (made,) = tmp_path.glob("int8-*")
+    return made
+
+
+def test_a_damaged_file_is_one_sentence(tiny, kind, file):
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(EngineError, match="damaged; delete it"):
-        int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
+        int8_file.stored(file.parent, tiny.model.weights, tiny.model.adapter, kind)
 
 
-def test_a_file_of_another_model_is_one_sentence(tiny, tmp_path):
-    dense, kind = tiny.model, best()
-    assert isinstance(dense, Qwen2)
-    assert kind
-    int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
-    (file,) = tmp_path.glob("int8-*")
-    tensors = quantised(dense.weights, dense.adapter, kind)
+def test_a_file_of_another_model_is_one_sentence(tiny, kind, file):
+    weights, adapter = tiny.model.weights, tiny.model.adapter
+    tensors = quantised(weights, adapter, kind)
     for wrong in (
         {"0.down.weight": tensors["0.qkv.weight"].clone()},
         {"head.scale": tensors["head.scale"][1:].clone()},
@@ -149,7 +156,7 @@ def test_a_file_of_another_model_is_one_sentence(tiny, tmp_path):
     ):
         save_file(tensors | wrong, file)
         with pytest.raises(EngineError, match="damaged; delete it"):
-            int8_file.stored(tmp_path, dense.weights, dense.adapter, kind, lambda line: None)
+            int8_file.stored(file.parent, weights, adapter, kind)
 
 
 @pytest.mark.skipif(not suited(64), reason="no program runs here")

@@ -9,7 +9,6 @@ from llvmlite import ir
 
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
-    BIT,
     BYTE,
     INT,
     LONG,
@@ -18,6 +17,7 @@ from dlsp_kernels.program.writing import (
     SHORT,
     Entry,
     Loop,
+    Tile,
     at,
     cases,
     float_at,
@@ -26,10 +26,11 @@ from dlsp_kernels.program.writing import (
     inner,
     ints,
     load,
+    masked_store,
     real,
     same,
-    share,
     spread,
+    tiles,
 )
 
 VECTORS = 4
@@ -78,8 +79,6 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
         sums += [_add_products(b, kind, before[vector], four, weights[vector]) for vector in range(VECTORS)]
     loop.close(sums)
 
-    masked = f"llvm.masked.store.v{lanes}f32.p0"
-    masked_store = function(module, masked, NOTHING, [floats(lanes), POINTER, INT, ir.VectorType(BIT, lanes)])
     for vector in range(VECTORS):
         first = lanes * vector
         mask = real(b, left, lanes, first)
@@ -88,7 +87,7 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
         for row in range(rows):
             y = b.fmul(b.sitofp(b.sub(sums[VECTORS * row + vector], less), floats(lanes)), factor)
             place = float_at(b, out, b.add(b.mul(outs, LONG(row)), LONG(first)))
-            b.call(masked_store, [y, place, INT(4), mask])
+            masked_store(b, y, place, mask)
     b.ret_void()
     return b.function
 
@@ -111,28 +110,22 @@ def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> N
     """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, blocks, fours, outs, rows) = entry.b, entry.given
-    most = LONG(len(of_rows))
-    tiles = b.udiv(b.add(rows, b.sub(most, LONG(1))), most)
     some = b.icmp_unsigned("<", LONG(0), rows)
     with b.if_then(some), entry.each(blocks) as block:
         output = b.mul(block, LONG(block_size(kind)))
         of_block = [at(b, weight, b.mul(b.mul(output, fours), LONG(4)))]
         of_block += [float_at(b, each, output) for each in (correction, scale)]
-        tile = Loop(b, LONG(0), tiles)
-        row, end = share(b, rows, tile.index, tiles)
-        of_tile = [
-            at(b, x, b.mul(b.mul(row, fours), LONG(4))),
-            float_at(b, out, b.add(b.mul(row, outs), output)),
-            _ahead(b, of_block[0], b.mul(fours, LONG(4 * block_size(kind))), tile.index, tiles, kind),
-        ]
-        cases(b, b.sub(end, row), of_rows, [*of_block, *of_tile, fours, outs, b.sub(outs, output)])
-        tile.close()
+        with tiles(b, rows, len(of_rows)) as tile:
+            of_tile = [
+                at(b, x, b.mul(b.mul(tile.row, fours), LONG(4))),
+                float_at(b, out, b.add(b.mul(tile.row, outs), output)),
+                _ahead(b, of_block[0], b.mul(fours, LONG(4 * block_size(kind))), tile, kind),
+            ]
+            cases(b, tile.rows, of_rows, [*of_block, *of_tile, fours, outs, b.sub(outs, output)])
     b.ret_void()
 
 
-def _ahead(
-    b: ir.IRBuilder, weight: ir.Value, block_bytes: ir.Value, tile: ir.Value, tiles: ir.Value, kind: Instructions
-) -> ir.Value:
+def _ahead(b: ir.IRBuilder, weight: ir.Value, block_bytes: ir.Value, tile: Tile, kind: Instructions) -> ir.Value:
     """What a tile of rows asks for: a part of the next block, or of its own, which costs nothing, if it is alone."""
-    part = b.mul(b.urem(tile, LONG(PASSES)), LONG(4 * block_size(kind) // PASSES))
-    return b.select(b.icmp_unsigned("<", LONG(1), tiles), at(b, weight, b.add(block_bytes, part)), weight)
+    part = b.mul(b.urem(tile.number, LONG(PASSES)), LONG(4 * block_size(kind) // PASSES))
+    return b.select(b.icmp_unsigned("<", LONG(1), tile.count), at(b, weight, b.add(block_bytes, part)), weight)

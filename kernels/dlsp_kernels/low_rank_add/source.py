@@ -8,13 +8,9 @@ from llvmlite import ir
 
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
-    BIT,
     BYTE,
     FLOAT,
-    INT,
     LONG,
-    NOTHING,
-    POINTER,
     Entry,
     Loop,
     at,
@@ -22,13 +18,14 @@ from dlsp_kernels.program.writing import (
     float_at,
     floats,
     fma,
-    function,
     inner,
     ints,
     load,
+    masked_load,
+    masked_store,
     real,
-    share,
     spread,
+    tiles,
 )
 
 VECTORS = 4
@@ -69,18 +66,13 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
         sums += [fma(b, factor, weights[vector], before[vector]) for vector in range(VECTORS)]
     loop.close(sums)
 
-    mask = ir.VectorType(BIT, lanes)
-    masked_load = function(
-        module, f"llvm.masked.load.v{lanes}f32.p0", floats(lanes), [POINTER, INT, mask, floats(lanes)]
-    )
-    masked_store = function(module, f"llvm.masked.store.v{lanes}f32.p0", NOTHING, [floats(lanes), POINTER, INT, mask])
     for vector in range(VECTORS):
         mine = real(b, left, lanes, lanes * vector)
         step = load(b, float_at(b, scale, lanes * vector), floats(lanes))
         for row, start in enumerate(starts):
             place = float_at(b, start, b.add(first, LONG(lanes * vector)))
-            old = b.call(masked_load, [place, INT(4), mine, floats(lanes)(None)])
-            b.call(masked_store, [fma(b, sums[VECTORS * row + vector], step, old), place, INT(4), mine])
+            new = fma(b, sums[VECTORS * row + vector], step, masked_load(b, place, mine))
+            masked_store(b, new, place, mine)
     b.ret_void()
     return b.function
 
@@ -89,16 +81,13 @@ def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> N
     """Each thread takes as many blocks as the others, all rows of each."""
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (y, weight, scale, blocks, rows, width, rank, block_count, row_count) = entry.b, entry.given
-    size, most = LONG(block_size(kind)), LONG(len(of_rows))
-    tiles = b.udiv(b.add(row_count, b.sub(most, LONG(1))), most)
+    size = LONG(block_size(kind))
     some = b.icmp_unsigned("<", LONG(0), row_count)
     with b.if_then(some), entry.each(block_count) as block:
         of_block = [at(b, weight, b.mul(block, b.mul(rank, size))), float_at(b, scale, b.mul(block, size))]
         about = at(b, blocks, b.mul(block, LONG(3 * 8)))
         place = [load(b, at(b, about, 8 * number), LONG) for number in range(3)]
-        tile = Loop(b, LONG(0), tiles)
-        row, after = share(b, row_count, tile.index, tiles)
-        numbers = at(b, rows, b.mul(row, LONG(8)))
-        cases(b, b.sub(after, row), of_rows, [y, *of_block, numbers, width, rank, *place])
-        tile.close()
+        with tiles(b, row_count, len(of_rows)) as tile:
+            numbers = at(b, rows, b.mul(tile.row, LONG(8)))
+            cases(b, tile.rows, of_rows, [y, *of_block, numbers, width, rank, *place])
     b.ret_void()

@@ -97,6 +97,26 @@ def cases(b: ir.IRBuilder, number: ir.Value, of: Sequence[ir.Function], given: S
     b.position_at_end(behind)
 
 
+@dataclass
+class Tile:
+    """Rows that are done together: the first, how many, which tile it is, and of how many."""
+
+    row: ir.Value
+    rows: ir.Value
+    number: ir.Value
+    count: ir.Value
+
+
+@contextmanager
+def tiles(b: ir.IRBuilder, rows: ir.Value, most: int) -> Iterator[Tile]:
+    """What is written within is done for all of at least one rows, in as few tiles of like size as hold `most`."""
+    count = b.udiv(b.add(rows, LONG(most - 1)), LONG(most))
+    loop = Loop(b, LONG(0), count)
+    row, end = share(b, rows, loop.index, count)
+    yield Tile(row, b.sub(end, row), loop.index, count)
+    loop.close()
+
+
 def at(b: ir.IRBuilder, pointer: ir.Value, away: ir.Value | int) -> ir.Value:
     """So many bytes behind the pointer."""
     return b.gep(pointer, [LONG(away) if isinstance(away, int) else away], source_etype=BYTE)
@@ -113,6 +133,19 @@ def load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value:
 
 def store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value) -> None:
     b.store(value, pointer, align=1)
+
+
+def masked_load(b: ir.IRBuilder, pointer: ir.Value, mask: ir.Value) -> ir.Value:
+    """Floats where the mask has ones, else zeros; nothing else is read."""
+    kind = floats(mask.type.count)
+    of = function(b.module, f"llvm.masked.load.v{kind.count}f32.p0", kind, [POINTER, INT, mask.type, kind])
+    return b.call(of, [pointer, INT(4), mask, kind(None)])
+
+
+def masked_store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value, mask: ir.Value) -> None:
+    """Of a vector of floats those where the mask has ones."""
+    named = f"llvm.masked.store.v{value.type.count}f32.p0"
+    b.call(function(b.module, named, NOTHING, [value.type, POINTER, INT, mask.type]), [value, pointer, INT(4), mask])
 
 
 def floats(lanes: int) -> ir.VectorType:

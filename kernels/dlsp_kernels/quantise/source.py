@@ -5,8 +5,8 @@ from math import gcd
 from llvmlite import ir
 
 from dlsp_kernels.program.instructions import Instructions
-from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, at, float_at, floats, intrinsic, load, store
-from dlsp_kernels.quantise.writing import greatest, quantise_row
+from dlsp_kernels.program.writing import LONG, Entry, at, float_at
+from dlsp_kernels.quantise.writing import quantise_whole
 
 POINTERS, NUMBERS = "x q scale", "rows"
 
@@ -17,13 +17,6 @@ def source(kind: Instructions, dim: int, levels: int) -> str:
     b, (x, q, scale, rows) = entry.b, entry.given
     with entry.each(rows) as row:
         start = b.mul(row, LONG(dim))
-        mine = float_at(b, x, start)
-        loop = Loop(b, LONG(0), LONG(dim // lanes), [floats(lanes)(None)])
-        value = load(b, float_at(b, mine, b.mul(loop.index, LONG(lanes))), floats(lanes))
-        most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])
-        loop.close([most])
-        most = greatest(b, most)
-        store(b, b.fdiv(most, FLOAT(levels)), float_at(b, scale, row))
-        quantise_row(b, mine, at(b, q, start), dim, lanes, b.fdiv(FLOAT(levels), most), levels)
+        quantise_whole(b, float_at(b, x, start), at(b, q, start), float_at(b, scale, row), dim, lanes, levels)
     b.ret_void()
     return str(module)

@@ -38,3 +38,16 @@ def quantise_row(b: ir.IRBuilder, x: ir.Value, q: ir.Value, n: int, lanes: int, 
 def greatest(b: ir.IRBuilder, values: ir.Value) -> ir.Value:
     """Of a row's magnitudes, a vector of which is given."""
     return intrinsic(b, "maxnum", largest(b, values), FLOAT(LEAST))
+
+
+def quantise_whole(
+    b: ir.IRBuilder, x: ir.Value, q: ir.Value, scale: ir.Value, n: int, lanes: int, levels: int, factor: float = 1
+) -> None:
+    """The row's greatest first, from which its scale follows; x stands for `factor` times as much."""
+    loop = Loop(b, LONG(0), LONG(n // lanes), [floats(lanes)(None)])
+    value = load(b, float_at(b, x, b.mul(loop.index, LONG(lanes))), floats(lanes))
+    most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])
+    loop.close([most])
+    most = greatest(b, most)
+    store(b, b.fdiv(most, FLOAT(levels / factor)), scale)
+    quantise_row(b, x, q, n, lanes, b.fdiv(FLOAT(levels), most), levels)

@@ -22,7 +22,7 @@ from dlsp_kernels.program.writing import (
     spread,
     store,
 )
-from dlsp_kernels.quantise.writing import greatest, quantise_row
+from dlsp_kernels.quantise.writing import quantise_whole
 
 POINTERS, NUMBERS = "y y_scale h q scale", "y_row rows"
 
@@ -42,14 +42,9 @@ def source(kind: Instructions, ff: int, levels: int) -> str:
             loop = Loop(b, LONG(0), LONG(count))
             _butterflies(b, float_at(b, mine, b.add(LONG(first), b.mul(loop.index, LONG(width)))), ff, size, width)
             loop.close()
-        loop = Loop(b, LONG(0), LONG(ff // lanes), [floats(lanes)(None)])
-        value = load(b, float_at(b, mine, b.mul(loop.index, LONG(lanes))), floats(lanes))
-        most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])
-        loop.close([most])
-        most = greatest(b, most)
         # The matrix is orthogonal, the butterflies are not: its factor goes into the scale alone.
-        store(b, b.fdiv(most, FLOAT(levels * size**0.5)), float_at(b, scale, row))
-        quantise_row(b, mine, at(b, q, b.mul(row, LONG(ff))), ff, lanes, b.fdiv(FLOAT(levels), most), levels)
+        result = at(b, q, b.mul(row, LONG(ff)))
+        quantise_whole(b, mine, result, float_at(b, scale, row), ff, lanes, levels, factor=size**-0.5)
     b.ret_void()
     return str(module)
 
