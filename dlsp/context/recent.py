@@ -1,6 +1,6 @@
 """Regions of other documents that were edited or looked at lately."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,9 +26,11 @@ class Recent:
 
     def __init__(self) -> None:
         self._regions: OrderedDict[tuple[str, int], Region] = OrderedDict()
+        self._edits: Counter[str] = Counter()
 
     def note(self, path: str, lines: Sequence[str], row: int, *, edited: bool) -> None:
         """Something happened at a row (from 0) of the document, whose lines these are with their endings."""
+        self._edits[path] += edited
         first = max(0, row - AROUND)
         kept = "".join(lines[first : row + AROUND + 1])
         for near in [key for key in self._regions if key[0] == path and abs(key[1] - row) <= 2 * AROUND]:
@@ -37,6 +39,10 @@ class Recent:
             self._regions[path, row] = Region(path, first, kept, edited)
         while len(self._regions) > MOST:
             self._regions.popitem(last=False)
+
+    def edits_besides(self, path: str) -> int:
+        """How many there were in other documents."""
+        return self._edits.total() - self._edits[path]
 
     def parts(self, path: str) -> list[Part]:
         """For a request in `path`: the edited ones first, each kind the latest first."""

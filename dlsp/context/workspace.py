@@ -79,6 +79,10 @@ class Workspace:
         """The document was closed."""
         self._sources.pop(str(path), None)
 
+    def edits_besides(self, path: Path) -> int:
+        """How many edits there were in other documents."""
+        return self.recent.edits_besides(self.name(path))
+
     def files(self) -> Iterator[Path]:
         """The source files that may be read, as they are found; none where there is no workspace."""
         if self.root and is_workspace(self.root):

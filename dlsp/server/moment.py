@@ -49,8 +49,8 @@ class Moment:
         offset, right = cursor
         text, language = document.source, document.language_id or ""
         mode = server.settings(uri).suggests(language)
-        typing = server.typing(uri)
-        path = document_path(uri)
+        typing, path = server.typing(uri), document_path(uri)
+        typing.seen(server.surroundings(uri).edits_besides(path))
         return cls(uri, path, language, mode, right, text[:offset], text[offset:], typing, server.link(uri))
 
     def facts(self, agreed: int = 0) -> Facts:

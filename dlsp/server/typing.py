@@ -35,6 +35,7 @@ class Typing:
         self._edit = Edit.NONE
         self._ends: tuple[types.Position, ...] = ()
         self._keys_since_dismissal: int | None = None
+        self._elsewhere = 0
         self._later: asyncio.Task[None] | None = None
 
     def changed(self, changes: Sequence[types.TextDocumentContentChangeEvent], units: Callable[[str], int]) -> None:
@@ -54,6 +55,12 @@ class Typing:
         end = types.Position(start.line + len(lines) - 1, column)
         between = types.Position(end.line, max(0, end.character - 1))
         self._ends = (end, between) if text in PAIRS else (end,)
+
+    def seen(self, elsewhere: int) -> None:
+        """So many edits there were in other documents: answers and the anchor from before the last are out of date."""
+        if elsewhere != self._elsewhere:
+            self.let_go()
+            self._elsewhere, self.memory, self.anchor, self.ahead_of = elsewhere, Memory(), None, ""
 
     @property
     def asking(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from dlsp import cli
 from tests.dlsp.editor import Editor
@@ -169,6 +170,26 @@ async def test_typing_is_asked_ahead_of_the_question(editor: Editor, stub: StubE
     stub.answer = lambda request: "never asked"
     assert await text(editor, 1, 12) == "a + b"
     assert len(asked(stub)) == 1
+
+
+async def test_an_edit_elsewhere_is_seen_where_typing_goes_on(stub: StubEngine, tmp_path: Path) -> None:
+    """The signature that was just changed is what the call needs."""
+    (tmp_path / "total.py").write_text("def total(items):\n    pass\n")
+    (tmp_path / "sum.py").write_text(TEXT)
+    total, here = ((tmp_path / name).as_uri() for name in ("total.py", "sum.py"))
+    async with Editor(tmp_path) as editor:
+        for uri in (total, here):
+            editor.open(uri, Path(to_fs_path(uri) or "").read_text())
+            await editor.ready(uri)
+        await editor.suggestion(here, 1, 11)
+        editor.type(total, 0, 15, ", tax")
+        await editor.suggestion(here, 1, 11)
+        assert "memory" not in editor.log[-1]
+        editor.type(here, 1, 11, "y")
+        await editor.suggestion(here, 1, 12)
+    first, second = [each for each in stub.asked if each["gaps"][0]["session"] == here][-2:]
+    assert "def total(items, tax):" in first["files"][0]["text"]
+    assert (first["gaps"][0]["middle"], second["gaps"][0]["middle"]) == ("", "y"), "typing on keeps the prompt"
 
 
 async def test_who_does_not_ask_is_left_alone(editor: Editor, stub: StubEngine) -> None:
