@@ -105,7 +105,9 @@ class Job(ABC):
 
 
 class GapJob(Job):
-    """One gap, filled in one of the three modes."""
+    """One gap, filled in one of the three modes. `left` is the place that its session was at before, if that was
+    another.
+    """
 
     def __init__(
         self,
@@ -118,6 +120,7 @@ class GapJob(Job):
     ) -> None:
         super().__init__(session, options)
         known = prompt(gap, tokenizer)
+        self.left = session.leave(known.tokens)
         self.cost.prompt_tokens, self.cost.cached_tokens = len(known.tokens), session.advance(known.tokens)
         self._asked = len(known.tokens) - 1
         self.answer = Answer(gap, options, tokenizer, known.forced)

@@ -76,3 +76,24 @@ def test_the_same_question_again_takes_hardly_a_step(tiny: Engine):
     assert again.cost.forwards <= 2
     plain = Options(max_tokens=12, copy=False)
     assert tiny.fill(gap, plain, session).cost.forwards > again.cost.forwards, "no copying means no recalling"
+
+
+def test_a_place_that_is_left_stays_whole(tiny: Engine):
+    place = [*range(100), *[7] * 300]
+    session = prefilled(tiny, place)
+    other = [*range(100), *[8] * 300]
+    left = session.leave(other)
+    assert left is not None
+    assert (left.tokens, left.cache.length) == (place, len(place) - 1)
+    assert session.advance(other) == 100
+    assert session.cache._kv[:, :, :, :100].equal(left.cache._kv[:, :, :, :100])
+    session.cache._kv.zero_()
+    assert left.cache._kv.any(), "each has its own"
+
+
+def test_a_place_is_not_left_by_typing_or_by_little(tiny: Engine):
+    session = prefilled(tiny, [7] * 500)
+    assert session.leave([*[7] * 300, *[8] * 300]) is None, "most of it serves still"
+    assert session.leave([7] * 501) is None
+    assert prefilled(tiny, [7] * CHUNK).leave([8] * 500) is None
+    assert tiny.new_session().leave([8] * 500) is None

@@ -21,6 +21,7 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "resident": latency.resident,
     "server": service.server,
     "soak": service.soak,
+    "places": service.places,
     "cancel": service.cancel,
     "faults": service.faults,
     "typing": typing.replay,

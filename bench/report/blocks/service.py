@@ -24,6 +24,15 @@ def soak(results: Needed) -> str:
     )
 
 
+def places(results: Needed) -> str:
+    metrics = results[f"places-{SMALL}"].metrics
+    return prose(
+        f"Back at a place after a look at another one of the file, {metrics['back']:.0f} tokens are to be read instead "
+        f"of {metrics['new']:.0f}, and the line takes {metrics['ratio']:.2f} of its first time "
+        f"({metrics['files']:.0f} files; `python -m bench.places`)."
+    )
+
+
 def cancel(results: Needed) -> str:
     metrics = results[f"cancel-{SMALL}"].metrics
     prefill, decoding = (milliseconds(metrics, name, 0) for name in ("prefill_ms", "decoding_ms"))

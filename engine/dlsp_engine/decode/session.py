@@ -25,6 +25,18 @@ class Session:
         self.tokens: list[int] = []
         self.recalled: list[int] = []
 
+    def leave(self, tokens: list[int]) -> "Session | None":
+        """If `tokens` are another place's, so that most of what is cached would be lost: a session that goes on holding
+        it. This one keeps a copy of what the two places share.
+        """
+        same = common(self.tokens[: self.cache.length], tokens)
+        if self.cache.length - same < max(same, CHUNK):
+            return None
+        left = Session(self.cache)
+        left.tokens = self.tokens
+        self.cache = left.cache.fork(same)
+        return left
+
     def advance(self, tokens: list[int]) -> int:
         """Take `tokens` as what is known now; returns how many of them were cached already.
 

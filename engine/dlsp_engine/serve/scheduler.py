@@ -172,6 +172,8 @@ class Scheduler:
         asked, options, session = ticket.asked, ticket.options, self.sessions.take(ticket.session)
         if isinstance(asked, Gap):
             job: Job = self._engine.job(asked, options, session)
+            if job.left:
+                self.sessions.leave(job.left)
         else:
             job = self._engine.site_job(asked, options, session)
         job.borrow(self.sessions)

@@ -1,7 +1,8 @@
-"""Prefilled prompts, kept for the next request of the same place."""
+"""Prefilled prompts, kept for the next request of the same place, and for coming back to one."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import count
 
 from dlsp_engine.decode.session import Session
 
@@ -9,11 +10,14 @@ MOST_BYTES = 256 * 2**20
 
 
 class Sessions:
-    """Sessions by name, of at most `most_bytes` of keys and values in all; the least recently kept goes first."""
+    """Sessions by name, and places that were left, by number; of at most `most_bytes` of keys and values in all; the
+    least recently kept goes first.
+    """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.most_bytes = most_bytes
-        self._kept: OrderedDict[str, Session] = OrderedDict()
+        self._kept: OrderedDict[str | int, Session] = OrderedDict()
+        self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -32,10 +36,20 @@ class Sessions:
     def keep(self, name: str | None, session: Session) -> None:
         """Keep `session` under a name; without one it is let go."""
         if name:
-            self._kept[name] = session
-            self._kept.move_to_end(name)
-            while self.bytes > self.most_bytes:
-                self._kept.popitem(last=False)
+            self._keep(name, session)
+
+    def leave(self, session: Session) -> None:
+        """Keep a place that was left, for whoever comes back to borrow from, instead of what was known of it before."""
+        for name, other in list(self._kept.items()):
+            if isinstance(name, int) and session.shares(other) > other.cache.length // 2:
+                del self._kept[name]
+        self._keep(next(self._numbers), session)
+
+    def _keep(self, name: str | int, session: Session) -> None:
+        self._kept[name] = session
+        self._kept.move_to_end(name)
+        while self.bytes > self.most_bytes:
+            self._kept.popitem(last=False)
 
     def clear(self) -> None:
         self._kept.clear()

@@ -41,6 +41,19 @@ def test_a_session_is_not_prefilled_again(client: httpx.Client):
     assert again["prefill_ms"] == 0
 
 
+def test_who_comes_back_to_a_place_finds_it_read(client: httpx.Client):
+    def cost(prefix: str) -> dict:
+        return events(client, {"gaps": [GAP | {"prefix": prefix, "session": "a"}], "max_tokens": 4})[-2]["cost"]
+
+    here, there = "a = 1\n" * 100, "print(b)\n" * 100
+    assert cost(here)["cached_tokens"] == 0
+    assert cost(there)["cached_tokens"] < 16
+    again = cost(here)
+    assert again["cached_tokens"] == again["prompt_tokens"] - 1
+    more = cost(here + "c")
+    assert more["cached_tokens"] > 0.9 * more["prompt_tokens"], "the session goes on from there"
+
+
 def test_only_the_token_lets_in_and_browsers_never(client: httpx.Client):
     for method, path in (("POST", "/v1/infill"), ("POST", "/v1/shutdown"), ("GET", "/metrics")):
         assert client.request(method, path, headers={"Authorization": "Bearer x"}).status_code == 401

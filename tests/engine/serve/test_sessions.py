@@ -9,6 +9,13 @@ def session(tiny: Engine, tokens: int) -> Session:
     return made
 
 
+def read(tiny: Engine, tokens: list[int]) -> Session:
+    made = session(tiny, len(tokens))
+    made.advance(tokens)
+    made.cache.length = len(tokens) - 1
+    return made
+
+
 def test_the_least_recently_kept_goes_first(tiny: Engine):
     one = session(tiny, 256)
     kept = Sessions(3 * one.cache.bytes)
@@ -41,3 +48,15 @@ def test_without_a_name_nothing_is_kept(tiny: Engine):
     kept.keep(None, session(tiny, 256))
     kept.keep("", session(tiny, 256))
     assert len(kept) == 0
+
+
+def test_of_a_place_that_was_left_only_the_latest_is_kept(tiny: Engine):
+    kept = Sessions()
+    kept.keep("a", session(tiny, 256))
+    kept.leave(read(tiny, [1] * 300))
+    kept.leave(read(tiny, [2] * 300))
+    latest = read(tiny, [1] * 280)
+    kept.leave(latest)
+    assert len(kept) == 3
+    assert list(kept)[-1] is latest
+    assert kept.take("a")
