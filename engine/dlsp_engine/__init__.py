@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Read when PyTorch loads its OpenMP runtime and oneDNN, so they must be set before. Threads that wait for each other
-# spin for some 20 microseconds and then sleep: sleeping at once makes a step 1.4 times slower on a quiet machine,
+# spin for a moment and then sleep: sleeping at once makes a step 1.4 times slower on a quiet machine,
 # spinning on makes it several times slower on a busy one. oneDNN keeps a kernel for every number of rows it has seen,
 # half a MB each: a prompt's last chunk has any number of them, so it would keep hundreds; a step needs some thirty.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")

@@ -4,8 +4,10 @@ import json
 import os
 import random
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,8 +15,9 @@ import torch.nn.functional as F
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
-from dlsp_engine.model.qwen2 import Model
+from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.threads import using
 
 CONTEXT = 256
 ROWS = (1, 4, 8, 16, 32, 128)
@@ -22,11 +25,27 @@ CANVASES = ((1, 4), (4, 12))
 """Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
 REPEATS = 5
-STEP = 2
+STEP = 3
 """Counts up with every change of what a step takes."""
+
+NARROW = 16
+"""Rows up to which fewer threads than all are tried."""
+
+WORTH = 1.25
+"""The fewest threads that take at most so much of the least time are used: two that wait for each other at every op
+take a multiple of it where another program works, too.
+"""
 
 FASTER = 0.7
 """A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
+
+
+class Shape(NamedTuple):
+    """Rows of a step, and the threads that take it."""
+
+    clean: int
+    canvas: int
+    threads: int
 
 
 def remembered(model: Model, name: str, path: Path) -> Costs:
@@ -46,7 +65,9 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
             costs = Costs.from_json(entry["costs"])
-            if _row(model) >= FASTER * costs(1):
+            with using(costs.threads_for(1)):
+                took = _row(model)
+            if took >= FASTER * costs(1):
                 return costs
         except (KeyError, TypeError, ValueError):
             pass
@@ -84,19 +105,38 @@ def measure(model: Model) -> Costs:
     for start in range(0, CONTEXT, 128):
         model.forward([(cache, _rows(128, 0, start))])
         cache.length += 128
-    shapes = [(rows, 0) for rows in ROWS] + list(CANVASES)
-    times: dict[tuple[int, int], list[float]] = {shape: [] for shape in shapes}
+    every = torch.get_num_threads()
+    fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if isinstance(model, Qwen2) else []
+    plain = [Shape(rows, 0, threads) for rows in ROWS for threads in (*(fewer if rows <= NARROW else ()), every)]
+    cost = _least(model, cache, plain)
+    best = [_fewest({shape: ms for shape, ms in cost.items() if shape.clean == rows}) for rows in ROWS]
+    costs = Costs(ROWS, tuple(cost[shape] for shape in best), threads=tuple(shape.threads for shape in best))
+
+    drafts = [Shape(clean, canvas, costs.threads_for(clean + canvas) or every) for clean, canvas in CANVASES]
+    found = _least(model, cache, drafts)
+    few, many = drafts
+    more, most = (found[shape] - costs(shape.clean + shape.canvas) for shape in drafts)
+    a_row = max(0.0, (most - more) / (many.canvas - few.canvas))
+    return replace(costs, canvas=max(0.0, more - a_row * few.canvas), canvas_row=a_row)
+
+
+def _least(model: Model, cache: Cache, shapes: Sequence[Shape]) -> dict[Shape, float]:
+    """Milliseconds of steps of these shapes."""
+    times: dict[Shape, list[float]] = {shape: [] for shape in shapes}
     for turn in range(REPEATS + 1):
         for shape in random.Random(turn).sample(shapes, len(shapes)):
-            began = time.perf_counter()
-            _step(model, cache, *shape)
+            with using(shape.threads):
+                began = time.perf_counter()
+                _step(model, cache, shape.clean, shape.canvas)
             if turn:  # the first warms up
                 times[shape].append(1e3 * (time.perf_counter() - began))
-    cost = {shape: min(found) for shape, found in times.items()}
-    plain = Costs(ROWS, tuple(cost[rows, 0] for rows in ROWS))
-    (few, more), (some, many) = ((rows, cost[rows] - plain(sum(rows))) for rows in CANVASES)
-    a_row = max(0.0, (many - more) / (some[1] - few[1]))
-    return Costs(plain.rows, plain.milliseconds, max(0.0, more - a_row * few[1]), a_row)
+    return {shape: min(found) for shape, found in times.items()}
+
+
+def _fewest(cost: dict[Shape, float]) -> Shape:
+    """Of those that do the same, the one with the fewest threads that are worth it."""
+    least = min(cost.values())
+    return min((shape for shape, ms in cost.items() if ms <= WORTH * least), key=lambda shape: shape.threads)
 
 
 def _row(model: Model) -> float:

@@ -27,6 +27,7 @@ from dlsp_engine.options import Options
 from dlsp_engine.site import Site, SiteJob
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
+from dlsp_engine.threads import using
 
 DTYPES = ("auto", "int8", "bfloat16", "float32")
 
@@ -132,12 +133,13 @@ class Engine:
         planned = pack(jobs, sharing, beside)
         for job, _ in planned:
             job.start()
-        hidden = self.model.forward([(job.session.cache, rows) for job, rows in planned])
         scored, start = [], 0
         for _, rows in planned:
             scored += [start + row for row in rows.scored]
             start += len(rows)
-        logits = self.model.head(hidden[scored]) if scored else hidden[:0]
+        with using(self.costs.threads_for(start)):
+            hidden = self.model.forward([(job.session.cache, rows) for job, rows in planned])
+            logits = self.model.head(hidden[scored]) if scored else hidden[:0]
         milliseconds = 1e3 * (time.perf_counter() - began)
         taken = 0
         for job, rows in planned:

@@ -1,6 +1,8 @@
 """How many threads a step uses."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 import torch
@@ -22,3 +24,17 @@ def use(threads: int) -> int:
     chosen = threads or (max(1, physical() // 2) if on_battery() else physical())
     torch.set_num_threads(chosen)
     return chosen
+
+
+@contextmanager
+def using(threads: int | None) -> Iterator[None]:
+    """Only so many of those in use; all for None."""
+    every = torch.get_num_threads()
+    if threads is None or threads >= every:
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(every)

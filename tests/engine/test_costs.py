@@ -31,6 +31,25 @@ def test_measured_costs_are_times(tiny, counted):
     assert measured.canvas_row >= 0
 
 
+@pytest.mark.parametrize(("alone", "chosen"), [(12.4, 1), (12.6, 2)])
+def test_the_fewest_threads_that_are_worth_it(alone: float, chosen: int):
+    times = {costs.Shape(1, 0, 1): alone, costs.Shape(1, 0, 2): 10.5, costs.Shape(1, 0, 4): 10.0}
+    assert costs._fewest(times).threads == chosen
+
+
+def test_narrow_steps_are_tried_with_fewer_threads(tiny):
+    every = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        measured = costs.measure(tiny.model)
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(every)
+    assert measured.threads_for(128) == measured.threads_for(17) == 4
+    assert set(measured.threads[:4]) <= {1, 2, 4}
+    assert costs.Costs().threads_for(1) is None
+
+
 def test_a_machine_measures_once(tiny, counted, tmp_path):
     path = tmp_path / "costs.json"
     first = costs.remembered(tiny.model, "tiny float32", path)

@@ -7,7 +7,9 @@ import psutil
 import pytest
 import torch
 
-from dlsp_engine import threads
+from dlsp_engine import Gap, Options, threads
+from dlsp_engine.decode.budget import Costs
+from dlsp_engine.engine import Engine
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +40,20 @@ def test_half_on_battery(monkeypatch, plugged, expected):
 def test_what_was_asked_for():
     assert threads.use(3) == 3
     assert torch.get_num_threads() == 3
+
+
+def test_a_step_takes_the_threads_that_it_is_worth(tiny: Engine, monkeypatch):
+    seen: dict[int, int] = {}
+    forward = tiny.model.forward
+
+    def watched(batch):
+        seen[sum(len(rows) for _, rows in batch)] = torch.get_num_threads()
+        return forward(batch)
+
+    monkeypatch.setattr(tiny.model, "forward", watched)
+    torch.set_num_threads(4)
+    engine = Engine(tiny.model, tiny.tokenizer, Costs((1, 16, 128), (1, 2, 3), threads=(1, 2, 4)))
+    engine.fill(Gap("x = 1\n" * 60, "\n"), Options(mode="autoregressive", max_tokens=4))
+    assert seen[1] == 1
+    assert {threads for rows, threads in seen.items() if rows > 16} == {4}
+    assert torch.get_num_threads() == 4

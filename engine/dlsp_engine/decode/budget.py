@@ -18,16 +18,24 @@ CAUTION = 0.8
 
 @dataclass(frozen=True)
 class Costs:
-    """Milliseconds of a step by its number of rows (ascending), and what canvas rows add to that."""
+    """Milliseconds of a step by its number of rows (ascending), and what canvas rows add to that; and the threads that
+    so many rows are worth, all there are where nothing is said.
+    """
 
     rows: tuple[float, ...] = (1, 128)
     milliseconds: tuple[float, ...] = (1.0, 3.0)
     canvas: float = 0.0
     canvas_row: float = 0.0
+    threads: tuple[int, ...] = ()
 
     def __call__(self, clean: int, canvas: int = 0) -> float:
         extra = self.canvas + self.canvas_row * canvas if canvas else 0.0
         return self._of(clean + canvas) + extra
+
+    def threads_for(self, rows: int) -> int | None:
+        """What the next larger number of rows that was measured is worth."""
+        known = zip(self.rows, self.threads, strict=False)
+        return next((threads for most, threads in known if rows <= most), None)
 
     def shared(self, sessions: int) -> "Costs":
         """One session's part of the cost of a step to which as many bring rows like its own."""
@@ -45,9 +53,8 @@ class Costs:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Costs":
-        return cls(
-            tuple(stored["rows"]), tuple(stored["milliseconds"]), float(stored["canvas"]), float(stored["canvas_row"])
-        )
+        rows, milliseconds, threads = (tuple(stored[name]) for name in ("rows", "milliseconds", "threads"))
+        return cls(rows, milliseconds, float(stored["canvas"]), float(stored["canvas_row"]), threads)
 
 
 @dataclass
