@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from bench.command import guarded, line, own_engine, written
@@ -26,7 +27,7 @@ APART, TYPED = 60, 4
 """Lines between the two places; characters that are typed at the first when the cursor is back."""
 
 
-def places(files: int, seed: int) -> Iterator[tuple[Path, int, int]]:
+def places(seed: int) -> Iterator[tuple[Path, int, int]]:
     """Files with two offsets, each in the middle of a line of code."""
     rng = random.Random(seed)
     found = sorted(path for name in ("dlsp", "engine", "kernels") for path in (ROOT / name).rglob("*.py"))
@@ -36,8 +37,7 @@ def places(files: int, seed: int) -> Iterator[tuple[Path, int, int]]:
         lines = text.splitlines(keepends=True)
         rows = [row for row, each in enumerate(lines) if len(each.strip()) > 4 * TYPED and row > 20]
         pairs = [(row, other) for row in rows for other in rows if abs(row - other) >= APART]
-        if len(lines) >= LEAST_LINES and pairs and files:
-            files -= 1
+        if len(lines) >= LEAST_LINES and pairs:
             first, second = (len("".join(lines[:row])) + len(lines[row]) // 2 for row in rng.choice(pairs))
             yield path, first, second
 
@@ -58,7 +58,7 @@ async def measure(model: catalogue.Model, files: int, seed: int) -> tuple[dict[s
     samples: list[dict[str, float]] = []
     async with own_engine(model) as engine:
         workspace = Workspace(ROOT, budget=budget.usual(model))
-        for path, first, second in places(files, seed):
+        for path, first, second in islice(places(seed), files):
             new_ms, new = await ask(engine, workspace, path, first)
             await ask(engine, workspace, path, second)
             back_ms, back = await ask(engine, workspace, path, first, TYPED)

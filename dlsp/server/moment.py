@@ -50,7 +50,8 @@ class Moment:
         text, language = document.source, document.language_id or ""
         mode = server.settings(uri).suggests(language)
         typing, path = server.typing(uri), document_path(uri)
-        typing.seen(server.surroundings(uri).edits_besides(path))
+        if mode != "off":  # which does no work at all, no index either
+            typing.seen(server.surroundings(uri).edits_besides(path))
         return cls(uri, path, language, mode, right, text[:offset], text[offset:], typing, server.link(uri))
 
     def facts(self, agreed: int = 0) -> Facts:
