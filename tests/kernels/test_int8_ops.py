@@ -16,7 +16,7 @@ from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.reference import int8_linear
 from dlsp_kernels.int8_ops import REFERENCE, Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
-from dlsp_kernels.program import gnu
+from dlsp_kernels.program import crew
 from dlsp_kernels.program.instructions import usable
 from tests.kernels.programs import KINDS
 
@@ -188,7 +188,7 @@ def test_inputs_that_make_no_fours_are_refused():
 def forgotten() -> Iterator[None]:
     """What is remembered of this machine is found anew, and again afterwards."""
     for clear in (True, False):
-        for each in (gnu.team, usable, best):
+        for each in (crew.crew, usable, best):
             each.cache_clear()
         if clear:
             yield
@@ -198,13 +198,13 @@ def forgotten() -> Iterator[None]:
 def test_programs_run_where_they_can_and_only_there(monkeypatch: pytest.MonkeyPatch, forgotten: None):
     assert all(works(Compiled(kind)) for kind in KINDS)
     assert best() == Compiled(KINDS[0])
-    for each in (gnu.team, usable, best):
+    for each in (crew.crew, usable, best):
         each.cache_clear()
 
     def refused() -> None:
         raise OSError
 
-    monkeypatch.setattr(gnu.llvm, "check_jit_execution", refused)
+    monkeypatch.setattr(crew.llvm, "check_jit_execution", refused)
     assert not any(works(each) for each in PROGRAMS)
     assert Int8Ops.of(usable()) is REFERENCE
     assert suited(64) is None

@@ -5,6 +5,7 @@ A narrow step takes as long as memory needs to give the weights, and int8 halves
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate
@@ -24,6 +25,7 @@ from dlsp_kernels import low_rank_add
 from dlsp_kernels.int8_linear.choose import Int8
 from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
+from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import usable
 
 REMEMBERED = 4096
@@ -107,6 +109,7 @@ class Int8Qwen2(Model):
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._ops = Int8Ops.of(usable())
+        self._by_programs = leading if usable() else nullcontext
         self._attention = fastest(self.shape)
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
@@ -115,6 +118,10 @@ class Int8Qwen2(Model):
 
     @torch.inference_mode()
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
+        with self._by_programs():
+            return self._forward(batch)
+
+    def _forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         shape, levels = self.shape, self._levels
         rows = packed(batch, shape)
         attend = self._attention(batch)
@@ -135,8 +142,9 @@ class Int8Qwen2(Model):
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
-        h, scale = self._ops.quantise_rows(hidden, self._levels)
-        return self._head(h).mul_(scale)
+        with self._by_programs():
+            h, scale = self._ops.quantise_rows(hidden, self._levels)
+            return self._head(h).mul_(scale)
 
     def _embed(self, tokens: Tensor) -> Tensor:
         return torch.stack([self._embedded(token) for token in tokens.tolist()])

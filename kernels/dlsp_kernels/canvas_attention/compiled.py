@@ -8,6 +8,7 @@ from torch import Tensor
 
 from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Place, Writer
 from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 
 
@@ -21,13 +22,13 @@ class CompiledAttention:
         self._run = _program(kind, d, heads, kv_heads)
         self._places, self._heads, self._d = torch.tensor(places), heads, d
         self._size = keys + 2 * kind.lanes + 1  # two runs are filled up to whole vectors, and a sum is kept behind them
-        self._scores = torch.empty(torch.get_num_threads(), heads // kv_heads, self._size)
+        self._scores = torch.empty(workers(), heads // kv_heads, self._size)
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [rows, heads, d], k and v [rows, kv_heads, d], whose rows may lie apart -> [rows, heads * d]."""
         out = torch.empty(len(q), self._heads * self._d)
-        strides = q.stride(0), k.stride(0), v.stride(0)
-        self._run(q, k, v, out, self._scores, self._places, *strides, len(q), layer, self._size)
+        numbers = q.stride(0), k.stride(0), v.stride(0), layer, self._size
+        self._run(q, k, v, out, self._scores, self._places, *numbers, items=len(q) * k.shape[1])
         return out
 
 

@@ -16,7 +16,6 @@ from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
     FLOAT,
     LONG,
-    NOTHING,
     POINTER,
     Entry,
     Loop,
@@ -25,7 +24,6 @@ from dlsp_kernels.program.writing import (
     floats,
     fma,
     fold,
-    function,
     inner,
     intrinsic,
     largest,
@@ -38,9 +36,9 @@ from dlsp_kernels.program.writing import (
     total,
 )
 
-POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row rows layer size"
+POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row layer size"
 """A task: q, k, v as `canvas_attention` takes them, with floats from one row to the next; out [rows, heads * d]; scores
-[threads, query heads a key head, size]; places int64 [rows, 8]: a `Place` each."""
+[workers, query heads a key head, size]; places int64 [rows, 8]: a `Place` each."""
 
 
 class Place(NamedTuple):
@@ -73,6 +71,7 @@ class Writer:
         self.at_once = 2 if kind.registers == 32 else 1
 
     def source(self) -> str:
+        self._put_first()
         self._run(self._row(self._score(), self._softmax(), self._weigh()))
         return str(self.module)
 
@@ -180,37 +179,41 @@ class Writer:
         b.ret_void()
         return b.function
 
-    def _run(self, row: ir.Function) -> None:
-        """Keys and values are put into their places first, all of them."""
-        entry = Entry.of(self.module, POINTERS, NUMBERS)
-        b, (q, k, v, out, scores, places, q_row, k_row, v_row, rows, layer, size) = entry.b, entry.given
-        items = b.mul(rows, LONG(self.kv_heads))
-        mine = float_at(b, scores, b.mul(entry.thread, b.mul(size, LONG(self.groups))))
-
-        def of(item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
-            """Its row, its head, where that head's keys and values are, and the rest of the row's place."""
-            of_row, head = b.udiv(item, LONG(self.kv_heads)), b.urem(item, LONG(self.kv_heads))
-            place = at(b, places, b.mul(of_row, LONG(8 * len(Place._fields))))
-            numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(Place._fields))]
-            layer_bytes, values_away, head_bytes, *rest = numbers
-            away = b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes))
-            keys = at(b, load(b, place, POINTER), away)
-            return of_row, head, keys, at(b, keys, values_away), rest
-
-        with entry.each(items) as item:
-            of_row, head, keys, values, (place, *_) = of(item)
+    def _put_first(self) -> None:
+        """Keys and values are put into their places before anything is looked at, all of them."""
+        entry = Entry.of(self.module, POINTERS, NUMBERS, "before")
+        b, (_, k, v, _, _, places, _, k_row, v_row, layer, _) = entry.b, entry.given
+        with entry.each() as item:
+            of_row, head, keys, values, (place, *_) = self._of(b, places, layer, item)
             for given, stride, kept in ((k, k_row, keys), (v, v_row, values)):
                 new = float_at(b, given, b.add(b.mul(of_row, stride), b.mul(head, LONG(self.d))))
                 self._put(b, self._vectors(b, new), float_at(b, kept, b.mul(place, LONG(self.d))))
-        b.call(function(self.module, "GOMP_barrier", NOTHING, []), [])
-        with entry.each(items) as item:
-            of_row, head, keys, values, (_, *seen) = of(item)
+        b.ret_void()
+
+    def _run(self, row: ir.Function) -> None:
+        entry = Entry.of(self.module, POINTERS, NUMBERS)
+        b, (q, _, _, out, scores, places, q_row, _, _, layer, size) = entry.b, entry.given
+        mine = float_at(b, scores, b.mul(entry.worker, b.mul(size, LONG(self.groups))))
+        with entry.each() as item:
+            of_row, head, keys, values, (_, *seen) = self._of(b, places, layer, item)
             first_query = b.mul(head, LONG(self.groups * self.d))
             query = float_at(b, q, b.add(b.mul(of_row, q_row), first_query))
             width = LONG(self.kv_heads * self.groups * self.d)
             result = float_at(b, out, b.add(b.mul(of_row, width), first_query))
             b.call(row, [query, keys, values, mine, result, *seen, size])
         b.ret_void()
+
+    def _of(
+        self, b: ir.IRBuilder, places: ir.Value, layer: ir.Value, item: ir.Value
+    ) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
+        """An item's row, its head, where that head's keys and values are, and the rest of the row's place."""
+        of_row, head = b.udiv(item, LONG(self.kv_heads)), b.urem(item, LONG(self.kv_heads))
+        place = at(b, places, b.mul(of_row, LONG(8 * len(Place._fields))))
+        numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(Place._fields))]
+        layer_bytes, values_away, head_bytes, *rest = numbers
+        away = b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes))
+        keys = at(b, load(b, place, POINTER), away)
+        return of_row, head, keys, at(b, keys, values_away), rest
 
     def _all_heads(self, b: ir.IRBuilder, write: Callable[[list[ir.Value]], None]) -> None:
         """What `write` writes for some query heads of a key head, for all of them."""

@@ -51,7 +51,7 @@ class CompiledMatrix:
         """`zero` is what stands for 0 in x."""
         self.laid, self.scale = laid, scale
         blocks, fours, block, _ = laid.shape
-        self.ins, self._run, self._sizes = 4 * fours, run, (blocks, fours, len(scale))
+        self.ins, self._run, self._blocks, self._sizes = 4 * fours, run, blocks, (fours, len(scale))
         self._correction, self._factor = torch.zeros(blocks * block, dtype=torch.int32), torch.ones(blocks * block)
         sums = self(torch.ones(1, 4 * fours, dtype=torch.uint8))[0]  # of each output's weights: exact in float32
         self._correction[: len(scale)] = zero * sums.int()
@@ -60,7 +60,8 @@ class CompiledMatrix:
     def __call__(self, x: Tensor) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, out], still to be multiplied by x's scales."""
         x, out = x.contiguous(), torch.empty(len(x), len(self.scale))
-        self._run(self.laid, self._correction, self._factor, x, out, *self._sizes, len(x))
+        if len(x):
+            self._run(self.laid, self._correction, self._factor, x, out, *self._sizes, len(x), items=self._blocks)
         return out
 
 

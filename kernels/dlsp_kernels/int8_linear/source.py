@@ -39,7 +39,7 @@ VECTORS = 4
 LINE, PASSES = 64, 2
 """Bytes that memory gives at once, and how many times rows pass a block before all of the next has been asked for."""
 
-POINTERS, NUMBERS = "weight correction scale x out", "blocks fours outs rows"
+POINTERS, NUMBERS = "weight correction scale x out", "fours outs rows"
 """A task: x is [rows, 4 * fours], out [rows, outs]."""
 
 
@@ -105,13 +105,12 @@ def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Val
 
 
 def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> None:
-    """Each thread takes as many blocks as the others, one block after the other, all rows of each. Where these are too
+    """One block after the other, all of at least one rows of each. Where these are too
     many for the registers, so that it computes longer than it reads, it asks for the next block meanwhile.
     """
     entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (weight, correction, scale, x, out, blocks, fours, outs, rows) = entry.b, entry.given
-    some = b.icmp_unsigned("<", LONG(0), rows)
-    with b.if_then(some), entry.each(blocks) as block:
+    b, (weight, correction, scale, x, out, fours, outs, rows) = entry.b, entry.given
+    with entry.each() as block:
         output = b.mul(block, LONG(block_size(kind)))
         of_block = [at(b, weight, b.mul(b.mul(output, fours), LONG(4)))]
         of_block += [float_at(b, each, output) for each in (correction, scale)]

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_kernels.low_rank_add.source import NUMBERS, POINTERS, block_size, source
-from dlsp_kernels.program.compiled import Program, compiled, threads_for
+from dlsp_kernels.program.compiled import Program, compiled
+from dlsp_kernels.program.crew import ALONE
 from dlsp_kernels.program.instructions import Instructions
 
 
@@ -30,8 +31,9 @@ class CompiledLowRankAdd:
 
     def __call__(self, y: Tensor, canvas: slice | Tensor) -> None:
         rows = torch.arange(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas
-        sizes = y.stride(0), self._rank, len(self._kept[0]), len(rows)
-        self._run(y, *self._kept, rows, *sizes, threads=threads_for(len(rows)))
+        blocks, numbers = len(self._kept[0]), (y.stride(0), self._rank, len(rows))
+        if len(rows):
+            self._run(y, *self._kept, rows, *numbers, items=blocks, alone=blocks if len(rows) <= ALONE else 0)
 
 
 @cache

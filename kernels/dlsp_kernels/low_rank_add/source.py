@@ -31,7 +31,7 @@ from dlsp_kernels.program.writing import (
 VECTORS = 4
 """Of a block of outputs."""
 
-POINTERS, NUMBERS = "y b scale blocks rows", "width rank block_count row_count"
+POINTERS, NUMBERS = "y b scale blocks rows", "width rank row_count"
 """A task: y [any rows, width] float32; b int8 [blocks, rank, block]; scale float32 [blocks, block]; blocks int64
 [blocks, 3]: the first output, how many are real, and the column where the update's first half is; rows int64."""
 
@@ -78,12 +78,11 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
 
 
 def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> None:
-    """Each thread takes as many blocks as the others, all rows of each."""
+    """One block after the other, all of at least one rows of each."""
     entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (y, weight, scale, blocks, rows, width, rank, block_count, row_count) = entry.b, entry.given
+    b, (y, weight, scale, blocks, rows, width, rank, row_count) = entry.b, entry.given
     size = LONG(block_size(kind))
-    some = b.icmp_unsigned("<", LONG(0), row_count)
-    with b.if_then(some), entry.each(block_count) as block:
+    with entry.each() as block:
         of_block = [at(b, weight, b.mul(block, b.mul(rank, size))), float_at(b, scale, b.mul(block, size))]
         about = at(b, blocks, b.mul(block, LONG(3 * 8)))
         place = [load(b, at(b, about, 8 * number), LONG) for number in range(3)]

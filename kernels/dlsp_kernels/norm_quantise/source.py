@@ -22,14 +22,14 @@ from dlsp_kernels.program.writing import (
 )
 from dlsp_kernels.quantise.writing import greatest, quantise_row
 
-POINTERS, NUMBERS = "x y y_scale q scale", "y_row rows"
+POINTERS, NUMBERS = "x y y_scale q scale", "y_row"
 
 
 def source(kind: Instructions, dim: int, eps: float, levels: int) -> str:
     module, lanes = ir.Module(), gcd(dim, kind.lanes)
     entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (x, y, y_scale, q, scale, y_row, rows) = entry.b, entry.given
-    with entry.each(rows) as row:
+    b, (x, y, y_scale, q, scale, y_row) = entry.b, entry.given
+    with entry.each() as row:
         start = b.mul(row, LONG(dim))
         mine, given = float_at(b, x, start), float_at(b, y, b.mul(row, y_row))
         step = spread(b, load(b, float_at(b, y_scale, row), FLOAT), lanes)

@@ -1,47 +1,36 @@
-"""Programs in LLVM's language, compiled when they are first wanted and run by PyTorch's own threads."""
+"""Programs in LLVM's language, compiled when they are first wanted."""
 
 import ctypes
 from collections.abc import Callable
 
-import llvmlite.binding as llvm
-import torch
 from torch import Tensor
 
-from dlsp_kernels.program.gnu import team
+from dlsp_kernels.program.crew import crew
 from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.machine_code import machine_code
 
 Program = Callable[..., None]
 
-FEW = 16
-"""Rows that one thread takes where they mean little work: two wait for each other on a machine that is not idle."""
-
 
 def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Program:
-    """The source's `run`: called with a tensor for each pointer's name, then with the numbers, it runs in `threads`
-    threads, or in all. The instructions must be `here`.
+    """The source's `run`: called with a tensor for each pointer's name, then with the numbers, it does `items` by all
+    threads, or by the caller's if they are at most `alone`. What the source calls `before`, if anything, the caller
+    does for all items first. The instructions must be `here`.
     """
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = ",".join(f"+{name}" for name in kind.features)
-    machine = llvm.Target.from_default_triple().create_target_machine(features=features, opt=3, jit=True)
-    module = llvm.parse_assembly(source)
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    # `run` keeps the engine, without which its memory goes.
-    address, parallel = ctypes.c_void_p(engine.get_function_address("run")), team()
-    assert parallel, "these instructions are not here"
+    engine, shared = machine_code(source, kind.features), crew()
+    assert shared, "these instructions are not here"
+    address, work, first = engine.get_function_address("run"), shared.work, engine.get_function_address("before")
+    before = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(first) if first else None
     fields = len([*pointers.split(), *numbers.split()])
     task = ctypes.c_int64 * fields
 
-    def run(*given: Tensor | int, threads: int = 0, keep: object = engine) -> None:
+    # `run` keeps the engine, without which its memory goes.
+    def run(*given: Tensor | int, items: int, alone: int = 0, keep: object = engine) -> None:
         assert len(given) == fields
         values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])
-        parallel(address, ctypes.addressof(values), threads or torch.get_num_threads(), 0)
+        at = ctypes.addressof(values)
+        if before and items:
+            before(at, 0, items, 0)
+        work(address, at, items, alone)
 
     return run
-
-
-def threads_for(rows: int) -> int:
-    """One for few rows, all for more."""
-    return 1 if rows <= FEW else torch.get_num_threads()

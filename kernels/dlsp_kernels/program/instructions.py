@@ -6,7 +6,7 @@ from functools import cache
 import llvmlite.binding as llvm
 import torch
 
-from dlsp_kernels.program.gnu import team
+from dlsp_kernels.program.crew import crew
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Instructions:
 
     def here(self) -> bool:
         """Whether programs of them can run: the processor has them, PyTorch was not told to do without vectors so wide,
-        and it has threads for them.
+        and there are threads for them.
         """
         features, used = llvm.get_host_cpu_features(), torch.backends.cpu.get_cpu_capability()
         wide = used.startswith("AVX512" if self.lanes == 16 else "AVX")
-        return wide and all(features.get(name) for name in self.features) and team() is not None
+        return wide and all(features.get(name) for name in self.features) and crew() is not None
 
 
 AVX512_VNNI = Instructions("AVX-512 VNNI", ("avx512f", "avx512bw", "avx512vl", "avx512vnni"), 16, 32, vnni=True)

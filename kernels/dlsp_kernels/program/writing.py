@@ -52,31 +52,28 @@ def inner(module: ir.Module, name: str, pointers: int, numbers: int) -> tuple[ir
 
 @dataclass
 class Entry:
-    """`run(task)`, which each thread calls: what the task holds, the thread's number, and how many there are."""
+    """`run(task, begin, end, worker)`: what the task holds, and who does these items, 0 for the caller."""
 
     b: ir.IRBuilder
     given: list[ir.Value]
-    thread: ir.Value
-    threads: ir.Value
+    worker: ir.Value
+    items: tuple[ir.Value, ir.Value]
 
     @classmethod
-    def of(cls, module: ir.Module, pointers: str, numbers: str) -> "Entry":
+    def of(cls, module: ir.Module, pointers: str, numbers: str, name: str = "run") -> "Entry":
         """The task holds pointers, then numbers, 8 bytes each."""
-        b = ir.IRBuilder(function(module, "run", NOTHING, [POINTER]).append_basic_block())
+        b = ir.IRBuilder(function(module, name, NOTHING, [POINTER, LONG, LONG, LONG]).append_basic_block())
         kinds = [POINTER for _ in pointers.split()] + [LONG for _ in numbers.split()]
-        task = b.function.args[0]
+        task, begin, end, worker = b.function.args
         given = [load(b, at(b, task, 8 * number), kind) for number, kind in enumerate(kinds)]
-        omp = [function(module, f"omp_get_{name}", INT, []) for name in ("thread_num", "num_threads")]
-        return cls(b, given, *(b.zext(b.call(each, []), LONG) for each in omp))
+        return cls(b, given, worker, (begin, end))
 
     @contextmanager
-    def each(self, of: ir.Value) -> Iterator[ir.Value]:
-        """What is written within is done for all numbers below `of`, each by one thread."""
-        begin, end = share(self.b, of, self.thread, self.threads)
-        with self.b.if_then(self.b.icmp_unsigned("<", begin, end)):
-            loop = Loop(self.b, begin, end)
-            yield loop.index
-            loop.close()
+    def each(self) -> Iterator[ir.Value]:
+        """What is written within is done for each of these items."""
+        loop = Loop(self.b, *self.items)
+        yield loop.index
+        loop.close()
 
 
 def share(b: ir.IRBuilder, of: ir.Value, number: ir.Value, shares: ir.Value) -> tuple[ir.Value, ir.Value]:

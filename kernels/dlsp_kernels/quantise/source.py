@@ -8,14 +8,14 @@ from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import LONG, Entry, at, float_at
 from dlsp_kernels.quantise.writing import quantise_whole
 
-POINTERS, NUMBERS = "x q scale", "rows"
+POINTERS, NUMBERS = "x q scale", ""
 
 
 def source(kind: Instructions, dim: int, levels: int) -> str:
     module, lanes = ir.Module(), gcd(dim, kind.lanes)
     entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (x, q, scale, rows) = entry.b, entry.given
-    with entry.each(rows) as row:
+    b, (x, q, scale) = entry.b, entry.given
+    with entry.each() as row:
         start = b.mul(row, LONG(dim))
         quantise_whole(b, float_at(b, x, start), at(b, q, start), float_at(b, scale, row), dim, lanes, levels)
     b.ret_void()

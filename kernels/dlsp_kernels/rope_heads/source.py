@@ -5,14 +5,14 @@ from llvmlite import ir
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, float_at, floats, fma, load, spread, store
 
-POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row rows"
+POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row"
 
 
 def source(kind: Instructions, half: int, heads: int, kv_heads: int) -> str:
     module, turned, count = ir.Module(), heads + kv_heads, heads + 2 * kv_heads
     entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (y, y_scale, bias, cos, sin, out, y_row, rows) = entry.b, entry.given
-    with entry.each(rows) as row:
+    b, (y, y_scale, bias, cos, sin, out, y_row) = entry.b, entry.given
+    with entry.each() as row:
         given, result = float_at(b, y, b.mul(row, y_row)), float_at(b, out, b.mul(row, LONG(count * 2 * half)))
         step = spread(b, load(b, float_at(b, y_scale, row), FLOAT), half)
 

@@ -24,7 +24,7 @@ from dlsp_kernels.program.writing import (
 )
 from dlsp_kernels.quantise.writing import quantise_whole
 
-POINTERS, NUMBERS = "y y_scale h q scale", "y_row rows"
+POINTERS, NUMBERS = "y y_scale h q scale", "y_row"
 
 RADIX = 8
 """Vectors that are added and subtracted in registers, three times, before they go back."""
@@ -33,9 +33,9 @@ RADIX = 8
 def source(kind: Instructions, ff: int, levels: int) -> str:
     module, lanes, size = ir.Module(), gcd(ff, kind.lanes), group_size(ff)
     entry = Entry.of(module, POINTERS, NUMBERS)
-    b, (y, y_scale, h, q, scale, y_row, rows) = entry.b, entry.given
-    mine = float_at(b, h, b.mul(entry.thread, LONG(ff)))
-    with entry.each(rows) as row:
+    b, (y, y_scale, h, q, scale, y_row) = entry.b, entry.given
+    mine = float_at(b, h, b.mul(entry.worker, LONG(ff)))
+    with entry.each() as row:
         given = float_at(b, y, b.mul(row, y_row))
         _swiglu(b, given, load(b, float_at(b, y_scale, row), FLOAT), mine, ff, lanes)
         for first, count, width in _runs(ff // size, kind.lanes):

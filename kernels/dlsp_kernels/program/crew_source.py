@@ -1,0 +1,228 @@
+"""The program by which threads share the items of another, in LLVM's language.
+
+One word, the gate, says it all: the number of the job (16 bits), whether it is open, and how many helpers are inside.
+A helper comes in by adding one to a gate that is open, so that it never sees half a job; the caller closes the gate and
+waits for those inside. A helper that the machine does not run has not come in, and is not waited for.
+
+Each worker has a share of the items and takes chunk after chunk of it, then what is left of the others' shares. So a
+worker finds in its caches what it left there, and reads memory from one end to the other.
+"""
+
+from enum import IntEnum
+
+from llvmlite import ir
+
+from dlsp_kernels.program.writing import BIT, INT, LONG, NOTHING, POINTER, Loop, at, function, load, share
+
+OPEN, JOB = 1 << 15, 1 << 16
+"""Of the gate: below the first is the number of helpers inside, from the second on the number of the job."""
+
+SPINS = 4000
+"""Looks at the gate before a helper sleeps: some 0.1 ms, longer than Python takes from one program to the next."""
+
+FUTEX, WAIT, WAKE, ALL = 202, 128, 129, 2**31 - 1
+"""Linux's call on x86-64, its private kinds, and how many to wake."""
+
+
+class At(IntEnum):
+    """Bytes from the start of the state to each of its parts; what different threads write is in lines of its own."""
+
+    GATE = 0
+    ASLEEP = 64
+    BUSY = 128
+    DISMISSED = 132
+    RUN = 192
+    TASK = 200
+    ITEMS = 208
+    CHUNK = 216
+    WORKERS = 224
+    NEXT = 256  # of each worker's share
+
+
+LINE, MOST = 64, 256
+"""Bytes of a cache line, and workers at most."""
+
+SIZE = At.NEXT + LINE * MOST
+
+
+def source() -> str:
+    """`work(state, run, task, items, chunk, workers)`, `help(state, number)` and `dismiss(state)`.
+
+    `run(task, begin, end, worker)` is called for all items, `chunk` at a time. `work` returns when all are done; while
+    another thread is in it, or for one chunk, it does them alone. `help` returns after `dismiss`.
+    """
+    module = ir.Module()
+    take = _take(module)
+    _work(module, take)
+    _help(module, take)
+    _dismiss(module)
+    return str(module)
+
+
+RUN = ir.FunctionType(NOTHING, [POINTER, LONG, LONG, LONG])
+
+
+def _take(module: ir.Module) -> ir.Function:
+    """Chunk after chunk of the worker's own share, then of the others', until none is left."""
+    made = function(module, "take", NOTHING, [POINTER, LONG])
+    made.linkage = "internal"
+    b, (state, worker) = ir.IRBuilder(made.append_basic_block()), made.args
+    run, items, chunk, workers = (load(b, at(b, state, p), LONG) for p in (At.RUN, At.ITEMS, At.CHUNK, At.WORKERS))
+    task = load(b, at(b, state, At.TASK), POINTER)
+    turn = Loop(b, LONG(0), workers)
+    whose = b.urem(b.add(worker, turn.index), workers)
+    following = _next(b, state, whose)
+    _, last = share(b, items, whose, workers)
+    more, some, none = (made.append_basic_block() for _ in range(3))
+    b.branch(more)
+
+    b.position_at_end(more)
+    begin = b.atomic_rmw("add", following, chunk, "acq_rel")
+    b.cbranch(b.icmp_unsigned("<", begin, last), some, none)
+
+    b.position_at_end(some)
+    end = b.add(begin, chunk)
+    end = b.select(b.icmp_unsigned("<", end, last), end, last)
+    _call(b, run, [task, begin, end, worker])
+    b.branch(more)
+
+    b.position_at_end(none)
+    turn.close()
+    b.ret_void()
+    return made
+
+
+def _work(module: ir.Module, take: ir.Function) -> None:
+    made = function(module, "work", NOTHING, [POINTER, LONG, POINTER, LONG, LONG, LONG])
+    b, (state, run, task, items, chunk, workers) = ir.IRBuilder(made.append_basic_block()), made.args
+    several, alone, opened, waiting, done = (made.append_basic_block() for _ in range(5))
+    shared = b.and_(b.icmp_unsigned("<", chunk, items), b.icmp_unsigned("<", LONG(1), workers))
+    b.cbranch(shared, several, alone)
+
+    b.position_at_end(several)
+    free = b.cmpxchg(at(b, state, At.BUSY), INT(0), INT(1), "acq_rel", "monotonic")
+    b.cbranch(b.extract_value(free, 1), opened, alone)
+
+    b.position_at_end(alone)
+    with b.if_then(b.icmp_unsigned("<", LONG(0), items)):
+        _call(b, run, [task, LONG(0), items, LONG(0)])
+    b.ret_void()
+
+    b.position_at_end(opened)
+    job = {At.RUN: run, At.TASK: task, At.ITEMS: items, At.CHUNK: chunk, At.WORKERS: workers}
+    for place, value in job.items():
+        b.store(value, at(b, state, place))
+    each = Loop(b, LONG(0), workers)
+    b.store(share(b, items, each.index, workers)[0], _next(b, state, each.index))
+    each.close()
+    gate = at(b, state, At.GATE)
+    number = b.add(b.and_(_look(b, gate), INT(-JOB)), INT(JOB))
+    b.atomic_rmw("xchg", gate, b.or_(number, INT(OPEN)), "seq_cst")
+    with b.if_then(b.icmp_unsigned("<", INT(0), _look(b, at(b, state, At.ASLEEP), "seq_cst"))):
+        _futex(b, gate, WAKE, INT(ALL))
+    b.call(take, [state, LONG(0)])
+    b.atomic_rmw("and", gate, INT(~OPEN), "acq_rel")
+    b.branch(waiting)
+
+    b.position_at_end(waiting)
+    _pause(b)
+    inside = b.and_(_look(b, gate), INT(OPEN - 1))
+    b.cbranch(b.icmp_unsigned("==", inside, INT(0)), done, waiting)
+
+    b.position_at_end(done)
+    b.atomic_rmw("xchg", at(b, state, At.BUSY), INT(0), "release")
+    b.ret_void()
+
+
+def _help(module: ir.Module, take: ir.Function) -> None:
+    made = function(module, "help", NOTHING, [POINTER, LONG])
+    b, (state, number) = ir.IRBuilder(made.append_basic_block()), made.args
+    gate, asleep = at(b, state, At.GATE), at(b, state, At.ASLEEP)
+    first = b.block
+    looking, trying, inside, left, nothing, sleeping, gone = (made.append_basic_block() for _ in range(7))
+    b.branch(looking)
+
+    b.position_at_end(looking)
+    spins, mine = b.phi(LONG), b.phi(INT)  # `mine` is the job that was helped with last
+    spins.add_incoming(LONG(0), first)
+    mine.add_incoming(INT(-1), first)
+    seen = _look(b, gate)
+    b.cbranch(_new(b, seen, mine), trying, nothing)
+
+    b.position_at_end(trying)
+    came = b.cmpxchg(gate, seen, b.add(seen, INT(1)), "acq_rel", "monotonic")
+    b.cbranch(b.extract_value(came, 1), inside, looking)
+    spins.add_incoming(spins, trying)
+    mine.add_incoming(mine, trying)
+
+    b.position_at_end(inside)
+    job = b.lshr(seen, INT(16))
+    with b.if_then(b.icmp_unsigned("<", number, load(b, at(b, state, At.WORKERS), LONG))):
+        b.call(take, [state, number])
+    b.branch(left)
+    b.position_at_end(left)
+    b.atomic_rmw("sub", gate, INT(1), "acq_rel")
+    b.branch(looking)
+    spins.add_incoming(LONG(0), left)
+    mine.add_incoming(job, left)
+
+    b.position_at_end(nothing)
+    _pause(b)
+    following = b.add(spins, LONG(1))
+    b.cbranch(b.icmp_unsigned("<", following, LONG(SPINS)), looking, sleeping)
+    spins.add_incoming(following, nothing)
+    mine.add_incoming(mine, nothing)
+
+    b.position_at_end(sleeping)
+    b.atomic_rmw("add", asleep, INT(1), "seq_cst")
+    now = _look(b, gate, "seq_cst")  # after it was said: a job that is opened later wakes
+    dismissed = b.icmp_unsigned("!=", _look(b, at(b, state, At.DISMISSED), "seq_cst"), INT(0))
+    with b.if_then(b.not_(b.or_(dismissed, _new(b, now, mine)))):
+        _futex(b, gate, WAIT, now)
+    b.atomic_rmw("sub", asleep, INT(1), "seq_cst")
+    b.cbranch(dismissed, gone, looking)
+    spins.add_incoming(LONG(0), b.block)
+    mine.add_incoming(mine, b.block)
+
+    b.position_at_end(gone)
+    b.ret_void()
+
+
+def _dismiss(module: ir.Module) -> None:
+    made = function(module, "dismiss", NOTHING, [POINTER])
+    b, (state,) = ir.IRBuilder(made.append_basic_block()), made.args
+    gate = at(b, state, At.GATE)
+    b.atomic_rmw("xchg", at(b, state, At.DISMISSED), INT(1), "seq_cst")
+    b.atomic_rmw("add", gate, INT(JOB), "seq_cst")  # who is about to sleep on the gate as it was does not
+    _futex(b, gate, WAKE, INT(ALL))
+    b.ret_void()
+
+
+def _next(b: ir.IRBuilder, state: ir.Value, worker: ir.Value) -> ir.Value:
+    """Where the next item of a worker's share stands."""
+    return at(b, state, b.add(LONG(At.NEXT), b.mul(worker, LONG(LINE))))
+
+
+def _look(b: ir.IRBuilder, word: ir.Value, order: str = "acquire") -> ir.Value:
+    return b.load_atomic(word, order, 4, typ=INT)
+
+
+def _new(b: ir.IRBuilder, gate: ir.Value, mine: ir.Value) -> ir.Value:
+    """Whether a job is open that is not `mine`."""
+    is_open = b.trunc(b.lshr(gate, INT(15)), BIT)
+    return b.and_(is_open, b.icmp_unsigned("!=", b.lshr(gate, INT(16)), mine))
+
+
+def _call(b: ir.IRBuilder, run: ir.Value, given: list[ir.Value]) -> None:
+    b.call(b.inttoptr(run, RUN.as_pointer()), given)
+
+
+def _pause(b: ir.IRBuilder) -> None:
+    b.call(function(b.module, "llvm.x86.sse2.pause", NOTHING, []), [])
+
+
+def _futex(b: ir.IRBuilder, word: ir.Value, what: int, value: ir.Value) -> None:
+    called = b.module.globals.get("syscall") or ir.Function(
+        b.module, ir.FunctionType(LONG, [LONG], var_arg=True), "syscall"
+    )
+    b.call(called, [LONG(FUTEX), word, INT(what), value, POINTER(None), POINTER(None), INT(0)])
