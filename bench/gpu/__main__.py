@@ -53,7 +53,7 @@ def parts(rehearse: bool) -> list[list[Part]]:
         *(Part(("steps", "0.5b", format), 40) for format in ("int8", "fp8", "int4")),
     ]
     peers = [Part(("peer", "installed"), 60), Part(("peer", "static"), 120)]
-    tunes = [Part(("tune", name), 40) for name in ("qkv", "out", "gate_up", "down")]
+    tunes = [Part(("tune", name), 60) for name in ("qkv", "out", "gate_up", "down")]
     measured = [step, *later[:2], peers[0], *later[2:], peers[1]]
     if rehearse:
         return [[replace(part, seconds=300)] for part in (*checks, *measured, *tunes)]
@@ -65,7 +65,9 @@ def _warm(part: Part) -> Part:
     return replace(part, seconds=240, warm=True)
 
 
-def start(part: Part, folder: Path, options: Sequence[str], seconds: float) -> subprocess.Popen[bytes]:
+def start(part: Part, folder: Path, options: Sequence[str], seconds: float, alone: bool) -> subprocess.Popen[bytes]:
+    """Parts that start together take few threads each, but the one that computes on the CPU."""
+    few = {} if alone or part.words[0] == "invariants" else {"OMP_NUM_THREADS": "2"}
     command = [
         sys.executable,
         "-m",
@@ -79,7 +81,7 @@ def start(part: Part, folder: Path, options: Sequence[str], seconds: float) -> s
         *(["--warm"] if part.warm else []),
     ]
     log = (folder / f"{part.label}.log").open("wb")
-    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | few)
 
 
 def finished(part: Part, process: subprocess.Popen[bytes], began: float, limit: float, folder: Path) -> dict[str, Any]:
@@ -138,7 +140,8 @@ def run(
             found += [{"part": part.label, "samples": [], "failed": "no time was left for it"} for part in wanted]
             continue
         limits = [min(part.seconds, end - began) for part in wanted]
-        running = [start(part, scratch, options, limit) for part, limit in zip(wanted, limits, strict=True)]
+        alone = len(wanted) == 1
+        running = [start(part, scratch, options, limit, alone) for part, limit in zip(wanted, limits, strict=True)]
         for part, process, limit in zip(wanted, running, limits, strict=True):
             found.append(finished(part, process, began, limit, scratch))
             print(f"{found[-1]['part']}: {found[-1].get('failed') or 'done'}, {found[-1]['seconds']} s", flush=True)

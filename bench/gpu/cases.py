@@ -63,15 +63,24 @@ def poisoned() -> Iterator[None]:
         torch.use_deterministic_algorithms(before)
 
 
-def cases(device: str, real: bool) -> Iterator[Case]:
-    """Small and odd shapes in every dtype and layout, or those of a step of the 0.5B model."""
-    make = Maker(device, real)
+def cases(device: str, real: bool, op: str) -> Iterator[Case]:
+    """Of one op: small and odd shapes in every dtype and layout, or those of a step of the 0.5B model."""
+    return (case for case in _of(op, Maker(device, real), real) if case.op == op)
+
+
+def _of(op: str, make: "Maker", real: bool) -> Iterator[Case]:
+    """With others' among them: only those that take much memory are not made for nothing."""
     for dtype in (torch.float32, torch.bfloat16):
-        yield from make.linears(dtype, real)
-        yield from make.heads(dtype, real)
-        yield from make.attentions(dtype, real)
-        yield from make.ropes(dtype, real)
-        yield make.embed(dtype, *((25, 151_936, 896) if real else (5, 19, 40)))
+        if op in ("gated_linear", "gated_swiglu"):
+            yield from make.linears(dtype, real)
+        if op == "top_tokens":
+            yield from make.heads(dtype, real)
+        if op == "paged_attention":
+            yield from make.attentions(dtype, real)
+        if op == "rope_write":
+            yield from make.ropes(dtype, real)
+        if op == "embed":
+            yield make.embed(dtype, *((25, 151_936, 896) if real else (5, 19, 40)))
     for merged in (True, False):
         for width in (0, 1, 3, 4):
             yield make.lay(width, merged, 64 if real else 4)
@@ -135,7 +144,7 @@ class Maker:
         x = self.normal(rows, ins, dtype=torch.float32 if norm else dtype) * 3
         weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
         given = {
-            "norm": self.normal(ins, dtype=dtype) if norm else None,
+            "norm": self.normal(ins) if norm else None,
             "bias": self.normal(outs, dtype=dtype) if bias else None,
             "canvas": self.integers(0, 3, rows),
         }
@@ -153,7 +162,7 @@ class Maker:
         return Case("gated_linear", name, TOLERANCE[dtype], outputs)
 
     def swiglu(self, rows: int, ff: int, ins: int, format: str, dtype: torch.dtype) -> Case:
-        x, norm, canvas = self.normal(rows, ins) * 3, self.normal(ins, dtype=dtype), self.integers(0, 2, rows)
+        x, norm, canvas = self.normal(rows, ins) * 3, self.normal(ins), self.integers(0, 2, rows)
         weight = Matrix.of(self.normal(2 * ff, ins) * ins**-0.5, format, dtype)
         low = [self.update(ff, ins, 1, dtype) for _ in range(2)]
         update = LowRankUpdate(torch.cat([u.a for u in low]), torch.cat([u.b for u in low]), (ff, 2 * ff))
@@ -173,7 +182,7 @@ class Maker:
         yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2, True)
 
     def head(self, rows: int, vocab: int, ins: int, format: str, dtype: torch.dtype, top: int, masked: bool) -> Case:
-        x, norm = self.normal(rows, ins) * 3, self.normal(ins, dtype=dtype)
+        x, norm = self.normal(rows, ins) * 3, self.normal(ins)
         weight = Matrix.of(self.normal(vocab, ins) * 2 * ins**-0.5, format, dtype)
         allowed = allowed_row = None
         if masked:
@@ -191,7 +200,8 @@ class Maker:
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
             found = call(widened(x, wide), weight, norm, 1e-6, top, allowed, allowed_row)
             # Tokens that are as likely as the likeliest are as good: rounding decides between them.
-            chosen = likely.gather(1, found.token.long())
+            token = found.token.long()
+            chosen = torch.where((token >= 0) & (token < vocab), likely.gather(1, token.clamp(0, vocab - 1)), torch.nan)
             return {"probability": found.probability, "entropy": found.entropy, "chosen": chosen}
 
         name = f"{rows}x{ins} to {vocab}, {format}, {_short(dtype)}, top {top}{', masked' if masked else ''}"

@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from dlsp_kernels.ops import NAMES
 
 LIMITS = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
 """KiB of shared memory that a program may use, by compute capability."""
@@ -82,6 +85,22 @@ def steps(shapes: list[str], dtypes: list[str], formats: list[str], rows: list[i
                 print(shape, dtype, format, model.failures)
 
 
+def checks(ops: Sequence[str]) -> list[str]:
+    """What `python -m bench.gpu` checks, but for the heads of real size, which steps have; says what fails."""
+    from bench.gpu.cases import cases
+    from dlsp_kernels.ops import reason
+
+    failures = []
+    for op, real in product(ops, (False, True)):
+        fused = getattr(import_module(f"dlsp_kernels.{op}.triton"), op)
+        for case in cases("cpu", real, op) if not (real and op == "top_tokens") else ():
+            try:
+                case.outputs(fused, False)
+            except Exception as error:
+                failures.append(f"{case.op}, {case.name}: {reason(error)}")
+    return failures
+
+
 def resources(binary: Any) -> tuple[int, int]:
     """Registers a thread, and bytes a thread spills or keeps in local memory."""
     import triton
@@ -99,24 +118,31 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.gpu.compile", description=__doc__)
     add = parser.add_argument
     add("--capability", type=int, default=90, choices=sorted(LIMITS))
-    add("--shapes", nargs="+", default=["0.5b", "1.5b"])
+    add("--shapes", nargs="*", default=["0.5b", "1.5b"])
     add("--dtypes", nargs="+", default=["bfloat16", "float32"])
     add("--formats", nargs="+", default=["dense", "int8", "fp8", "int4"])
     add("--rows", nargs="+", type=int, default=[1, 25, 64, 128, 512])
+    add("--checks", nargs="*", metavar="OP", help="also what is checked on a GPU, of all ops or these; takes minutes")
     asked = parser.parse_args()
     if os.environ.get("TRITON_INTERPRET") == "1":
         sys.exit("TRITON_INTERPRET is set: there is nothing to compile.")
     table = Table("program", "shared KiB", "registers", "spilled", title=f"compute capability {asked.capability}")
+    failures: list[str] = []
+
+    def launch() -> None:
+        steps(asked.shapes, asked.dtypes, asked.formats, asked.rows)
+        failures.extend(checks(asked.checks or NAMES) if asked.checks is not None else [])
+
     bad = 0
-    for name, binary in compiled(
-        asked.capability, lambda: steps(asked.shapes, asked.dtypes, asked.formats, asked.rows)
-    ):
+    for name, binary in compiled(asked.capability, launch):
         shared, (registers, spilled) = binary.metadata.shared / 1024, resources(binary)
         too_much = shared > LIMITS[asked.capability]
         bad += too_much
         table.add_row(name, f"{shared:.0f}{' !' if too_much else ''}", str(registers), str(spilled))
     Console(width=150).print(table)
-    return 1 if bad else 0
+    for failure in failures:
+        print("DOES NOT COMPILE", failure)
+    return 1 if bad or failures else 0
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ everything() {
     fi
     if [ -f probing ]; then echo "waiting for the probe"; fi
     while [ -f probing ]; do sleep 1; done
-    set -- --judge-rows 128 --judge-minutes 4 --save-minutes 2 $recipe $(cat fastest 2>/dev/null) "$@"
+    set -- --judge-rows 126 --judge-minutes 4 --save-minutes 2 $recipe $(cat fastest 2>/dev/null) "$@"
     if [ -f pack/start/adapter.safetensors ]; then set -- --from pack/start/adapter.safetensors "$@"; fi
     "$python" -m dlsp_engine.train.adapter --samples pack/samples --weights pack/weights \
         --base-sha256 "$(cat pack/base.sha256)" --out "$run" --minutes "$minutes" "$@"

@@ -19,7 +19,7 @@ NAMES = (
     "pair_choice",
 )
 
-BROKEN = ("CUDA error", "HIP error", "illegal memory access", "misaligned address")
+BROKEN = ("CUDA error", "out of memory", "HIP error", "illegal memory access", "misaligned address")
 """What an error says after which a device does nothing more."""
 
 
@@ -46,9 +46,15 @@ class Op:
             if is_devices(error):
                 raise
             self._fused = None
-            self.failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:300]
+            self.failure = reason(error)
             log.warning("The kernel %s does not compile here; its slow version is used (%s)", self.name, self.failure)
             return self._reference(*inputs, **options)
+
+
+def reason(error: Exception) -> str:
+    """In a line: the first of what is said, but the last of what Triton says, which quotes the program before."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[-1 if type(error).__module__.startswith('triton') else 0]}"[:300]
 
 
 def is_devices(error: Exception) -> bool:

@@ -46,7 +46,7 @@ def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeyp
     monkeypatch.setattr(gpu, "parts", lambda rehearse: [[gpu.Part((name,), 3) for name in code]])
     run = subprocess.Popen
 
-    def start(part: gpu.Part, folder: Path, options: object, seconds: float) -> "subprocess.Popen[bytes]":
+    def start(part: gpu.Part, folder: Path, options: object, seconds: float, alone: bool) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-c", code[part.name], found, folder / f"{part.name}.json"]
         return run(command, stderr=(folder / f"{part.name}.log").open("wb"))
 

@@ -6,10 +6,10 @@ import torch
 from bench.gpu.cases import Case, cases, error, poisoned
 from dlsp_kernels.gated_linear.reference import gated_linear
 from dlsp_kernels.matrix import FORMATS, GROUP, LowRankUpdate, Matrix
-from dlsp_kernels.ops import NAMES, Op, StepOps
+from dlsp_kernels.ops import NAMES, Op, StepOps, reason
 
 torch.manual_seed(0)
-CASES = list(cases("cpu", real=False))
+CASES = [case for op in NAMES for case in cases("cpu", real=False, op=op)]
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,15 @@ def test_a_kernel_that_fails_gives_way_to_its_reference_and_says_so_once(caplog:
     assert [op(3), op(4)] == [6, 8]
     assert op.failure == "ValueError: no such instruction"
     assert len(caplog.records) == 1
+
+
+def test_triton_says_why_behind_the_program_that_it_quotes():
+    class CompilationError(Exception):
+        __module__ = "triton.compiler.errors"
+
+    assert reason(CompilationError("at 52:8:\n    x = y\n    ^\ntypes differ")) == "CompilationError: types differ"
+    assert reason(RuntimeError("CUDA error: gone\nFor debugging, …")) == "RuntimeError: CUDA error: gone"
+    assert reason(ValueError()) == "ValueError: "
 
 
 def test_a_device_that_fails_is_not_hidden():

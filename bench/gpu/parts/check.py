@@ -7,22 +7,20 @@ import torch
 
 from bench.gpu.cases import cases
 from bench.gpu.setting import Sample, Setting
-from dlsp_kernels.ops import is_devices
+from dlsp_kernels.ops import is_devices, reason
 
 
 def run(setting: Setting, op: str) -> Iterator[Sample]:
     """A case that fails says why and leaves the others be, unless it breaks the device."""
     seed = torch.seed()
     for real in (False,) if setting.rehearse else (False, True):
-        for case in cases(setting.device, real):
-            if case.op != op:
-                continue
+        for case in cases(setting.device, real, op):
             sample: Sample = {"name": f"{op}: {case.name}", "seed": seed, "tolerance": case.tolerance}
             try:
                 errors = case.check()
                 sample |= {"errors": errors, "ok": max(errors.values()) <= case.tolerance}
             except Exception as error:
-                sample |= {"ok": False, "failed": f"{type(error).__name__}: {error}"[:2000]}
+                sample |= {"ok": False, "failed": reason(error)}
                 sample["where"] = traceback.format_exc(limit=-3)[-1500:]
                 if is_devices(error):
                     sample["failed"] += " (the device is broken by now: later cases of this op were not run)"

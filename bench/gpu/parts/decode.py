@@ -69,7 +69,7 @@ def _gaps(setting: Setting, name: str) -> list[Gap]:
     if setting.is_real(name) and setting.gaps:
         from dlsp_engine.train.evaluate import read
 
-        return [held.gap for held in read(setting.gaps, 40)]
-    count = 2 if setting.rehearse else 20
+        return [held.gap for held in read(setting.gaps, 2 if setting.warm else 40)]
+    count = 2 if setting.rehearse or setting.warm else 20
     lead = "def total(rows):\n    return sum(row.price * row.count for row in rows)\n\n"
     return [Gap(lead * (setting.context // len(lead)) + f"def f{n}(x):\n    return ", "\n") for n in range(count)]

@@ -40,7 +40,7 @@ def concurrent(setting: Setting, loop: Loop, counts: tuple[int, ...]) -> Iterato
             for _ in range(3):
                 step()
             setting.heat()
-            times = sorted(clocked(step) for _ in range(2 if setting.rehearse else 20))
+            times = sorted(clocked(step) for _ in range(2 if setting.rehearse or setting.warm else 20))
             ms = 1e3 * times[len(times) // 2]
             sample = {"name": f"{count} sessions, width {width}", "sessions": count, "width": width, "ms": ms}
             del caches, states, step  # their pages are wanted

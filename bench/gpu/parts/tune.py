@@ -63,7 +63,7 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
     if rows == 1:
         update = None
     canvas = torch.ones(rows, dtype=torch.int32, device=device) if update else None
-    norm, bias, stream = normal(ins), normal(outs), normal(rows, outs).float()
+    norm, bias, stream = normal(ins).float(), normal(outs), normal(rows, outs).float()
     x = normal(rows, ins).float() if name in ("qkv", "gate_up") else normal(rows, ins)
 
     def launch(weight: Matrix, cut: Tiling) -> object:

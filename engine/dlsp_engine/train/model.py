@@ -82,7 +82,8 @@ class CanvasModel:
         self.parameters = parameters
         self.recompute = recompute
         self._layer: Callable[..., tuple[Tensor, Tensor, Tensor]] = (
-            torch.compile(layer_forward) if compiled else layer_forward
+            # Clean and canvas passes have a graph each, for their own numbers of rows.
+            torch.compile(layer_forward, dynamic=False) if compiled else layer_forward
         )
 
     @torch.no_grad()

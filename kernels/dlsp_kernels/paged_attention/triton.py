@@ -138,10 +138,10 @@ def _kernel(
             seen = (sees_clean | sees_own) & held[None, :]
 
             base = (page * KV_HEADS + kv_head) * PAGE
-            at = (base + inside)[:, None] * D + dim[None, :]
+            kept = (base + inside)[:, None] * D + dim[None, :]
             whole = held[:, None] & (dim < D)[None, :]
-            key = tl.load(keys + at, mask=whole, other=0.0)
-            value = tl.load(values + at, mask=whole, other=0.0)
+            key = tl.load(keys + kept, mask=whole, other=0.0)
+            value = tl.load(values + kept, mask=whole, other=0.0)
             score = dot(query, tl.trans(key), tl.zeros([BLOCK_R * BLOCK_G, PAGE], tl.float32)) * scale
             score = tl.where(seen, score, -1e30)
             higher = tl.maximum(best, tl.max(score, 1))

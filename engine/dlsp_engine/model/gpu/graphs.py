@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from dlsp_kernels.ops import reason
+
 log = logging.getLogger(__name__)
 
 
@@ -43,7 +45,7 @@ class Graphs:
             with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
                 result = step()
         except RuntimeError as error:
-            self.wanted, self.failure = False, str(error).strip().splitlines()[0][:300]
+            self.wanted, self.failure = False, reason(error)
             log.warning("A step cannot be captured here and runs launch by launch (%s)", self.failure)
             return
         self._memory = graph.pool()

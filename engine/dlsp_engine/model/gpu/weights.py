@@ -34,7 +34,7 @@ class GpuWeights:
 
     @classmethod
     def of(cls, weights: Weights, adapter: Adapter, device: torch.device, format: str) -> "GpuWeights":
-        """`format` is one of `dlsp_kernels.matrix.FORMATS`; embeddings, norms, biases and updates stay as they are."""
+        """`format` is one of `dlsp_kernels.matrix.FORMATS`; embeddings, biases and updates stay as they are."""
         shape = weights.architecture
         layers = []
         for layer, low in zip(weights.layers, adapter.layers, strict=True):
@@ -48,13 +48,14 @@ class GpuWeights:
                     ends = tuple(sum(outs[: i + 1]) for i in range(len(outs)))
                     a, b = update.a.to(device, weights.dtype), update.parts(outs).to(device, weights.dtype)
                     updates[name] = LowRankUpdate.of(a, b, ends)
-            vectors = {name: getattr(layer, name).to(device) for name in ("qkv_bias", "attention_norm", "mlp_norm")}
-            layers.append(GpuLayer(**matrices, **vectors, updates=updates))
+            # Norms in float32: a thread's load of a single bf16 is too small to run ahead of the loop.
+            norms = {name: getattr(layer, name).to(device, torch.float32) for name in ("attention_norm", "mlp_norm")}
+            layers.append(GpuLayer(**matrices, **norms, qkv_bias=layer.qkv_bias.to(device), updates=updates))
         embedding = weights.embedding.to(device)
         head = Matrix.of(embedding, format, weights.dtype)
         mask = adapter.mask_embedding.to(device, weights.dtype)
         pairs = adapter.bigrams.on(device) if adapter.bigrams else None
-        return cls(layers, embedding, head, weights.norm.to(device), mask, pairs)
+        return cls(layers, embedding, head, weights.norm.to(device, torch.float32), mask, pairs)
 
     def bytes(self, canvas: bool) -> int:
         """What a step has to read at least: every matrix once, updates if there are canvas rows."""
