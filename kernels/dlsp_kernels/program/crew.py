@@ -21,7 +21,7 @@ from dlsp_kernels.program.crew_source import LINE, MOST, SIZE, source
 from dlsp_kernels.program.machine_code import machine_code
 
 SHARES = 8
-"""Chunks a thread into which items are cut: one that comes late, or is slower, takes fewer."""
+"""Chunks of a worker's share: what others may take of it."""
 
 ALONE = 16
 """Items of little work that the caller does alone."""
