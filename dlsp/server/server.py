@@ -214,5 +214,5 @@ def _innermost(uri: str, folders: tuple[str, ...]) -> Path | None:
 @lru_cache(maxsize=512)
 def _folder(uri: str) -> Path | None:
     """A folder of the workspace, if it lies on this machine."""
-    path = to_fs_path(unquote(uri) if "%" in uri else uri)
+    path = to_fs_path(uri)
     return Path(path) if path else None
