@@ -83,6 +83,24 @@ def test_odd_settings_are_none(user: Told, given: object) -> None:
     assert user.configuration.of(None).mode == "verified"
 
 
+@pytest.mark.parametrize("glob", ["!", "foo\\"])
+def test_a_glob_that_is_none_is_told_and_the_others_stand(user: Told, tmp_path: Path, glob: str) -> None:
+    project(tmp_path, f"ignore = ['private/', '{glob}']")
+    user.configuration.begin({"ignore": [glob, "*.sql"]})
+    assert user.configuration.of(tmp_path).ignore == ("private/", "*.sql")
+    assert user.told == [f"`ignore` cannot use '{glob}', which is no pattern of .gitignore."]
+
+
+@pytest.mark.parametrize("context", [float("inf"), float("-inf"), float("nan"), "many", True])
+def test_the_context_is_a_number_that_ends(user: Told, context: object) -> None:
+    usual = user.configuration.of(None).context
+    user.configuration.begin({"context": context})
+    assert user.configuration.of(None).context == usual
+    assert user.told == ["`context` is a number of tokens: for example 1024."]
+    user.configuration.begin({"context": 2e3})
+    assert user.configuration.of(None).context == 2000
+
+
 def test_threads_are_a_number_that_a_machine_may_have(user: Told) -> None:
     it = user.configuration
     it.begin({"threads": 4})
