@@ -93,8 +93,8 @@ PROJECT = frozenset({"model", "mode", "ignore"})
 def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     """Settings from layers, the later the stronger, and a sentence for each value that could not be used.
 
-    Null means unset. Names that are not known are left to other versions. Of `ignore`, the globs that are none are left
-    out and the others stand: what they exclude is not to be read for a slip beside them.
+    Null means unset. Names that are not known are passed over. Of `ignore`, the globs that are none are left out and
+    the others stand: what they exclude is not to be read for a slip beside them.
     """
     made, complaints = Settings(context=0), []
     for layer in layers:

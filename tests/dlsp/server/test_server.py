@@ -240,13 +240,14 @@ async def test_a_missing_model_is_told_once(
 
 
 async def test_settings(running: object, stub: StubEngine) -> None:
-    async with Editor(options={"model": "no-such", "mode": "diffusion", "later": 1}) as editor:
+    async with Editor(options={"model": "no-such", "mode": "diffusion", "modle": 1}) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         assert await editor.suggestion(URI, 1, 11) is not None
     assert stub.requests[-1]["mode"] == "diffusion"
-    assert len(editor.shown) == 1
-    assert "no-such" in editor.shown[0]
+    assert len(editor.shown) == 2
+    assert "There is no setting 'modle'" in editor.shown[0]
+    assert "no-such" in editor.shown[1]
 
 
 async def test_no_text_of_the_document_is_logged(running: object, stub: StubEngine) -> None:
