@@ -57,6 +57,16 @@ class Edits:
             self._opened[unquote(uri)] = document.uri
             self.carry(uri).history.opened(document.uri, document.source)
 
+    def sort_anew(self) -> None:
+        """The workspace has other folders: histories go with theirs, and open documents are in those of now."""
+        here = self.server.folders()
+        self._carries = {folder: carry for folder, carry in self._carries.items() if folder in here}
+        for document in self.server.workspace.text_documents.values():
+            for carry in self.carries():
+                if carry is not self.carry(document.uri):
+                    carry.history.closed(document.uri)
+            self.opened(document.uri)
+
     def changed(self, uri: str) -> None:
         self.server.latest.drop(key(uri))
         document = self.document(uri)

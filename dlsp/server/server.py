@@ -95,15 +95,27 @@ class Server(LanguageServer):
         return _innermost(uri, self._folder_uris())
 
     def surroundings(self, uri: str) -> Workspace:
-        """Where a document's context comes from; from the first time on, its folder's index is kept."""
+        """Where a document's context comes from; from the first time on its folder's index is kept, but where
+        suggestions are off."""
         folder, settings = self.folder(uri), self.settings(uri)
         found = self._workspaces.get(folder)
         if found is None or not found.has(settings.ignore, settings.context):
             if found:
                 found.close()
             found = self._workspaces[folder] = Workspace(folder, settings.ignore, settings.context)
+        document = self.workspace.text_documents.get(unquote(uri))
+        if document and settings.suggests(document.language_id or "") != "off":
             found.keep_index()
         return found
+
+    def folders(self) -> set[Path | None]:
+        """The folders of the workspace that lie on this machine, and None for what is in none of them."""
+        return {None, *map(_folder, self._folder_uris())}
+
+    def leave_folders(self) -> None:
+        """Let go of those that have left the workspace."""
+        for folder in self._workspaces.keys() - self.folders():
+            self._workspaces.pop(folder).close()
 
     def notice(self, uri: str, row: int, *, edited: bool) -> None:
         """The user is at a row (from 0) of a document: other documents' context may show its surroundings."""
@@ -122,7 +134,8 @@ class Server(LanguageServer):
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
-        self.surroundings(uri).forget(document_path(uri))
+        if workspace := self._workspaces.get(self.folder(uri)):
+            workspace.forget(document_path(uri))
         self.begin_anew(uri)
 
     def typing(self, uri: str) -> Typing:

@@ -185,6 +185,18 @@ async def test_the_command_applies_the_edit(editor: Editor, folder: Path) -> Non
     assert len(asked.edit.document_changes or ()) == 2
 
 
+async def test_edits_follow_a_document_into_another_folder(folder: Path, stub: StubEngine) -> None:
+    async with Editor() as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("def late_fee", "def early_fee")
+        joins = types.WorkspaceFoldersChangeEvent([types.WorkspaceFolder(folder.as_uri(), "project")], [])
+        editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(joins))
+        assert (await ask(place)).edit is None
+        place.replace("def early_fee", "def overdue_fee")
+        assert (await ask(place)).edit.newText == "overdue_fee"
+
+
 async def test_a_document_that_is_not_open(editor: Editor) -> None:
     params = {"textDocument": {"uri": "file:///nowhere.py"}}
     with pytest.raises(JsonRpcException, match="not open"):
