@@ -33,7 +33,10 @@ class Loading(Protocol):
 
 
 class Link:
-    """`engine` is the engine once it is ready; until then `quiet` says why not."""
+    """`engine` is the engine once it is ready; until then `quiet` says why not.
+
+    The next start of one has `threads`, as in `launch.ensure`.
+    """
 
     def __init__(
         self,
@@ -41,13 +44,11 @@ class Link:
         loading: Callable[[], Loading],
         tell: Callable[[str], None],
         status: Status,
-        threads: int = 0,
     ) -> None:
-        """`threads` as in `launch.ensure`."""
         self.engine: Engine | None = None
         self.quiet = Quiet.LOADING
+        self.threads = 0
         self._model = model
-        self._threads = threads
         self._loading = loading
         self._tell = tell
         self._status = status
@@ -129,7 +130,7 @@ class Link:
         await loading.begin()
         outcome = "failed"
         try:
-            engine = await launch.start(self._model, loading.report, threads=self._threads)
+            engine = await launch.start(self._model, loading.report, threads=self.threads)
             outcome = "ready"
             return engine
         finally:

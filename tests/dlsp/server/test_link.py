@@ -12,6 +12,7 @@ from dlsp.models.store import ModelMissing
 from dlsp.quiet import Quiet
 from dlsp.server import link as module
 from dlsp.server.link import Link
+from dlsp.server.server import Server
 from dlsp.server.status import Status
 
 
@@ -108,6 +109,31 @@ async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception,
     await settle()
     assert seen.link.quiet is quiet
     assert len(seen.told) == 1
+
+
+async def test_the_next_start_has_the_threads_that_are_set_then(
+    making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    async def start(model: object, progress: object, threads: int) -> Engine:
+        started.append(threads)
+        return Engine()
+
+    async def shown(*_: object) -> None: ...
+
+    monkeypatch.setattr(launch, "start", start)
+    loading = SimpleNamespace(begin=shown, report=None, end=lambda line: None)
+    monkeypatch.setattr("dlsp.server.server.Loading", lambda server: loading)
+    server = Server()
+    server.status = Status(lambda method, params: None)
+    making.outcomes = [None, None]
+    for threads in (2, 3):
+        server.configuration.push({"threads": threads})
+        server.link().engine = None
+        server.link().make()
+        await settle()
+    assert started == [2, 3]
 
 
 async def test_a_lost_engine_is_replaced_at_once(making: Making) -> None:
