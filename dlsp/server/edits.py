@@ -91,20 +91,22 @@ class Edits:
         async def pages(edit: Edit) -> Sequence[Page]:
             return [own, *self._open_pages(uri, own), *await self._files(uri, edit, own)]
 
-        def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
+        async def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
             link = self.server.link(uri)
             link.make()
-            return propose.proposals(link.engine, edit, own, pages)
+            engine = link.engine
+            try:
+                async with aclosing(propose.proposals(engine, edit, own, pages)) as found:
+                    async for proposal in found:
+                        yield proposal
+            except EngineGone as error:
+                if engine:
+                    link.lost(engine, error)
+                raise
 
-        try:
-            async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
-                async for offer in offers:
-                    yield offer
-        except EngineGone as error:
-            link = self.server.link(uri)
-            if link.engine:
-                link.lost(link.engine, error)
-            raise
+        async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
+            async for offer in offers:
+                yield offer
 
     def last(self, uri: str) -> tuple[Edit, Page] | None:
         """The last edit of the document's workspace and the page it was made on."""
