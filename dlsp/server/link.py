@@ -1,4 +1,4 @@
-"""The server's link to its engine: made in the background, never waited for."""
+"""The server's link to its engine: made in the background; typing never waits for it."""
 
 import asyncio
 import logging
@@ -64,6 +64,13 @@ class Link:
         busy = self._making and not self._making.done()
         if self.engine is None and not busy and time.monotonic() >= self._retry_at:
             self._making = self._do(self._make())
+
+    async def ready(self) -> Engine | None:
+        """The engine, as soon as it is made; None if that fails. Who stops waiting does not stop the making."""
+        self.make()
+        if self.engine is None and self._making:
+            await asyncio.wait([self._making])
+        return self.engine
 
     def lost(self, engine: Engine, error: EngineGone) -> None:
         """The engine does not answer: make the link anew, and end it first if it stays silent."""

@@ -47,8 +47,7 @@ async def rewritten(edits: Edits, params: Any) -> dict[str, Any]:
     version, page = document.version, Page(uri, workspace.name(path), document.source, languages.of(path))
     first, last = _rows(page, params.range)
     link = server.link(uri)
-    link.make()
-    engine = link.engine
+    engine = await link.ready()
     if engine is None:
         raise UserError(f"Nothing can be rewritten yet: {link.quiet.value}.")
     wish = str(getattr(params, "instruction", "")), str(getattr(params, "sketch", None) or "")

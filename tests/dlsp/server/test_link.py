@@ -144,6 +144,18 @@ async def test_the_next_start_has_the_threads_that_are_set_then(
     assert started == [2, 3]
 
 
+async def test_who_waits_has_the_engine_or_a_reason(making: Making, clock: Any) -> None:
+    seen = Seen()
+    making.outcomes = [UserError("It is broken."), engine := Engine()]
+    assert await seen.link.ready() is None
+    assert seen.link.quiet is Quiet.FAILED
+    assert await seen.link.ready() is None, "it failed a moment ago"
+    clock.now = 2
+    assert await seen.link.ready() is engine
+    assert await seen.link.ready() is engine
+    assert making.tries == 2
+
+
 async def test_a_lost_engine_is_replaced_at_once(making: Making) -> None:
     seen = Seen()
     old, new = Engine(), Engine()
@@ -166,14 +178,18 @@ async def test_the_engine_that_was_asked_is_the_one_lost(
 ) -> None:
     """Another request has seen it first, and there is no engine now, or a newer one."""
     lost: list[object] = []
-    link = SimpleNamespace(make=lambda: None, lost=lambda engine, error: lost.append(engine), quiet=Quiet.LOADING)
+    link = SimpleNamespace(make=lambda: None, lost=lambda engine, error: lost.append(engine))
+
+    async def ready() -> Any:
+        return link.engine
 
     async def gone(*_: object) -> AsyncIterator[Any]:
         link.engine = newer
         raise EngineSilent("It says nothing.")
         yield
 
-    asked = link.engine = SimpleNamespace(sites=gone)
+    asked, link.ready = SimpleNamespace(sites=gone), ready
+    link.engine = asked
     monkeypatch.setattr(propose, "proposals", gone)
     server = Server()
     server.protocol.keep(Documents(Workspace(None)))  # type: ignore[attr-defined]
