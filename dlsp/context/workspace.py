@@ -110,12 +110,12 @@ class Workspace:
         return Rules(self.root or path.parent, self._globs)
 
     def _reader(self) -> Store | None:
-        """The index, opened again after it was made anew."""
+        """The index, opened again after it was made anew, and as long as it cannot be read yet."""
         if self.root is None:
             return None
         file = place(self.root)
         made = file.stat().st_ino if file.exists() else None
-        if made != self._made:
+        if made != self._made or (made and self._index is None):
             if self._index:
                 self._index.close()
             self._index, self._made = Store.read(file), made

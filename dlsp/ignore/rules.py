@@ -23,7 +23,7 @@ class Rules:
         self.root = Path(os.path.abspath(root))
         self._real = Path(os.path.realpath(root))
         self._top = _repository(self.root)
-        self._globs = GitIgnoreSpec.from_lines(globs)
+        self._globs = GitIgnoreSpec.from_lines(filter(is_pattern, globs))
         self._personal = _spec(_excludes(self._top))
         self._specs: dict[Path, dict[str, GitIgnoreSpec]] = {}
         self._folders: dict[Path, str] = {}
@@ -94,10 +94,10 @@ def _spec(files: list[Path]) -> GitIgnoreSpec:
             lines += file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
         except OSError:
             continue
-    return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
+    return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
 
 
-def _is_pattern(line: str) -> bool:
+def is_pattern(line: str) -> bool:
     """Git passes over a line that is no pattern; the library would refuse the whole file."""
     try:
         GitIgnoreSpec.from_lines([line])

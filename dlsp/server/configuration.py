@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dlsp.server.settings import PROJECT, Settings, settings
+from dlsp.server.settings import PROJECT, READERS, Settings, settings
 
 SECTION = "dlsp"
+EDITORS_OWN = frozenset({"command", "debounce", "edits", "enabled", "languages"})
+"""What extensions keep for themselves under the same section, and send along."""
 
 Stamp = tuple[int, int] | None
 
@@ -29,20 +31,20 @@ class Configuration:
 
     def begin(self, options: Any) -> None:
         """Take `initializationOptions`."""
-        self._initial = _mapping(options)
+        self._initial = self._named(options)
         self._made.clear()
         self.of(None)
 
     def push(self, given: Any) -> None:
         """Take the settings of a `didChangeConfiguration`, with or without our section's name around them."""
         given = _mapping(given)
-        self._pushed = _mapping(given[SECTION]) if SECTION in given else given
+        self._pushed = self._named(given[SECTION]) if SECTION in given else given
         self._made.clear()
         self.of(None)
 
     def pull(self, given: Mapping[Path | None, Any]) -> None:
         """Take what the editor answered for each folder, and for None, to `workspace/configuration`."""
-        self._pulled = {folder: _mapping(each) for folder, each in given.items()}
+        self._pulled = {folder: self._named(each) for folder, each in given.items()}
         self._made.clear()
         self.of(None)
 
@@ -60,10 +62,22 @@ class Configuration:
         self._made[folder] = stamp, read
         return read
 
+    def _named(self, given: Any) -> Mapping[str, Any]:
+        """Settings that are meant for this server: a name that it does not know is a slip."""
+        table = self._table(given, "The settings of dlsp are")
+        for name in sorted(table.keys() - READERS.keys() - EDITORS_OWN):
+            self._complain(f"There is no setting '{name[:40]}': use one of {', '.join(sorted(READERS))}.")
+        return table
+
+    def _table(self, given: Any, what: str) -> Mapping[str, Any]:
+        if isinstance(given, str | int | float | list) and given != []:  # in Lua an empty table is an empty list
+            self._complain(f"{what} a table of names and values, not '{str(given)[:40]}'.")
+        return _mapping(given)
+
     def _project(self, file: Path) -> Mapping[str, Any]:
         try:
             text = file.read_text(encoding="utf-8")
-            table = _mapping(_mapping(tomllib.loads(text).get("tool")).get(SECTION))
+            table = self._table(_mapping(tomllib.loads(text).get("tool")).get(SECTION), f"[tool.dlsp] in {file} is")
         except (OSError, ValueError, RecursionError):
             self._complain(f"{file} cannot be read: its [tool.dlsp] is left out.")
             return {}

@@ -47,7 +47,7 @@ async def next_edits(edits: Edits, params: Any) -> list[dict[str, Any]]:
     except UserError as error:
         edits.server.note(f"no edits: {error}")
         return []
-    found.sort(key=lambda each: (each[1].uri != uri, each[1].uri, each[1].range.start.line))
+    found.sort(key=lambda each: (each[1].uri != document.uri, each[1].uri, each[1].range.start.line))
     return [_edit(id, spot) for id, spot in found if spot.version is not None]
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from lsprotocol import types
 
@@ -28,7 +29,7 @@ class Decisions:
 
     def note(self, server: "Server", params: types.InlineCompletionParams, made: "Offer", milliseconds: float) -> None:
         """Write down what became of a question."""
-        document = server.workspace.text_documents.get(params.text_document.uri)
+        document = server.workspace.text_documents.get(unquote(params.text_document.uri))
         verdict = made.verdict
         line: dict[str, Any] = {
             "time": round(time.time(), 3),

@@ -41,6 +41,7 @@ class Edits:
         self.server = server
         self.counts: Counter[str] = Counter()
         self._carries: dict[Path | None, Carry] = {}
+        self._opened: dict[str, str] = {}  # by pygls' key, the URI that the editor opened a document under
 
     def carry(self, uri: str) -> Carry:
         """That of the document's folder."""
@@ -53,17 +54,28 @@ class Edits:
         """A document was opened; one that may not be read has no history."""
         document = self.document(uri)
         if document and self._may_read(uri) and len(document.source) <= MOST_CHARACTERS:
-            self.carry(uri).history.opened(unquote(uri), document.source)
+            self._opened[unquote(uri)] = document.uri
+            self.carry(uri).history.opened(document.uri, document.source)
+
+    def sort_anew(self) -> None:
+        """The workspace has other folders: histories go with theirs, and open documents are in those of now."""
+        here = self.server.folders()
+        self._carries = {folder: carry for folder, carry in self._carries.items() if folder in here}
+        for document in self.server.workspace.text_documents.values():
+            for carry in self.carries():
+                if carry is not self.carry(document.uri):
+                    carry.history.closed(document.uri)
+            self.opened(document.uri)
 
     def changed(self, uri: str) -> None:
         self.server.latest.drop(key(uri))
         document = self.document(uri)
         if document:
-            self.carry(uri).changed(unquote(uri), document.source)
+            self.carry(uri).changed(document.uri, document.source)
 
     def closed(self, uri: str) -> None:
         self.server.latest.drop(key(uri))
-        self.carry(uri).history.closed(unquote(uri))
+        self.carry(uri).history.closed(self._opened.pop(unquote(uri), uri))
 
     def document(self, uri: str) -> Document | None:
         document = self.server.workspace.text_documents.get(unquote(uri))
@@ -79,20 +91,22 @@ class Edits:
         async def pages(edit: Edit) -> Sequence[Page]:
             return [own, *self._open_pages(uri, own), *await self._files(uri, edit, own)]
 
-        def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
+        async def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
             link = self.server.link(uri)
             link.make()
-            return propose.proposals(link.engine, edit, own, pages)
+            engine = link.engine
+            try:
+                async with aclosing(propose.proposals(engine, edit, own, pages)) as found:
+                    async for proposal in found:
+                        yield proposal
+            except EngineGone as error:
+                if engine:
+                    link.lost(engine, error)
+                raise
 
-        try:
-            async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
-                async for offer in offers:
-                    yield offer
-        except EngineGone as error:
-            link = self.server.link(uri)
-            if link.engine:
-                link.lost(link.engine, error)
-            raise
+        async with aclosing(carry.ask(proposals, own, edit, pages)) as offers:
+            async for offer in offers:
+                yield offer
 
     def last(self, uri: str) -> tuple[Edit, Page] | None:
         """The last edit of the document's workspace and the page it was made on."""
@@ -112,7 +126,7 @@ class Edits:
     def _open_pages(self, uri: str, own: Page) -> list[Page]:
         folder = self.server.folder(uri)
         found = []
-        for other in self.server.workspace.text_documents:
+        for other in (document.uri for document in self.server.workspace.text_documents.values()):
             text = self.carry(uri).history.text(other)
             if other != own.uri and text is not None and self.server.folder(other) == folder and self._may_read(other):
                 path = document_path(other)
@@ -121,7 +135,7 @@ class Edits:
 
     async def _files(self, uri: str, edit: Edit, own: Page) -> list[Page]:
         workspace = self.server.surroundings(uri)
-        opened = {str(document_path(each)) for each in self.server.workspace.text_documents}
+        opened = {str(document_path(each.uri)) for each in self.server.workspace.text_documents.values()}
         found = await asyncio.to_thread(others, workspace, edit, own)
         return [
             Page(from_fs_path(str(path)) or "", workspace.name(path), text, languages.of(path))
@@ -169,7 +183,8 @@ async def answer(edits: Edits, params: Any) -> dict[str, Any]:
 
 
 async def _answer(edits: Edits, uri: str, token: Any) -> dict[str, Any]:
-    if edits.document(uri) is None:
+    document = edits.document(uri)
+    if document is None:
         raise UserError("The document is not open.")
     spots, found = Spots(edits.server), []
     async with aclosing(edits.ask(uri)) as offers:
@@ -181,7 +196,9 @@ async def _answer(edits: Edits, uri: str, token: Any) -> dict[str, Any]:
             if token is not None:
                 edits.server.progress(types.ProgressParams(token, {"sites": [site]}))
     last = edits.last(uri)
-    found.sort(key=lambda site: (site["textDocument"]["uri"] != uri, site["textDocument"]["uri"], _place(site)))
+    found.sort(
+        key=lambda site: (site["textDocument"]["uri"] != document.uri, site["textDocument"]["uri"], _place(site))
+    )
     quiet = None if found else NO_SITES if last else NO_EDIT
     return {"edit": spots.edit(*last) if last else None, "sites": found, "quiet": quiet}
 

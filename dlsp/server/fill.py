@@ -72,8 +72,7 @@ async def _fill(server: Server, uri: str, params: Any) -> dict[str, Any]:
     document = _document(server, uri)
     text, place = _place(document, _range_of(params))
     link = server.link(uri)
-    link.make()
-    engine = link.engine
+    engine = await link.ready()
     if engine is None:
         raise UserError(f"Nothing can be filled in yet: {link.quiet.value}.")
 

@@ -1,4 +1,4 @@
-"""The server's link to its engine: made in the background, never waited for."""
+"""The server's link to its engine: made in the background; typing never waits for it."""
 
 import asyncio
 import logging
@@ -33,7 +33,10 @@ class Loading(Protocol):
 
 
 class Link:
-    """`engine` is the engine once it is ready; until then `quiet` says why not."""
+    """`engine` is the engine once it is ready; until then `quiet` says why not.
+
+    The next start of one has `threads`, as in `launch.ensure`.
+    """
 
     def __init__(
         self,
@@ -41,13 +44,11 @@ class Link:
         loading: Callable[[], Loading],
         tell: Callable[[str], None],
         status: Status,
-        threads: int = 0,
     ) -> None:
-        """`threads` as in `launch.ensure`."""
         self.engine: Engine | None = None
         self.quiet = Quiet.LOADING
+        self.threads = 0
         self._model = model
-        self._threads = threads
         self._loading = loading
         self._tell = tell
         self._status = status
@@ -63,6 +64,13 @@ class Link:
         busy = self._making and not self._making.done()
         if self.engine is None and not busy and time.monotonic() >= self._retry_at:
             self._making = self._do(self._make())
+
+    async def ready(self) -> Engine | None:
+        """The engine, as soon as it is made; None if that fails. Who stops waiting does not stop the making."""
+        self.make()
+        if self.engine is None and self._making:
+            await asyncio.wait([self._making])
+        return self.engine
 
     def lost(self, engine: Engine, error: EngineGone) -> None:
         """The engine does not answer: make the link anew, and end it first if it stays silent."""
@@ -129,7 +137,7 @@ class Link:
         await loading.begin()
         outcome = "failed"
         try:
-            engine = await launch.start(self._model, loading.report, threads=self._threads)
+            engine = await launch.start(self._model, loading.report, threads=self.threads)
             outcome = "ready"
             return engine
         finally:

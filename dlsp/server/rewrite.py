@@ -32,10 +32,11 @@ def add(edits: Edits) -> None:
         with refusing():
             async with asyncio.timeout(REWRITE_S):
                 with edits.server.status:
-                    return await edits.server.latest.run(key(params.textDocument.uri), _rewritten(edits, params))
+                    return await edits.server.latest.run(key(params.textDocument.uri), rewritten(edits, params))
 
 
-async def _rewritten(edits: Edits, params: Any) -> dict[str, Any]:
+async def rewritten(edits: Edits, params: Any) -> dict[str, Any]:
+    """The edit that follows the instruction. Raises UserError."""
     uri, server = params.textDocument.uri, edits.server
     document, path = edits.document(uri), document_path(uri)
     if document is None:
@@ -46,18 +47,18 @@ async def _rewritten(edits: Edits, params: Any) -> dict[str, Any]:
     version, page = document.version, Page(uri, workspace.name(path), document.source, languages.of(path))
     first, last = _rows(page, params.range)
     link = server.link(uri)
-    link.make()
-    if link.engine is None:
+    engine = await link.ready()
+    if engine is None:
         raise UserError(f"Nothing can be rewritten yet: {link.quiet.value}.")
     wish = str(getattr(params, "instruction", "")), str(getattr(params, "sketch", None) or "")
     answer = ""
     try:
         body = request(page, first, last, *wish, server.settings(uri).mode)
-        async with aclosing(link.engine.sites(body)) as events:
+        async with aclosing(engine.sites(body)) as events:
             async for event in events:
                 answer = event["proposal"]["text"]
     except EngineGone as error:
-        link.lost(link.engine, error)
+        link.lost(engine, error)
         raise
     hunk = changed(page, first, last, answer)
     spot = Spots(server).spot(_offer(page, hunk)) if hunk else None

@@ -43,6 +43,10 @@ def build() -> Server:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        server.leave_folders()
+        edits.sort_anew()
+        for document in server.workspace.text_documents.values():
+            server.begin_anew(document.uri)
         await server.pull_settings()
 
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())

@@ -95,15 +95,27 @@ class Server(LanguageServer):
         return _innermost(uri, self._folder_uris())
 
     def surroundings(self, uri: str) -> Workspace:
-        """Where a document's context comes from; from the first time on, its folder's index is kept."""
+        """Where a document's context comes from; from the first time on its folder's index is kept, but where
+        suggestions are off."""
         folder, settings = self.folder(uri), self.settings(uri)
         found = self._workspaces.get(folder)
         if found is None or not found.has(settings.ignore, settings.context):
             if found:
                 found.close()
             found = self._workspaces[folder] = Workspace(folder, settings.ignore, settings.context)
+        document = self.workspace.text_documents.get(unquote(uri))
+        if document and settings.suggests(document.language_id or "") != "off":
             found.keep_index()
         return found
+
+    def folders(self) -> set[Path | None]:
+        """The folders of the workspace that lie on this machine, and None for what is in none of them."""
+        return {None, *map(_folder, self._folder_uris())}
+
+    def leave_folders(self) -> None:
+        """Let go of those that have left the workspace."""
+        for folder in self._workspaces.keys() - self.folders():
+            self._workspaces.pop(folder).close()
 
     def notice(self, uri: str, row: int, *, edited: bool) -> None:
         """The user is at a row (from 0) of a document: other documents' context may show its surroundings."""
@@ -113,16 +125,18 @@ class Server(LanguageServer):
             workspace.recent.note(workspace.name(document_path(uri)), document.lines, row, edited=edited)
 
     def link(self, uri: str | None = None) -> Link:
-        """The link to the engine of the model that is set for a document."""
+        """The link to the engine of the model that is set for a document, with the threads that are set now."""
         settings = self.settings(uri)
         model = settings.model
         if model not in self._links:
-            self._links[model] = Link(model, lambda: Loading(self), self.tell, self.status, settings.threads)
+            self._links[model] = Link(model, lambda: Loading(self), self.tell, self.status)
+        self._links[model].threads = settings.threads
         return self._links[model]
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
-        self.surroundings(uri).forget(document_path(uri))
+        if workspace := self._workspaces.get(self.folder(uri)):
+            workspace.forget(document_path(uri))
         self.begin_anew(uri)
 
     def typing(self, uri: str) -> Typing:
@@ -214,5 +228,5 @@ def _innermost(uri: str, folders: tuple[str, ...]) -> Path | None:
 @lru_cache(maxsize=512)
 def _folder(uri: str) -> Path | None:
     """A folder of the workspace, if it lies on this machine."""
-    path = to_fs_path(unquote(uri) if "%" in uri else uri)
+    path = to_fs_path(uri)
     return Path(path) if path else None

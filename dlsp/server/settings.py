@@ -1,5 +1,6 @@
 """What may be set, and by whom."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from dlsp.context.budget import TOKENS, USUAL, usual, within_bounds
 from dlsp.errors import UserError
 from dlsp.gate.gate import MODES as MANNERS
+from dlsp.ignore.rules import is_pattern
 from dlsp.models.catalogue import Model
 from dlsp.models.choose import AUTO, named
 from dlsp.suggest import MODES
@@ -64,7 +66,7 @@ def _globs(value: Any) -> tuple[str, ...]:
 
 
 def _budget(value: Any) -> int:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise UserError(f"`context` is a number of tokens: for example {TOKENS}.")
     return within_bounds(int(value))
 
@@ -91,7 +93,8 @@ PROJECT = frozenset({"model", "mode", "ignore"})
 def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     """Settings from layers, the later the stronger, and a sentence for each value that could not be used.
 
-    Null means unset. Names that are not known are left to other versions.
+    Null means unset. Names that are not known are passed over. Of `ignore`, the globs that are none are left out and
+    the others stand: what they exclude is not to be read for a slip beside them.
     """
     made, complaints = Settings(context=0), []
     for layer in layers:
@@ -104,4 +107,7 @@ def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
                 made = replace(made, **{name: made.ignore + read if name == "ignore" else read})
             except UserError as error:
                 complaints.append(str(error))
+    refused = [glob for glob in made.ignore if not is_pattern(glob)]
+    complaints += [f"`ignore` cannot use '{glob[:40]}', which is no pattern of .gitignore." for glob in refused]
+    made = replace(made, ignore=tuple(filter(is_pattern, made.ignore)))
     return (made if made.context else replace(made, context=usual(made.model))), complaints

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from lsprotocol import types
 
 from dlsp.context.anchor import Anchor
+from dlsp.context.parts import plain
 from dlsp.gate.edit import Edit, edit
 from dlsp.gate.facts import Facts, inside
 from dlsp.recall.memory import Memory
@@ -78,10 +79,10 @@ class Typing:
 
     def dismiss(self, line: int) -> None:
         """The user sent away what was offered."""
-        self.dismissed, self._keys_since_dismissal = (line, self.offered), 0
+        self.dismissed, self._keys_since_dismissal = (line, plain(self.offered)), 0
 
     def sent_away(self, line: int, text: str) -> bool:
-        """Whether the text, or one that it is a part of, was sent away on this line."""
+        """Whether the text, with `\\n` at the line ends, or one that it is a part of, was sent away on this line."""
         return self.dismissed is not None and self.dismissed[0] == line and text in self.dismissed[1]
 
     def facts(self, before: str, after: str, position: types.Position, path: str, agreed: int = 0) -> Facts:

@@ -5,6 +5,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
@@ -68,7 +69,10 @@ class Ticket:
 
 
 class Scheduler:
-    """Tickets of the most urgent priority share each step; the others wait, and may be put off between two steps."""
+    """Tickets of the most urgent priority share each step; the others wait, and may be put off between two steps.
+
+    Once it is `broken` the process is to end; `closed` once its thread has ended.
+    """
 
     def __init__(self, engine: Engine, sessions: Sessions | None = None, metrics: Metrics | None = None) -> None:
         self.sessions = sessions or Sessions()
@@ -88,7 +92,7 @@ class Scheduler:
     def submit(self, ticket: Ticket) -> None:
         """Raises Busy when too many wait, EngineError when the engine ends."""
         with self._changed:
-            if self._closing:
+            if self._closing or self.closed:
                 raise Busy(ENDING)
             if len(self._tickets) >= MOST_WAITING:
                 raise Busy(BUSY)
@@ -131,10 +135,14 @@ class Scheduler:
         try:
             while tickets := self._next():
                 self._step(self._started(tickets))
+        except Exception as error:  # outside of the model: whoever is told a step, or how a gap ended, may fail too
+            _told(error)
         finally:
-            self.closed = True
+            with self._changed:
+                self.closed, self.broken = True, self.broken or not self._closing
             for ticket in list(self._tickets):
-                self._end(ticket, ENDING)
+                with suppress(Exception):  # one who cannot be told keeps nobody from it
+                    self._end(ticket, ENDING)
 
     def _next(self) -> list[Ticket]:
         """The tickets of the next step, or none when closing; waits for the first."""

@@ -1,6 +1,11 @@
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from dlsp.context.workspace import Workspace, around
+from dlsp.index import store
 from tests.dlsp.context.conftest import Ask
 
 STORE = {"store.py": "def lend(book, reader):\n    return book\n", "more.py": "def more_of_it(a):\n    return a\n"}
@@ -36,8 +41,6 @@ def test_files_before_are_left_out_once_they_are_excluded(ask: Ask, project: Pat
 
 
 def test_the_index_is_read_again_after_it_was_made_anew(ask: Ask, project: Path) -> None:
-    from dlsp.index import store
-
     workspace = Workspace(project)
     document = "from store import lend\nx = lend(▮)\n"
     assert ask("a.py", document, STORE, workspace).files
@@ -45,6 +48,19 @@ def test_the_index_is_read_again_after_it_was_made_anew(ask: Ask, project: Path)
     before, after = document.split("▮")
     assert workspace.context(project / "a.py", before, after).files == []
     assert ask("a.py", document, STORE, workspace).files
+
+
+@pytest.mark.parametrize("version", [0, 99])
+def test_an_index_that_is_still_made_is_read_later(ask: Ask, project: Path, version: int) -> None:
+    """It was there when it was first asked for, without its tables or with another version's."""
+    file = store.place(project)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(f"pragma user_version = {version}")
+    workspace = Workspace(project)
+    before, after = "from store import lend\nx = lend(", ")\n"
+    assert workspace.context(project / "a.py", before, after).files == []
+    assert ask("a.py", f"{before}▮{after}", STORE, workspace).files
 
 
 def test_a_file_without_a_workspace(tmp_path: Path) -> None:

@@ -50,6 +50,13 @@ def test_not_every_settings_file(root: Path, name: str) -> None:
     assert Rules(root).excludes(root / name) == ""
 
 
+@pytest.mark.parametrize("glob", ["!", "foo\\"])
+def test_a_glob_that_is_no_pattern_is_passed_over(root: Path, glob: str) -> None:
+    rules = Rules(root, (glob, "c.py"))
+    assert rules.excludes(root / "c.py") == "a setting excludes it"
+    assert rules.excludes(root / "a.py") == ""
+
+
 def test_gitignore_as_git_reads_it(root: Path) -> None:
     write(root, ".gitignore", "*.log\n/build\nout/\n!keep.log\na/**/z.py\n[\n")
     write(root, "sub/.gitignore", "local.py\n!other.log\n")

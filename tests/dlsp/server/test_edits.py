@@ -12,6 +12,7 @@ from pygls.exceptions import JsonRpcException
 
 from tests.dlsp.editor import Editor
 from tests.dlsp.place import Place
+from tests.dlsp.stub_engine import StubEngine
 
 TEXT = """# 🙂 fees
 def late_fee(days):
@@ -64,6 +65,32 @@ async def test_a_rename_is_carried_on(editor: Editor, folder: Path) -> None:
     elsewhere = {site.textDocument.uri: site.textDocument.version for site in answer.sites if site not in own}
     assert elsewhere == {(folder / "other.py").as_uri(): None}
     assert len([value for value in editor.progress if "sites" in str(value)]) == len(answer.sites)
+
+
+@pytest.mark.parametrize("name", ["C#", "what?", "50%25", "a b", "né"])
+async def test_whatever_the_folder_is_called(tmp_path: Path, stub: StubEngine, name: str) -> None:
+    """Sites bear the URIs that the editor wrote, and are found where these lead."""
+    folder = tmp_path / name
+    folder.mkdir()
+    for file, text in (("fees.py", TEXT), ("other.py", OTHER), ("third.py", OTHER)):
+        (folder / file).write_text(text)
+    async with Editor(folder) as editor:
+        place, other = (Place(editor, folder / file) for file in ("fees.py", "other.py"))
+        await editor.ready(place.uri)
+        place.replace("def late_fee", "def overdue_fee")
+        answer = await ask(place)
+        assert answer.edit.uri == place.uri
+        found = [(site.textDocument.uri, site.textDocument.version) for site in answer.sites]
+        third = (folder / "third.py").as_uri()
+        assert found == [(place.uri, 2)] * 2 + [(other.uri, 1)] * 2 + [(third, None)] * 2
+        asked = [site["path"] for each in stub.requests for site in each.get("sites", [])]
+        assert set(asked) <= {"fees.py", "other.py", "third.py"}
+        first, second, *_ = answer.sites
+        place.change(first.range.start, first.range.end, first.newText)
+        assert [site.id for site in (await ask(place)).sites if site.textDocument.uri == place.uri] == [second.id]
+        closing = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(place.uri))
+        editor.client.text_document_did_close(closing)
+        assert (await ask(other)).edit is None, "a closed document has no history"
 
 
 async def test_places_move_and_go_as_they_are_applied_and_dismissed(editor: Editor, folder: Path) -> None:
@@ -156,6 +183,18 @@ async def test_the_command_applies_the_edit(editor: Editor, folder: Path) -> Non
     await asyncio.wait_for(editor.client.workspace_execute_command_async(run), 30)
     (asked,) = applied
     assert len(asked.edit.document_changes or ()) == 2
+
+
+async def test_edits_follow_a_document_into_another_folder(folder: Path, stub: StubEngine) -> None:
+    async with Editor() as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("def late_fee", "def early_fee")
+        joins = types.WorkspaceFoldersChangeEvent([types.WorkspaceFolder(folder.as_uri(), "project")], [])
+        editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(joins))
+        assert (await ask(place)).edit is None
+        place.replace("def early_fee", "def overdue_fee")
+        assert (await ask(place)).edit.newText == "overdue_fee"
 
 
 async def test_a_document_that_is_not_open(editor: Editor) -> None:

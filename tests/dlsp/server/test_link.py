@@ -1,9 +1,14 @@
 import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lsprotocol import types
+from pygls.workspace import Workspace
 
+from dlsp.edits import propose
 from dlsp.engine import launch
 from dlsp.engine.client import EngineGone, EngineSilent
 from dlsp.errors import UserError
@@ -11,7 +16,11 @@ from dlsp.models.catalogue import DEFAULT
 from dlsp.models.store import ModelMissing
 from dlsp.quiet import Quiet
 from dlsp.server import link as module
+from dlsp.server.documents import Documents
+from dlsp.server.edits import Edits
 from dlsp.server.link import Link
+from dlsp.server.rewrite import rewritten
+from dlsp.server.server import Server
 from dlsp.server.status import Status
 
 
@@ -110,6 +119,43 @@ async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception,
     assert len(seen.told) == 1
 
 
+async def test_the_next_start_has_the_threads_that_are_set_then(
+    making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    async def start(model: object, progress: object, threads: int) -> Engine:
+        started.append(threads)
+        return Engine()
+
+    async def shown(*_: object) -> None: ...
+
+    monkeypatch.setattr(launch, "start", start)
+    loading = SimpleNamespace(begin=shown, report=None, end=lambda line: None)
+    monkeypatch.setattr("dlsp.server.server.Loading", lambda server: loading)
+    server = Server()
+    server.status = Status(lambda method, params: None)
+    making.outcomes = [None, None]
+    for threads in (2, 3):
+        server.configuration.push({"threads": threads})
+        server.link().engine = None
+        server.link().make()
+        await settle()
+    assert started == [2, 3]
+
+
+async def test_who_waits_has_the_engine_or_a_reason(making: Making, clock: Any) -> None:
+    seen = Seen()
+    making.outcomes = [UserError("It is broken."), engine := Engine()]
+    assert await seen.link.ready() is None
+    assert seen.link.quiet is Quiet.FAILED
+    assert await seen.link.ready() is None, "it failed a moment ago"
+    clock.now = 2
+    assert await seen.link.ready() is engine
+    assert await seen.link.ready() is engine
+    assert making.tries == 2
+
+
 async def test_a_lost_engine_is_replaced_at_once(making: Making) -> None:
     seen = Seen()
     old, new = Engine(), Engine()
@@ -123,6 +169,43 @@ async def test_a_lost_engine_is_replaced_at_once(making: Making) -> None:
     assert old.closed
     assert making.tries == 2
     assert making.ended == []
+
+
+@pytest.mark.parametrize("newer", [None, Engine()])
+@pytest.mark.parametrize("asks", ["edits", "rewrite"])
+async def test_the_engine_that_was_asked_is_the_one_lost(
+    monkeypatch: pytest.MonkeyPatch, state_folder: Path, asks: str, newer: Engine | None
+) -> None:
+    """Another request has seen it first, and there is no engine now, or a newer one."""
+    lost: list[object] = []
+    link = SimpleNamespace(make=lambda: None, lost=lambda engine, error: lost.append(engine))
+
+    async def ready() -> Any:
+        return link.engine
+
+    async def gone(*_: object) -> AsyncIterator[Any]:
+        link.engine = newer
+        raise EngineSilent("It says nothing.")
+        yield
+
+    asked, link.ready = SimpleNamespace(sites=gone), ready
+    link.engine = asked
+    monkeypatch.setattr(propose, "proposals", gone)
+    server = Server()
+    server.protocol.keep(Documents(Workspace(None)))  # type: ignore[attr-defined]
+    server.link = lambda uri=None: link  # type: ignore[assignment, method-assign, return-value]
+    edits = Edits(server)
+    uri, span = "file:///project/a.py", types.Range(types.Position(0, 4), types.Position(0, 7))
+    server.workspace.put_text_document(types.TextDocumentItem(uri, "python", 1, "def add(a): pass\nadd(1)\n"))
+    edits.opened(uri)
+    change = types.TextDocumentContentChangePartial(span, "plus")
+    server.workspace.update_text_document(types.VersionedTextDocumentIdentifier(2, uri), change)
+    edits.changed(uri)
+    wish = SimpleNamespace(textDocument=SimpleNamespace(uri=uri), range=span, instruction="subtract")
+    answer = anext(edits.ask(uri)) if asks == "edits" else rewritten(edits, wish)
+    with pytest.raises(EngineSilent):
+        await answer
+    assert lost == [asked]
 
 
 async def test_a_silent_engine_is_ended_before_another_is_made(making: Making) -> None:

@@ -1,6 +1,7 @@
 """Whatever is sent: requests are answered, and the server goes on."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ async def test_an_internal_error_shows_no_traceback(editor: Editor) -> None:
         )
 
 
-async def test_remote_and_unsaved_documents(editor: Editor, stub: StubEngine) -> None:
+async def test_remote_and_unsaved_documents(editor: Editor, stub: StubEngine, state_folder: Path) -> None:
     for uri, path in (
         ("untitled:Untitled-2", "Untitled-2"),
         ("vscode-remote://ssh-remote%2Bhost/home/u/sum.py", "sum.py"),
@@ -140,6 +141,7 @@ async def test_remote_and_unsaved_documents(editor: Editor, stub: StubEngine) ->
         item = await editor.suggestion(uri, 1, 11)
         assert item is not None, uri
         assert stub.requests[-1]["gaps"][0]["path"] == path
+        assert json.loads((state_folder / "decisions.jsonl").read_text().splitlines()[-1])["language"] == "python"
 
 
 async def test_cells_of_a_notebook_are_documents(editor: Editor, stub: StubEngine) -> None:

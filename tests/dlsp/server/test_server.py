@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
 from lsprotocol import types
@@ -240,13 +241,54 @@ async def test_a_missing_model_is_told_once(
 
 
 async def test_settings(running: object, stub: StubEngine) -> None:
-    async with Editor(options={"model": "no-such", "mode": "diffusion", "later": 1}) as editor:
+    async with Editor(options={"model": "no-such", "mode": "diffusion", "modle": 1}) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         assert await editor.suggestion(URI, 1, 11) is not None
     assert stub.requests[-1]["mode"] == "diffusion"
-    assert len(editor.shown) == 1
-    assert "no-such" in editor.shown[0]
+    assert len(editor.shown) == 2
+    assert "There is no setting 'modle'" in editor.shown[0]
+    assert "no-such" in editor.shown[1]
+
+
+def indexed(editor: Editor) -> list[str]:
+    """The folders whose indexes are kept, each by a process of its own."""
+    assert editor.client._server is not None
+    commands = [each.cmdline() for each in psutil.Process(editor.client._server.pid).children(recursive=True)]
+    return [command[command.index("dlsp.index") + 1] for command in commands if "dlsp.index" in command]
+
+
+async def test_off_keeps_no_index(running: object, stub: StubEngine, tmp_path: Path) -> None:
+    uri = (tmp_path / "a.py").as_uri()
+    async with Editor(tmp_path, options={"suggest": {"python": "off"}}) as editor:
+        editor.open(uri, TEXT)
+        editor.type(uri, 1, 11, "a")
+        assert await editor.suggestion(uri, 1, 12) is None
+        closing = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
+        editor.client.text_document_did_close(closing)
+        assert await editor.suggestion(uri, 1, 12) is None
+        assert indexed(editor) == []
+        editor.configure({"dlsp": {"suggest": "auto"}})
+        editor.open(uri, TEXT)
+        await editor.suggestion(uri, 1, 11)
+        assert indexed(editor) == [str(tmp_path)], "the setting applies without a restart"
+
+
+async def test_a_folder_that_left_is_let_go(running: object, stub: StubEngine, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        folder.mkdir()
+    async with Editor(folders=[one, two]) as editor:
+        uris = [(folder / "a.py").as_uri() for folder in (one, two)]
+        for uri in uris:
+            editor.open(uri, TEXT)
+            await editor.ready(uri)
+        assert sorted(indexed(editor)) == [str(one), str(two)]
+        left = types.WorkspaceFoldersChangeEvent([], [types.WorkspaceFolder(two.as_uri(), "two")])
+        editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(left))
+        assert await editor.suggestion(uris[1], 1, 11) is not None, "its document is one without a folder now"
+        assert stub.asked[-1]["gaps"][0]["path"] == "a.py"
+        assert indexed(editor) == [str(one)]
 
 
 async def test_no_text_of_the_document_is_logged(running: object, stub: StubEngine) -> None:

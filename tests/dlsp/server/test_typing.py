@@ -238,6 +238,21 @@ async def test_what_was_dismissed_does_not_come_back_on_its_line(editor: Editor,
     assert len(await invoked(editor, 1, 12)) == 1
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+async def test_lines_that_were_dismissed_do_not_come_back(editor: Editor, stub: StubEngine, ending: str) -> None:
+    lines = "if a:\n        return b\n    return a"
+    answer = {"event": "fill", "gap": 0, "text": lines, "reason": "block", "cost": COST}
+    answer["confidence"] = [[1, -0.001]] * len(lines)
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
+    editor.open(URI, f"def add(a, b):{ending}    {ending}")
+    offered = await text(editor, 1, 4)
+    assert offered == lines.replace("\n", ending)
+    for what in ("Show", "Dismiss"):
+        editor.client.protocol.notify(f"textDocument/did{what}Completion", {"item": {"insertText": offered}})
+    assert await text(editor, 1, 4) is None
+    assert "you sent this suggestion away" in editor.log[-1]
+
+
 async def test_one_that_is_not_sure_is_not_shown(editor: Editor, stub: StubEngine) -> None:
     answer = {"event": "fill", "gap": 0, "text": "a + b", "reason": "line", "cost": COST, "confidence": [[5, -9.0]]}
     stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))

@@ -121,6 +121,23 @@ def test_an_engine_that_only_fails_is_broken(client: httpx.Client, engine: SlowE
     assert service.scheduler.broken
 
 
+def test_an_engine_that_cannot_tell_its_steps_is_broken(
+    client: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch
+):
+    """Its thread has ended: it takes nothing more, and does not stay for ever."""
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("dlsp_engine.serve.stream._canvas", full)
+    told = events(client, {"gaps": [GAP | {"session": "a"}, GAP], "max_tokens": 30})
+    assert told[-1] == {"event": "error", "error": "The engine is ending; ask again."}
+    assert service.scheduler.closed
+    assert service.scheduler.broken
+    assert not service.scheduler.busy
+    assert client.post("/v1/infill", json={"gaps": [GAP]}).status_code == 503
+
+
 def test_a_request_that_cannot_begin_harms_no_other(
     client: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch
 ):
@@ -150,6 +167,7 @@ def test_an_engine_that_ends_tells_who_waits(client: httpx.Client, service: Serv
         service.scheduler.close()
         assert json.loads(list(lines)[-1]) == {"event": "error", "error": "The engine is ending; ask again."}
     assert client.post("/v1/infill", json=LONG).status_code == 503
+    assert not service.scheduler.broken
 
 
 def test_a_long_step_is_no_silence(client: httpx.Client, engine: SlowEngine):
