@@ -4,15 +4,13 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import sys
 from argparse import Namespace
 from difflib import unified_diff
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
-from dlsp import suggest
+from dlsp import atomic, suggest
 from dlsp.body import body, request
 from dlsp.cli.place import read
 from dlsp.completion.endings import line_ending, with_endings
@@ -53,7 +51,7 @@ def run(args: Namespace) -> int:
     start, end = _offset(raw, found.start), _offset(raw, found.end)
     filled = raw[:start] + with_endings(written, ending) + raw[end:]
     if args.write:
-        write(file, filled)
+        write(file, filled, read_as=raw)
     if args.json:
         print(json.dumps({"file": str(file), "line": line, "body": written, "written": args.write}))
     elif args.write:
@@ -73,15 +71,13 @@ def place(name: str) -> tuple[Path, int]:
     return Path(parts[1]), int(parts[2])
 
 
-def write(file: Path, text: str) -> None:
-    """Put `text` in the file's place, all of it or nothing."""
-    file = file.resolve()
+def write(file: Path, text: str, read_as: str) -> None:
+    """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`."""
+    if read(file) != read_as:
+        raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
     try:
         bom = file.read_bytes()[:3] == b"\xef\xbb\xbf"
-        with NamedTemporaryFile("wb", dir=file.parent, prefix=".dlsp-", delete=False) as new:
-            new.write(text.encode("utf-8-sig" if bom else "utf-8"))
-        shutil.copymode(file, new.name)
-        os.replace(new.name, file)
+        atomic.write(file, text.encode("utf-8-sig" if bom else "utf-8"))
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from None
 

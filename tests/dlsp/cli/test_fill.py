@@ -1,8 +1,10 @@
 """`dlsp fill`, on a stub engine."""
 
+import errno
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,3 +71,30 @@ def test_what_does_not_parse_is_not_written(file: Path, stub: StubEngine, capsys
     assert cli.main(["fill", f"{file}:1", "--write"]) == 1
     assert "does not parse" in capsys.readouterr().err
     assert file.read_bytes() == before
+
+
+def test_what_was_saved_meanwhile_is_not_overwritten(file: Path, stub: StubEngine, capsys: Output) -> None:
+    saved = file.read_bytes() + b"\r\nsaved = True\r\n"
+
+    def save(request: dict[str, Any]) -> str:
+        file.write_bytes(saved)
+        return "return a + b"
+
+    stub.answer = save
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    assert "has changed meanwhile" in capsys.readouterr().err
+    assert file.read_bytes() == saved
+
+
+def test_a_full_disk_leaves_the_file_and_nothing_else(
+    file: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    before = file.read_bytes()
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    assert "cannot be written: No space left on device." in capsys.readouterr().err
+    assert file.read_bytes() == before
+    assert [each.name for each in file.parent.iterdir() if each.is_file()] == ["sum.py"]
