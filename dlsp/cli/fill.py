@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsp import atomic, suggest
-from dlsp.body import body, request
+from dlsp.body import request, write
 from dlsp.cli.place import read
 from dlsp.completion.endings import line_ending, with_endings
 from dlsp.context.workspace import around
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
     start, end = _offset(raw, found.start), _offset(raw, found.end)
     filled = raw[:start] + with_endings(written, ending) + raw[end:]
     if args.write:
-        write(file, filled, read_as=raw)
+        save(file, filled, read_as=raw)
     if args.json:
         print(json.dumps({"file": str(file), "line": line, "body": written, "written": args.write}))
     elif args.write:
@@ -71,7 +71,7 @@ def place(name: str) -> tuple[Path, int]:
     return Path(parts[1]), int(parts[2])
 
 
-def write(file: Path, text: str, read_as: str) -> None:
+def save(file: Path, text: str, read_as: str) -> None:
     """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`."""
     if read(file) != read_as:
         raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
@@ -95,10 +95,10 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     try:
         context = workspace.context(path, before, after)
         async with await engine_of(named(args.model)) as engine:
-            fill = await engine.fill(request(context, workspace.name(path), args.mode, args.seed))
+            asked = request(context, workspace.name(path), args.mode, args.seed)
+            return await write(engine, asked, text, found, Source(language) if language else None)
     finally:
         workspace.close()
-    return body(fill["text"], text, found, Source(language) if language else None)
 
 
 def _offset(raw: str, plain: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dlsp import cli
+from dlsp.body import DRAWS
 from tests.dlsp.stub_engine import StubEngine
 
 Output = pytest.CaptureFixture[str]
@@ -98,3 +99,26 @@ def test_a_full_disk_leaves_the_file_and_nothing_else(
     assert "cannot be written: No space left on device." in capsys.readouterr().err
     assert file.read_bytes() == before
     assert [each.name for each in file.parent.iterdir() if each.is_file()] == ["sum.py"]
+
+
+STUBS = ("pass", "...", "raise NotImplementedError('later')", "# TODO: write this", '"""Add."""\n    pass')
+
+
+@pytest.mark.parametrize("stub_body", STUBS)
+def test_a_stub_is_no_body(file: Path, stub: StubEngine, capsys: Output, stub_body: str) -> None:
+    stub.answer = lambda request: stub_body
+    before = file.read_bytes()
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    said = capsys.readouterr().err
+    assert "writes no body here" in said
+    assert said.count("\n") == 1
+    assert file.read_bytes() == before
+    seeds = [each.get("seed", 0) for each in stub.requests]
+    assert (seeds[0], len(set(seeds))) == (0, DRAWS)
+
+
+def test_after_a_stub_another_is_drawn(file: Path, stub: StubEngine, capsys: Output) -> None:
+    stub.answer = lambda request: "return a + b" if request.get("seed", 0) > 2000 else "pass"
+    assert cli.main(["fill", f"{file}:1", "--seed", "7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["body"] == "\n    return a + b"
+    assert [each["seed"] for each in stub.requests] == [7, 1007, 2007]
