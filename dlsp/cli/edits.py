@@ -9,6 +9,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from dlsp.cli import project
 from dlsp.context.workspace import Workspace, around
 from dlsp.edits.edit import Edit
 from dlsp.edits.elsewhere import others
@@ -18,7 +19,7 @@ from dlsp.edits.patch import read_patch
 from dlsp.edits.proposal import Proposal
 from dlsp.edits.propose import proposals
 from dlsp.errors import UserError
-from dlsp.models.choose import AUTO, named
+from dlsp.models.catalogue import Model
 from dlsp.syntax import languages
 
 NONE = "none"
@@ -31,7 +32,7 @@ def add(subparsers: Any) -> None:
         "--diff", required=True, metavar="FILE", help="a unified diff of the change, made already; - reads it"
     )
     edits.add_argument(
-        "--model", default=AUTO, metavar="NAME", help=f"default: the one for this machine; {NONE} asks none"
+        "--model", metavar="NAME", help=f"default: the project's, else the one for this machine; {NONE} asks none"
     )
     edits.add_argument("--json", action="store_true", help="print one JSON object")
     edits.set_defaults(run=run)
@@ -39,13 +40,14 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     file, before = read_patch(_read(args.diff))
-    workspace = around(file)
+    settings = project.settings(file, None if args.model == NONE else args.model)
+    workspace = around(file, settings.ignore)
     if why := workspace.excludes(file):
         raise UserError(f"{file} is never shown to the model: {why}.")
     text = file.read_bytes().decode("utf-8", "replace")
     edit = Edit.between(workspace.name(file), before, text)
     own = Page(str(file), edit.path, text, languages.of(file), tuple(edit.ranges()))
-    found = asyncio.run(_found(args, edit, own, workspace))
+    found = asyncio.run(_found(None if args.model == NONE else settings.model, edit, own, workspace))
     if args.json:
         print(json.dumps({"file": str(file), "sites": [_as_json(each) for each in found]}))
     else:
@@ -55,16 +57,16 @@ def run(args: Namespace) -> int:
     return 0
 
 
-async def _found(args: Namespace, edit: Edit, own: Page, workspace: Workspace) -> list[Proposal]:
+async def _found(model: Model | None, edit: Edit, own: Page, workspace: Workspace) -> list[Proposal]:
     from dlsp.cli.waiting import engine_of
 
     pages = [own]
     for path, text in others(workspace, edit, own):
         if str(path) != own.uri:
             pages.append(Page(str(path), workspace.name(path), text, languages.of(path)))
-    if args.model == NONE:
+    if model is None:
         return await _all(None, edit, own, pages)
-    async with await engine_of(named(args.model)) as engine:
+    async with await engine_of(model) as engine:
         return await _all(engine, edit, own, pages)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from dlsp import atomic, suggest
 from dlsp.body import request, write
+from dlsp.cli import project
 from dlsp.cli.place import read
 from dlsp.completion.endings import line_ending, with_endings
 from dlsp.context.workspace import around
 from dlsp.errors import UserError
 from dlsp.function import Gap, gap
-from dlsp.models.choose import AUTO, named
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
@@ -30,8 +30,8 @@ def add(subparsers: Any) -> None:
     fill.add_argument("place", metavar="FILE:LINE", help="a line of a function without a body; from 1")
     fill.add_argument("--write", action="store_true", help="write it into the file")
     fill.add_argument("--seed", type=int, default=0, help="another than 0 gives an alternative")
-    fill.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
-    fill.add_argument("--mode", choices=suggest.MODES, default="verified", help="default: verified")
+    fill.add_argument("--model", metavar="NAME", help="default: the project's, else the one for this machine")
+    fill.add_argument("--mode", choices=suggest.MODES, help="default: the project's, else verified")
     fill.add_argument("--json", action="store_true", help="print one JSON object")
     fill.set_defaults(run=run)
 
@@ -85,7 +85,8 @@ def save(file: Path, text: str, read_as: str) -> None:
 async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     from dlsp.cli.waiting import engine_of
 
-    workspace = around(file)
+    settings = project.settings(file, args.model, args.mode)
+    workspace = around(file, settings.ignore)
     path = Path(os.path.abspath(file))
     if why := workspace.excludes(path):
         raise UserError(f"This file is never shown to the model: {why}.")
@@ -94,8 +95,8 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     before, after = text[: found.start] + found.lead, found.tail + text[found.end :]
     try:
         context = workspace.context(path, before, after)
-        async with await engine_of(named(args.model)) as engine:
-            asked = request(context, workspace.name(path), args.mode, args.seed)
+        async with await engine_of(settings.model) as engine:
+            asked = request(context, workspace.name(path), settings.mode, args.seed)
             return await write(engine, asked, text, found, Source(language) if language else None)
     finally:
         workspace.close()
