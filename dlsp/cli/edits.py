@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+import re
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import aclosing
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from dlsp.cli import project
+from dlsp.cli import diff, project
 from dlsp.context.workspace import Workspace, around
 from dlsp.edits.edit import Edit
 from dlsp.edits.elsewhere import others
@@ -51,7 +52,7 @@ def run(args: Namespace) -> int:
     if args.json:
         print(json.dumps({"file": str(file), "sites": [_as_json(each) for each in found]}))
     else:
-        sys.stdout.writelines(_diffs(found))
+        diff.show(_diffs(found))
         if not found:
             print("dlsp: the edit seems to end where it is.", file=sys.stderr)
     return 0
@@ -76,19 +77,19 @@ async def _all(engine: Any, edit: Edit, own: Page, pages: list[Page]) -> list[Pr
 
 
 def _read(name: str) -> str:
+    """The diff, whose lines end as those of its file: other ends that were given to all of it are undone."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        text = (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
+        return text.replace("\r\n", "\n") if re.search(r"^\+\+\+ .*\r$", text, re.MULTILINE) else text
     except (OSError, ValueError):
         raise UserError(f"{name} cannot be read: give the file of a unified diff.") from None
 
 
-def _diffs(found: list[Proposal]) -> list[str]:
+def _diffs(found: list[Proposal]) -> Iterator[str]:
     """One diff a file."""
-    lines: list[str] = []
     for page in dict.fromkeys(each.site.page for each in found):
         after = applied(page.lines, [each.hunk for each in found if each.site.page == page])
-        lines += unified_diff(page.lines, after, f"a/{page.path}", f"b/{page.path}")
-    return lines
+        yield from diff.unified(page.text, "".join(after), f"a/{page.path}", f"b/{page.path}")
 
 
 def _as_json(proposal: Proposal) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import os
 import re
 import sys
 from argparse import Namespace
-from difflib import unified_diff
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
 from dlsp import atomic, suggest
 from dlsp.body import request, write
-from dlsp.cli import project
+from dlsp.cli import diff, project
 from dlsp.cli.place import read
 from dlsp.completion.endings import line_ending, with_endings
 from dlsp.context.workspace import around
@@ -57,9 +57,8 @@ def run(args: Namespace) -> int:
     elif args.write:
         print(f"Line {line} of {file}: {written.strip().count(chr(10)) + 1} lines written.", file=sys.stderr)
     else:
-        old, new = (each.replace("\r\n", "\n").splitlines(keepends=True) for each in (raw, filled))
-        for each in unified_diff(old, new, str(file), str(file)):
-            print(each.removesuffix("\n"))
+        mark = _mark(file)
+        diff.show(diff.unified(mark + raw, mark + filled, str(file), str(file)))
     return 0
 
 
@@ -76,8 +75,7 @@ def save(file: Path, text: str, read_as: str) -> None:
     if read(file) != read_as:
         raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
     try:
-        bom = file.read_bytes()[:3] == b"\xef\xbb\xbf"
-        atomic.write(file, text.encode("utf-8-sig" if bom else "utf-8"))
+        atomic.write(file, (_mark(file) + text).encode())
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from None
 
@@ -100,6 +98,11 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
             return await write(engine, asked, text, found, Source(language) if language else None)
     finally:
         workspace.close()
+
+
+def _mark(file: Path) -> str:
+    """The byte order mark that the file begins with, "" without one."""
+    return "\ufeff" if file.read_bytes().startswith(BOM_UTF8) else ""
 
 
 def _offset(raw: str, plain: int) -> int:
