@@ -75,10 +75,11 @@ def _as_json(args: Namespace, here: place.Place, end: str, made: suggest.Suggest
 def _show(args: Namespace, here: place.Place, made: suggest.Suggestion) -> None:
     from rich.console import Console
 
-    from dlsp.cli.show import cost_line, excerpt
+    from dlsp.cli.show import MARKS, cost_line, excerpt
 
     console = Console(highlight=False)
-    console.print(excerpt(here.before, made.text, here.after), soft_wrap=True)
+    marks = ("", "") if console.color_system else MARKS
+    console.print(excerpt(here.before, made.text, here.after, width=console.width, marks=marks), soft_wrap=True)
     if made.quiet:
         console.print(f"No suggestion: {made.quiet.value}.", style="yellow")
     mode = f"{args.mode}, {args.schedule}" if args.mode == "verified" else args.mode

@@ -31,7 +31,7 @@ def test_complete(stub: StubEngine, file: Path, capsys: Output) -> None:
     assert shown.err == ""
     assert shown.out == (
         "1 │ def add(a, b):\n"
-        "2 │     return (a + b)\n"
+        "2 │     return («a + b»)\n"
         "3 │ \n"
         "verified, split · 7 tokens in 4 forwards, tau 1.75 · 203 ms (queue 0, prefill 61, decode 142)\n"
     )
