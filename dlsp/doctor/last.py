@@ -26,6 +26,16 @@ def lines(most: int) -> Iterator[str]:
         yield f"{count:6} quiet, {name}: {_said(name)}"
 
 
+def as_json(most: int) -> dict[str, Any]:
+    """The same for programs: the `decisions` as they were written down, and `reasons` by how often each was given."""
+    kept = decisions.last(COUNTED)
+    return {
+        "decisions": kept[-most:] if most else [],
+        "questions": len(kept),
+        "reasons": dict(Counter(each["quiet"] for each in kept if each.get("quiet")).most_common()),
+    }
+
+
 def _line(each: dict[str, Any]) -> str:
     when = time.strftime("%H:%M:%S", time.localtime(float(each.get("time") or 0)))
     where = f"line {int(each.get('line') or 0) + 1}"

@@ -1,5 +1,6 @@
 """`dlsp doctor` and `dlsp status`, on a stub engine."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -128,6 +129,35 @@ def test_an_old_neovim_needs_the_plugin(tmp_path: Path, monkeypatch: pytest.Monk
     assert "needs the plugin" in surroundings.editors().said
     neovim.write_text("#!/bin/sh\necho NVIM v0.12.4\n")
     assert "needs the plugin" not in surroundings.editors().said
+
+
+def test_a_probe_does_not_stay(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: Path, content: bytes) -> int:
+        file.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left" in machine.state_folder().said
+    assert list(state_folder.iterdir()) == []
+
+
+def test_the_last_decisions_as_json(state_folder: Path, capsys: Output) -> None:
+    kept = [{"quiet": None, "length": 3}, {"quiet": "empty"}, {"quiet": "empty"}]
+    (state_folder / "decisions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in kept))
+    assert cli.main(["doctor", "--last", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"decisions": kept[2:], "questions": 3, "reasons": {"empty": 2}}
+    assert cli.main(["doctor", "--last", "-1"]) == 1
+    assert "give a number from 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--port", "2097"], "A port is for --tcp alone"), (["--stdio", "--tcp"], "exclude each other")],
+)
+def test_ways_to_serve_that_exclude_each_other(options: list[str], said: str, capsys: Output) -> None:
+    assert cli.main(["serve", *options]) == 1
+    assert said in capsys.readouterr().err
 
 
 def test_status(stub: StubEngine, capsys: Output) -> None:
