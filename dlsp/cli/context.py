@@ -75,7 +75,9 @@ def _show(seen: Context) -> None:
 
     def heading(what: str, parts: list[Part]) -> None:
         count = sum(part.tokens for part in parts)
-        whys = ", ".join(dict.fromkeys(part.why for part in parts))
+        every = dict.fromkeys(part.why for part in parts)
+        # "the enclosing function f" is said by "the enclosing function f, its last lines" too
+        whys = ", ".join(why for why in every if not any(each.startswith((f"{why},", f"{why} and")) for each in every))
         console.print(
             Text(f"▌ {what}, line {parts[0].row + 1}, about {count} tokens: {whys}", "bold cyan"), soft_wrap=True
         )

@@ -20,6 +20,7 @@ from dlsp.errors import UserError
 from dlsp.function import Gap, gap
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
+from dlsp.wording import count
 
 _INDEX_S = 2
 
@@ -42,7 +43,7 @@ def run(args: Namespace) -> int:
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
-        raise UserError(f"{file} has {len(lines)} lines, so there is no line {line}.")
+        raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")
     found = gap(text, sum(len(each) + 1 for each in lines[: line - 1]) + len(lines[line - 1]))
     if found is None:
         raise UserError(f"Line {line} of {file} is in no function without a body (nothing, `...`, `pass` or a TODO).")
@@ -55,7 +56,7 @@ def run(args: Namespace) -> int:
     if args.json:
         print(json.dumps({"file": str(file), "line": line, "body": written, "written": args.write}))
     elif args.write:
-        print(f"Line {line} of {file}: {written.strip().count(chr(10)) + 1} lines written.", file=sys.stderr)
+        print(f"Line {line} of {file}: {count(len(written.strip().splitlines()), 'line')} written.", file=sys.stderr)
     else:
         mark = _mark(file)
         diff.show(diff.unified(mark + raw, mark + filled, str(file), str(file)))

@@ -41,7 +41,7 @@ def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None
     assert all(line.startswith("ok ") for line in lines.values())
     assert DEFAULT.sha256 in lines["model"]
     assert "`return a + b` in " in lines["completion"]
-    assert lines["quiet"].endswith("1 suggestions of late; quiet because the engine is loading (2)")
+    assert lines["quiet"].endswith(" 1 suggestion of late; quiet because the engine is loading (2)")
     assert "secret" not in shown
 
 
@@ -75,6 +75,7 @@ def test_what_is_wrong_says_what_to_do(
     shown = capsys.readouterr().out
     assert "!! model" in shown
     assert "Run `dlsp model pull`." in shown
+    assert shown.count("dlsp model pull") == 1, "and not twice"
     assert "engine" not in shown.split("!! model")[1].splitlines()[2]
 
 
@@ -92,7 +93,7 @@ def test_an_engine_that_cannot_start(
 def test_the_steps_costs_when_the_engine_tells_them() -> None:
     assert engine.step({}) == []
     (found,) = engine.step({"step": {"dtype": "int8", "costs": {"1": 11.2, "4": 12.6}}})
-    assert found.said == "int8: 1 rows 11 ms, 4 rows 13 ms"
+    assert found.said == "int8: 1 row 11 ms, 4 rows 13 ms"
     assert found.data["costs"]["4"] == 12.6
 
 
@@ -147,6 +148,11 @@ def test_the_last_decisions_as_json(state_folder: Path, capsys: Output) -> None:
     assert cli.main(["doctor", "--last", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told == {"decisions": kept[2:], "questions": 3, "reasons": {"empty": 2}}
+    (state_folder / "decisions.jsonl").write_text(json.dumps(kept[0] | {"length": 1, "ms": 2}) + "\n")
+    assert cli.main(["doctor", "--last"]) == 0
+    shown = capsys.readouterr().out
+    assert "a suggestion of 1 character from the engine" in shown
+    assert "Of the last 1 question, 1 had a suggestion" in shown
     assert cli.main(["doctor", "--last", "-1"]) == 1
     assert "give a number from 0" in capsys.readouterr().err
 
@@ -158,6 +164,12 @@ def test_the_last_decisions_as_json(state_folder: Path, capsys: Output) -> None:
 def test_ways_to_serve_that_exclude_each_other(options: list[str], said: str, capsys: Output) -> None:
     assert cli.main(["serve", *options]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_nothing_of_late_and_no_editor(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert surroundings.quiet().said == "no suggestion of late"
+    assert surroundings.editors().said == "none that dlsp knows is on the PATH; any that speaks LSP will do"
 
 
 def test_status(stub: StubEngine, capsys: Output) -> None:

@@ -44,7 +44,14 @@ def test_written_as_the_file_is(file: Path, capsys: Output) -> None:
     assert file.read_bytes() == b"\xef\xbb\xbf" + TEXT.replace("    ...", "    c = a + b\r\n    return c").encode()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert [each.name for each in file.parent.iterdir() if each.name.startswith(".dlsp")] == []
-    assert capsys.readouterr().out == ""
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", f"Line 1 of {file}: 2 lines written.\n")
+
+
+def test_one_line_is_one_line(file: Path, stub: StubEngine, capsys: Output) -> None:
+    stub.answer = lambda request: "return a + b"
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 0
+    assert capsys.readouterr().err == f"Line 1 of {file}: 1 line written.\n"
 
 
 def test_an_alternative_as_json(file: Path, stub: StubEngine, capsys: Output) -> None:
