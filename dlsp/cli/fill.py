@@ -39,7 +39,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     file, line = place(args.place)
-    raw = read(file)
+    raw, mark = read(file), _mark(file)
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
@@ -52,13 +52,12 @@ def run(args: Namespace) -> int:
     start, end = _offset(raw, found.start), _offset(raw, found.end)
     filled = raw[:start] + with_endings(written, ending) + raw[end:]
     if args.write:
-        save(file, filled, read_as=raw)
+        save(file, mark + filled, read_as=raw)
     if args.json:
         print(json.dumps({"file": str(file), "line": line, "body": written, "written": args.write}))
     elif args.write:
         print(f"Line {line} of {file}: {count(len(written.strip().splitlines()), 'line')} written.", file=sys.stderr)
     else:
-        mark = _mark(file)
         diff.show(diff.unified(mark + raw, mark + filled, str(file), str(file)))
     return 0
 
@@ -72,11 +71,11 @@ def place(name: str) -> tuple[Path, int]:
 
 
 def save(file: Path, text: str, read_as: str) -> None:
-    """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`."""
+    """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`, without its mark."""
     if read(file) != read_as:
         raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
     try:
-        atomic.write(file, (_mark(file) + text).encode())
+        atomic.write(file, text.encode())
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from None
 
