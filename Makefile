@@ -13,7 +13,7 @@ run: model
 test: check model editors
 	@$(BIN)/python -m pytest -m "not prove"
 
-# The suite without the model, in seconds.
+# The suite without the model, in some minutes.
 fast: $(READY)
 	@$(BIN)/python -m pytest -m "not model and not prove" --ignore tests/e2e
 

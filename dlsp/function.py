@@ -94,6 +94,12 @@ def end(before: str, after: str) -> str | None:
     return closing.rstrip() + "\n" if closing.strip() else ""
 
 
+def unwritten(body: str) -> bool:
+    """Whether a body, on lines of its own, does nothing: by the rule that makes a gap of a function."""
+    lines = body.split("\n")
+    return all(PLACEHOLDER.fullmatch(line) for line in lines[_kept(lines, 0, len(lines) - 1) :])
+
+
 def _head(lines: list[str], number: int) -> int | None:
     """The last line of the definition that begins on a line, None if none does."""
     if _ends_by_word(lines, number):

@@ -1,18 +1,20 @@
-"""Mined edits: a file after its first hunk, which stands for the user's own edit, and the hunks that followed."""
+"""Mined edits: a file after its first hunk, which stands for the user's own edit, and the hunks that followed.
+
+A row is a line of JSON: `id`, `path`, `window_before`, `window_after`, `hunks` as `[op, i1, i2, j1, j2]` in their
+lines, and `rename`, new names by old ones.
+"""
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
+from bench.evals import EDITS, evaluation
 from dlsp.edits.edit import Edit
 from dlsp.edits.hunks import Hunk, applied, canonical, lines_of
 from dlsp.edits.page import Page
-from dlsp.errors import UserError
 from dlsp.syntax import languages
 
 SETS = ("train", "dev", "negatives-train", "negatives-dev")
@@ -66,12 +68,8 @@ class Row:
 
 
 def load(name: str) -> list[Row]:
-    """The rows of a set, in its order. Raises UserError if it is not there."""
-    folder = os.environ.get("DLSP_EVAL_DIR")
-    file = Path(folder or ".") / "edits" / f"{name}.jsonl.gz"
-    if not folder or not file.is_file():
-        raise UserError(f"{file} is missing: set DLSP_EVAL_DIR to the folder of the evaluation data.")
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
+    """The rows of a set, in its order. Raises Missing if it is not there."""
+    with gzip.open(evaluation(f"edits/{name}.jsonl.gz", EDITS), "rt", encoding="utf-8") as lines:
         return list(_rows(lines))
 
 

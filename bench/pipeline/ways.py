@@ -2,13 +2,13 @@
 
 import gzip
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.quality.sets import SETS, Missing, Task, load
+from bench.evals import evaluation
+from bench.quality.sets import SETS, Task, load
 from dlsp import suggest
 from dlsp.body import body
 from dlsp.context.build import build
@@ -41,11 +41,7 @@ def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
     """A sample of a set; raises Missing where its file is."""
     if name not in (BODIES, FOLLOWED):
         return load(name, limit, seed)
-    root = os.environ.get("DLSP_EVAL_DIR")
-    path = Path(root or "") / "humaneval" / "HumanEval.jsonl.gz"
-    if not root or not path.is_file():
-        raise Missing(f"Set DLSP_EVAL_DIR to a folder that has humaneval/{path.name}, from {HUMANEVAL}.")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(evaluation("humaneval/HumanEval.jsonl.gz", HUMANEVAL), "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     found = [_body(row) for row in rows] if name == BODIES else [_followed(rows, at) for at in range(len(rows))]
     step = max(1, len(found) // limit)

@@ -2,24 +2,18 @@
 
 import gzip
 import json
-import os
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from bench.evals import Missing, evaluation
 from dlsp.completion import trim
-from dlsp.errors import UserError
 
 INFILLING = "https://github.com/openai/human-eval-infilling/tree/master/data"
 SAFIM = "https://huggingface.co/datasets/gonglinyuan/safim (the rows with lang python, as block.jsonl.gz)"
 
 GAP, TODO = "{{completion}}", "# TODO: Your code here"
 """Where the gap is in SAFIM's programs, and in its prompts."""
-
-
-class Missing(UserError):
-    """The evaluation data is not there; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +69,7 @@ def load(name: str, limit: int | None = None, seed: int = 0) -> list[Task]:
     Raises Missing where DLSP_EVAL_DIR is unset or the file is not below it or not readable as such.
     """
     found = SETS[name]
-    file = f"{found.folder}/{found.file}"
-    root = os.environ.get("DLSP_EVAL_DIR")
-    if not root:
-        raise Missing(f"Set DLSP_EVAL_DIR to a folder that has {file}, from {found.source}.")
-    path = Path(root) / file
-    if not path.is_file():
-        raise Missing(f"{path} is missing: download it from {found.source}, or set DLSP_EVAL_DIR to where it is.")
+    path = evaluation(f"{found.folder}/{found.file}", found.source)
     read = _safim if found.source == SAFIM else _infilling
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:

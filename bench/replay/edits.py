@@ -6,11 +6,11 @@ From the sets of edits mined from repositories (`edits/dev.jsonl.gz`), and of ed
 
 import gzip
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.evals import EDITS, evaluation
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common
 from dlsp.errors import UserError
 
@@ -27,10 +27,7 @@ def scripts(split: str) -> list[Script]:
 
 
 def _rows(name: str) -> Iterator[dict[str, Any]]:
-    root = os.environ.get("DLSP_EVAL_DIR")
-    path = Path(root or "") / "edits" / f"{name}.jsonl.gz"
-    if not root or not path.is_file():
-        raise UserError(f"The edits are missing: set DLSP_EVAL_DIR to a folder that has edits/{name}.jsonl.gz.")
+    path = evaluation(f"edits/{name}.jsonl.gz", EDITS)
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)

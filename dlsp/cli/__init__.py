@@ -2,13 +2,16 @@
 
 import os
 import sys
-import traceback
-from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 from dlsp import __version__
 from dlsp.errors import UserError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+# What takes time to import is imported in `guarded`: Ctrl-C may come meanwhile.
 
 COMMANDS = ("complete", "context", "fill", "edits", "serve", "status", "doctor", "engine", "model", "bench", "train")
 
@@ -18,14 +21,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--stdio"]:  # how editors like to start a server
         given = ["serve", "--stdio"]
-    args = parser().parse_args(given)
-    return guarded(lambda: args.run(args))
+
+    def run() -> int:
+        args = parser().parse_args(given)
+        return args.run(args)
+
+    return guarded(run)
 
 
 def guarded(run: Callable[[], int]) -> int:
     """The exit status of `run`, its errors told in one sentence on stderr."""
     try:
-        status = run()
+        if sys.stdout is None:
+            raise UserError("Standard output is closed: send it to a file or to /dev/null.")
+        try:
+            status = run()
+        except SystemExit as ended:  # argparse has said why
+            status = int(ended.code or 0)
         if not sys.stdout.closed:  # as the language server leaves it
             sys.stdout.flush()
         return status
@@ -35,15 +47,21 @@ def guarded(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        _let_go()
         return 1
-    except Exception:
+    except Exception as error:
+        if why := _unprinted(error):
+            print(f"dlsp: {why}", file=sys.stderr)
+            return 1
         print(f"dlsp: Something went wrong inside dlsp; {_recorded()}", file=sys.stderr)
         return 70
 
 
-def parser() -> ArgumentParser:
+def parser() -> "ArgumentParser":
     """The whole command line."""
+    from argparse import ArgumentParser
+    from importlib import import_module
+
     top = ArgumentParser(prog="dlsp", description="Local code completion, checked token by token.")
     top.add_argument("--version", action="version", version=f"dlsp {__version__}")
     subparsers = top.add_subparsers(required=True, metavar="COMMAND")
@@ -52,8 +70,28 @@ def parser() -> ArgumentParser:
     return top
 
 
+def _unprinted(error: Exception) -> str:
+    """Why standard output could not be written, "" where the error is about something else."""
+    if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
+        return f"Standard output is {sys.stdout.encoding}, which lacks some characters: set PYTHONIOENCODING=utf-8."
+    try:
+        if isinstance(error, OSError) and not sys.stdout.closed:
+            sys.stdout.flush()  # fails again where this was what failed
+    except OSError as full:
+        _let_go()
+        return f"Standard output cannot be written: {full.strerror}."
+    return ""
+
+
+def _let_go() -> None:
+    """Drop what standard output still holds, or Python complains when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _recorded() -> str:
     """Write the traceback of the error at hand to a file, and say which."""
+    import traceback
+
     from dlsp.engine import state
 
     try:

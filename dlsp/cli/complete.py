@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 from dlsp import suggest
-from dlsp.cli import place
+from dlsp.cli import place, project
 from dlsp.cli.context import seen
-from dlsp.models.choose import AUTO, named
+from dlsp.server.settings import Settings
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
@@ -19,8 +19,8 @@ def add(subparsers: Any) -> None:
     """Register `dlsp complete` with argparse's sub-parsers."""
     complete = subparsers.add_parser("complete", help="complete the code at one place of a file")
     complete.add_argument("place", metavar="FILE:LINE:COL", help="from 1; the column in characters")
-    complete.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
-    complete.add_argument("--mode", choices=suggest.MODES, default="verified", help="default: verified")
+    complete.add_argument("--model", metavar="NAME", help="default: the project's, else the one for this machine")
+    complete.add_argument("--mode", choices=suggest.MODES, help="default: the project's, else verified")
     complete.add_argument("--schedule", choices=SCHEDULES, default="split", help="default: split")
     complete.add_argument("--end", choices=tuple(suggest.MOST_TOKENS), help="default: by the cursor's line")
     complete.add_argument("--json", action="store_true", help="print one JSON object")
@@ -29,8 +29,10 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     here = place.find(args.place)
+    settings = project.settings(here.file, args.model, args.mode)
+    args.mode = settings.mode
     end = args.end or suggest.end_rule(here.before)
-    made = asyncio.run(_suggestion(args, here, end))
+    made = asyncio.run(_suggestion(args, settings, here, end))
     if args.json:
         print(json.dumps(_as_json(args, here, end, made)))
     else:
@@ -38,16 +40,16 @@ def run(args: Namespace) -> int:
     return 0
 
 
-async def _suggestion(args: Namespace, here: place.Place, end: str) -> suggest.Suggestion:
+async def _suggestion(args: Namespace, settings: Settings, here: place.Place, end: str) -> suggest.Suggestion:
     from dlsp.cli.waiting import engine_of
 
-    path, context = seen(here)
+    path, context = seen(here, settings)
     language = languages.of(here.file)
-    async with await engine_of(named(args.model)) as engine:
+    async with await engine_of(settings.model) as engine:
         request = suggest.request(
             context,
             path=path,
-            mode=args.mode,
+            mode=settings.mode,
             schedule=args.schedule,
             end=end,
         )
@@ -73,10 +75,11 @@ def _as_json(args: Namespace, here: place.Place, end: str, made: suggest.Suggest
 def _show(args: Namespace, here: place.Place, made: suggest.Suggestion) -> None:
     from rich.console import Console
 
-    from dlsp.cli.show import cost_line, excerpt
+    from dlsp.cli.show import MARKS, cost_line, excerpt
 
     console = Console(highlight=False)
-    console.print(excerpt(here.before, made.text, here.after), soft_wrap=True)
+    marks = ("", "") if console.color_system else MARKS
+    console.print(excerpt(here.before, made.text, here.after, width=console.width, marks=marks), soft_wrap=True)
     if made.quiet:
         console.print(f"No suggestion: {made.quiet.value}.", style="yellow")
     mode = f"{args.mode}, {args.schedule}" if args.mode == "verified" else args.mode

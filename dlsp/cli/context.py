@@ -5,11 +5,11 @@ from argparse import Namespace
 from itertools import groupby
 from typing import Any
 
-from dlsp.cli import place
-from dlsp.context.budget import usual, within_bounds
+from dlsp.cli import place, project
+from dlsp.context.budget import within_bounds
 from dlsp.context.parts import Context, Part
 from dlsp.errors import UserError
-from dlsp.models.choose import AUTO, named
+from dlsp.server.settings import Settings
 
 INDEX_S = 10
 """Seconds that a first look at the workspace may take; later ones are quick."""
@@ -25,7 +25,8 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    path, context = seen(place.find(args.place), args.tokens)
+    here = place.find(args.place)
+    path, context = seen(here, project.settings(here.file), args.tokens)
     if args.json:
         print(json.dumps(_as_json(path, context), ensure_ascii=False))
     else:
@@ -33,12 +34,12 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def seen(here: place.Place, tokens: int | None = None) -> tuple[str, Context]:
+def seen(here: place.Place, settings: Settings, tokens: int | None = None) -> tuple[str, Context]:
     """The file's path as its workspace sees it, and the context there; UserError if the file may not be read."""
     from dlsp.context.workspace import around
 
     file = here.file.absolute()
-    workspace = around(file, budget=within_bounds(tokens or usual(named(AUTO))))
+    workspace = around(file, settings.ignore, within_bounds(tokens) if tokens else settings.context)
     try:
         if why := workspace.excludes(file):
             raise UserError(f"{here.file} is never shown to the model: {why}.")
@@ -74,7 +75,9 @@ def _show(seen: Context) -> None:
 
     def heading(what: str, parts: list[Part]) -> None:
         count = sum(part.tokens for part in parts)
-        whys = ", ".join(dict.fromkeys(part.why for part in parts))
+        every = dict.fromkeys(part.why for part in parts)
+        # "the enclosing function f" is said by "the enclosing function f, its last lines" too
+        whys = ", ".join(why for why in every if not any(each.startswith((f"{why},", f"{why} and")) for each in every))
         console.print(
             Text(f"▌ {what}, line {parts[0].row + 1}, about {count} tokens: {whys}", "bold cyan"), soft_wrap=True
         )

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 from dlsp.models.choose import AUTO, named
 
@@ -32,11 +33,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     if args.last is not None:
-        from dlsp.doctor.last import lines
-
-        for line in lines(max(0, args.last)):
-            print(line)
-        return 0
+        return _last(args.last, args.json)
     found = []
     for check in checks(named(args.model)):
         found.append(check)
@@ -49,6 +46,19 @@ def run(args: Namespace) -> int:
             )
         )
     return 0 if all(each.good for each in found) else 1
+
+
+def _last(most: int, as_json: bool) -> int:
+    from dlsp.doctor import last
+
+    if most < 0:
+        raise UserError(f"There are no {most} decisions: give a number from 0 to --last.")
+    if as_json:
+        print(json.dumps(last.as_json(most), indent=1))
+    else:
+        for line in last.lines(most):
+            print(line)
+    return 0
 
 
 def checks(model: Model) -> "Iterator[Check]":

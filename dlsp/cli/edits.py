@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import re
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import aclosing
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from dlsp.cli import diff, project
 from dlsp.context.workspace import Workspace, around
 from dlsp.edits.edit import Edit
 from dlsp.edits.elsewhere import others
@@ -18,7 +20,7 @@ from dlsp.edits.patch import read_patch
 from dlsp.edits.proposal import Proposal
 from dlsp.edits.propose import proposals
 from dlsp.errors import UserError
-from dlsp.models.choose import AUTO, named
+from dlsp.models.catalogue import Model
 from dlsp.syntax import languages
 
 NONE = "none"
@@ -31,7 +33,7 @@ def add(subparsers: Any) -> None:
         "--diff", required=True, metavar="FILE", help="a unified diff of the change, made already; - reads it"
     )
     edits.add_argument(
-        "--model", default=AUTO, metavar="NAME", help=f"default: the one for this machine; {NONE} asks none"
+        "--model", metavar="NAME", help=f"default: the project's, else the one for this machine; {NONE} asks none"
     )
     edits.add_argument("--json", action="store_true", help="print one JSON object")
     edits.set_defaults(run=run)
@@ -39,32 +41,33 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     file, before = read_patch(_read(args.diff))
-    workspace = around(file)
+    settings = project.settings(file, None if args.model == NONE else args.model)
+    workspace = around(file, settings.ignore)
     if why := workspace.excludes(file):
         raise UserError(f"{file} is never shown to the model: {why}.")
     text = file.read_bytes().decode("utf-8", "replace")
     edit = Edit.between(workspace.name(file), before, text)
     own = Page(str(file), edit.path, text, languages.of(file), tuple(edit.ranges()))
-    found = asyncio.run(_found(args, edit, own, workspace))
+    found = asyncio.run(_found(None if args.model == NONE else settings.model, edit, own, workspace))
     if args.json:
         print(json.dumps({"file": str(file), "sites": [_as_json(each) for each in found]}))
     else:
-        sys.stdout.writelines(_diffs(found))
+        diff.show(_diffs(found))
         if not found:
             print("dlsp: the edit seems to end where it is.", file=sys.stderr)
     return 0
 
 
-async def _found(args: Namespace, edit: Edit, own: Page, workspace: Workspace) -> list[Proposal]:
+async def _found(model: Model | None, edit: Edit, own: Page, workspace: Workspace) -> list[Proposal]:
     from dlsp.cli.waiting import engine_of
 
     pages = [own]
     for path, text in others(workspace, edit, own):
         if str(path) != own.uri:
             pages.append(Page(str(path), workspace.name(path), text, languages.of(path)))
-    if args.model == NONE:
+    if model is None:
         return await _all(None, edit, own, pages)
-    async with await engine_of(named(args.model)) as engine:
+    async with await engine_of(model) as engine:
         return await _all(engine, edit, own, pages)
 
 
@@ -74,19 +77,19 @@ async def _all(engine: Any, edit: Edit, own: Page, pages: list[Page]) -> list[Pr
 
 
 def _read(name: str) -> str:
+    """The diff, whose lines end as those of its file: other ends that were given to all of it are undone."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        text = (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
+        return text.replace("\r\n", "\n") if re.search(r"^\+\+\+ .*\r$", text, re.MULTILINE) else text
     except (OSError, ValueError):
         raise UserError(f"{name} cannot be read: give the file of a unified diff.") from None
 
 
-def _diffs(found: list[Proposal]) -> list[str]:
+def _diffs(found: list[Proposal]) -> Iterator[str]:
     """One diff a file."""
-    lines: list[str] = []
     for page in dict.fromkeys(each.site.page for each in found):
         after = applied(page.lines, [each.hunk for each in found if each.site.page == page])
-        lines += unified_diff(page.lines, after, f"a/{page.path}", f"b/{page.path}")
-    return lines
+        yield from diff.unified(page.text, "".join(after), f"a/{page.path}", f"b/{page.path}")
 
 
 def _as_json(proposal: Proposal) -> dict[str, Any]:

@@ -5,12 +5,17 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from dlsp.cli import group
 from dlsp.engine import processes, state
 from dlsp.errors import UserError
+from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.models.choose import AUTO, named
+
+END_S = 10
+"""An engine that lets go of its lock has its weights to let go of yet."""
 
 
 def add(subparsers: Any) -> None:
@@ -21,8 +26,9 @@ def add(subparsers: Any) -> None:
         ("stop", stop, "end it"),
         ("status", status, "what runs; exit status 1 if nothing does"),
     )
-    for parser in group.add(subparsers, "engine", "run, start, stop or look at the engine", commands).values():
-        parser.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
+    for name, parser in group.add(subparsers, "engine", "run, start, stop or look at the engine", commands).items():
+        default, help = (AUTO, "the one for this machine") if name in ("run", "start") else (None, "all that run")
+        parser.add_argument("--model", default=default, metavar="NAME", help=f"default: {help}")
 
 
 def run(args: Namespace) -> int:
@@ -53,35 +59,49 @@ def start(args: Namespace) -> int:
 
 
 def stop(args: Namespace) -> int:
-    from dlsp.engine import launch
-
-    model = named(args.model)
-    if asyncio.run(launch.stop(model)):
-        print(f"The engine of {model.name} has ended.")
-    elif state.alive(model.name):
-        raise UserError(f"The engine of {model.name} is still loading; try again when it is ready.")
-    else:
-        print(f"No engine of {model.name} is running.")
+    if not [model for model in _meant(args) if _stopped(model)]:
+        print(_none(args))
     return 0
 
 
 def status(args: Namespace) -> int:
+    told = [lines for model in _meant(args) if (lines := asyncio.run(_told(model)))]
+    print("\n\n".join(told) or _none(args))
+    return 0 if any("\n" in lines for lines in told) else 1
+
+
+def _stopped(model: Model) -> bool:
+    """End its engine and say so; False if there is none."""
     from dlsp.engine import launch
 
-    model = named(args.model)
+    found = state.read(model.name)
+    if not asyncio.run(launch.stop(model)):
+        if state.alive(model.name):
+            raise UserError(f"The engine of {model.name} is still loading; try again when it is ready.")
+        return False
+    over = found is None or processes.ended(found, END_S)
+    print(f"The engine of {model.name} {'has ended' if over else 'is ending, and lets go of its memory soon'}.")
+    return True
 
-    async def health() -> dict[str, Any] | None:
-        if engine := await launch.connect(model):
-            async with engine:
-                return {"address": engine.state.address, **await engine.health()}
-        return None
 
-    found = asyncio.run(health())
-    if found is None:
-        doing = "is loading" if state.alive(model.name) else "is not running"
-        print(f"The engine of {model.name} {doing}.")
-        return 1
+async def _told(model: Model) -> str:
+    """What its engine says of itself, a line each; one sentence while it loads, "" if there is none."""
+    from dlsp.engine import launch
+
+    engine = await launch.connect(model)
+    if engine is None:
+        return f"The engine of {model.name} is loading." if state.alive(model.name) else ""
+    async with engine:
+        found = {"address": engine.state.address, **await engine.health()}
     found["uptime_s"] = time.strftime("%H:%M:%S", time.gmtime(found["uptime_s"]))
-    for name in ("model", "version", "pid", "address", "dtype", "adapter", "uptime_s", "requests", "busy"):
-        print(f"{name.removesuffix('_s'):9} {found[name]}")
-    return 0
+    names = ("model", "version", "pid", "address", "dtype", "adapter", "uptime_s", "requests", "busy")
+    return "\n".join(f"{name.removesuffix('_s'):9} {found[name]}" for name in names)
+
+
+def _meant(args: Namespace) -> Iterable[Model]:
+    """The model that was named, else all."""
+    return [named(args.model)] if args.model else CATALOGUE
+
+
+def _none(args: Namespace) -> str:
+    return f"No engine of {named(args.model).name} is running." if args.model else "No engine is running."

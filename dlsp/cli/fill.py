@@ -4,24 +4,23 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import sys
 from argparse import Namespace
-from difflib import unified_diff
+from codecs import BOM_UTF8
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
-from dlsp import suggest
-from dlsp.body import body, request
+from dlsp import atomic, suggest
+from dlsp.body import request, write
+from dlsp.cli import diff, project
 from dlsp.cli.place import read
 from dlsp.completion.endings import line_ending, with_endings
 from dlsp.context.workspace import around
 from dlsp.errors import UserError
 from dlsp.function import Gap, gap
-from dlsp.models.choose import AUTO, named
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
+from dlsp.wording import count
 
 _INDEX_S = 2
 
@@ -32,19 +31,19 @@ def add(subparsers: Any) -> None:
     fill.add_argument("place", metavar="FILE:LINE", help="a line of a function without a body; from 1")
     fill.add_argument("--write", action="store_true", help="write it into the file")
     fill.add_argument("--seed", type=int, default=0, help="another than 0 gives an alternative")
-    fill.add_argument("--model", default=AUTO, metavar="NAME", help="default: the one for this machine")
-    fill.add_argument("--mode", choices=suggest.MODES, default="verified", help="default: verified")
+    fill.add_argument("--model", metavar="NAME", help="default: the project's, else the one for this machine")
+    fill.add_argument("--mode", choices=suggest.MODES, help="default: the project's, else verified")
     fill.add_argument("--json", action="store_true", help="print one JSON object")
     fill.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
     file, line = place(args.place)
-    raw = read(file)
+    raw, mark = read(file), _mark(file)
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
-        raise UserError(f"{file} has {len(lines)} lines, so there is no line {line}.")
+        raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")
     found = gap(text, sum(len(each) + 1 for each in lines[: line - 1]) + len(lines[line - 1]))
     if found is None:
         raise UserError(f"Line {line} of {file} is in no function without a body (nothing, `...`, `pass` or a TODO).")
@@ -53,15 +52,13 @@ def run(args: Namespace) -> int:
     start, end = _offset(raw, found.start), _offset(raw, found.end)
     filled = raw[:start] + with_endings(written, ending) + raw[end:]
     if args.write:
-        write(file, filled)
+        save(file, mark + filled, read_as=raw)
     if args.json:
         print(json.dumps({"file": str(file), "line": line, "body": written, "written": args.write}))
     elif args.write:
-        print(f"Line {line} of {file}: {written.strip().count(chr(10)) + 1} lines written.", file=sys.stderr)
+        print(f"Line {line} of {file}: {count(len(written.strip().splitlines()), 'line')} written.", file=sys.stderr)
     else:
-        old, new = (each.replace("\r\n", "\n").splitlines(keepends=True) for each in (raw, filled))
-        for each in unified_diff(old, new, str(file), str(file)):
-            print(each.removesuffix("\n"))
+        diff.show(diff.unified(mark + raw, mark + filled, str(file), str(file)))
     return 0
 
 
@@ -73,15 +70,12 @@ def place(name: str) -> tuple[Path, int]:
     return Path(parts[1]), int(parts[2])
 
 
-def write(file: Path, text: str) -> None:
-    """Put `text` in the file's place, all of it or nothing."""
-    file = file.resolve()
+def save(file: Path, text: str, read_as: str) -> None:
+    """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`, without its mark."""
+    if read(file) != read_as:
+        raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
     try:
-        bom = file.read_bytes()[:3] == b"\xef\xbb\xbf"
-        with NamedTemporaryFile("wb", dir=file.parent, prefix=".dlsp-", delete=False) as new:
-            new.write(text.encode("utf-8-sig" if bom else "utf-8"))
-        shutil.copymode(file, new.name)
-        os.replace(new.name, file)
+        atomic.write(file, text.encode())
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from None
 
@@ -89,7 +83,8 @@ def write(file: Path, text: str) -> None:
 async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     from dlsp.cli.waiting import engine_of
 
-    workspace = around(file)
+    settings = project.settings(file, args.model, args.mode)
+    workspace = around(file, settings.ignore)
     path = Path(os.path.abspath(file))
     if why := workspace.excludes(path):
         raise UserError(f"This file is never shown to the model: {why}.")
@@ -98,11 +93,16 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     before, after = text[: found.start] + found.lead, found.tail + text[found.end :]
     try:
         context = workspace.context(path, before, after)
-        async with await engine_of(named(args.model)) as engine:
-            fill = await engine.fill(request(context, workspace.name(path), args.mode, args.seed))
+        async with await engine_of(settings.model) as engine:
+            asked = request(context, workspace.name(path), settings.mode, args.seed)
+            return await write(engine, asked, text, found, Source(language) if language else None)
     finally:
         workspace.close()
-    return body(fill["text"], text, found, Source(language) if language else None)
+
+
+def _mark(file: Path) -> str:
+    """The byte order mark that the file begins with, "" without one."""
+    return "\ufeff" if file.read_bytes().startswith(BOM_UTF8) else ""
 
 
 def _offset(raw: str, plain: int) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlsp.errors import UserError
+from dlsp.wording import count
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ def find(name: str) -> Place:
     file, line, column = Path(parts[1]), int(parts[2]), int(parts[3])
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", read(file))
     if not 1 <= line <= len(lines):
-        raise UserError(f"{file} has {_count(len(lines), 'line')}, so there is no line {line}.")
+        raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")
     here = lines[line - 1]
     length = len(here.rstrip("\r\n"))
     if not 1 <= column <= length + 1:
         raise UserError(
-            f"Line {line} of {file} has {_count(length, 'character')}: "
+            f"Line {line} of {file} has {count(length, 'character')}: "
             f"give a column from 1 to {length + 1}, not {column}."
         )
     before = "".join(lines[: line - 1]) + here[: column - 1]
@@ -52,11 +53,7 @@ def read(file: Path) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = "\0"
+        raise UserError(f"{file} is not UTF-8 text.") from None
     if "\0" in text:
-        raise UserError(f"{file} is not UTF-8 text.")
+        raise UserError(f"{file} is no text: it holds NUL bytes.")
     return text
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,19 +5,36 @@ from typing import Any
 from rich.text import Text
 
 LINES_AROUND = 4
+ROWS = 3
+"""Of the terminal that the text before, or after, the suggestion takes at most on its line."""
 GHOST = "dim italic green"
+MARKS = ("«", "»")
+"""Around a suggestion where no style is shown: in a pipe, and on a terminal that has none."""
 
 
-def excerpt(before: str, suggestion: str, after: str, around: int = LINES_AROUND) -> Text:
-    """The lines around the cursor, numbered, with the suggestion in place."""
-    above, below = _plain(before).split("\n"), _plain(after).split("\n")
-    hidden = max(0, len(above) - 1 - around)
-    text = Text("\n".join(above[hidden:]))
-    text.append(_plain(suggestion), style=GHOST)
-    text.append("\n".join(below[: around + 1]))
+def excerpt(
+    before: str,
+    suggestion: str,
+    after: str,
+    around: int = LINES_AROUND,
+    *,
+    width: int = 80,
+    marks: tuple[str, str] = ("", ""),
+) -> Text:
+    """The lines around the cursor, numbered, with the suggestion in place between `marks`; long lines are cropped to
+    some rows of `width`.
+    """
+    *above, left = _lines(before)
+    right, *below = _lines(after)
+    most = ROWS * width
+    hidden = max(0, len(above) - around)
+    text = Text("\n".join(_head(line, most) for line in [*above[hidden:], ""]))
+    text.append(_tail(left, most))
+    text.append(_plain("\n".join(_lines(suggestion))).join(marks) if suggestion else "", style=GHOST)
+    text.append("\n".join(_head(line, most) for line in [right, *below[:around]]))
     lines = text.split("\n", allow_blank=True)
-    width = len(str(hidden + len(lines)))
-    numbered = (Text.assemble((f"{number:{width}} │ ", "dim"), line) for number, line in enumerate(lines, hidden + 1))
+    digits = len(str(hidden + len(lines)))
+    numbered = (Text.assemble((f"{number:{digits}} │ ", "dim"), line) for number, line in enumerate(lines, hidden + 1))
     return Text("\n").join(numbered)
 
 
@@ -31,7 +48,18 @@ def cost_line(mode: str, cost: dict[str, Any]) -> str:
     )
 
 
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _head(line: str, most: int) -> str:
+    return _plain(line[:most]) + "…" * (len(line) > most)
+
+
+def _tail(line: str, most: int) -> str:
+    return "…" * (len(line) > most) + _plain(line[-most:])
+
+
 def _plain(text: str) -> str:
-    """With `\\n` at the line ends, and nothing that would steer the terminal."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
-    return "".join(char if char.isprintable() or char == "\n" else "·" for char in lines)
+    """Without what would steer the terminal, line ends left."""
+    return "".join(char if char.isprintable() or char == "\n" else "·" for char in text.expandtabs(4))

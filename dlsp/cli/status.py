@@ -9,6 +9,7 @@ from dlsp.engine import launch, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.server import logfile
+from dlsp.wording import count
 
 LAST = 5
 
@@ -39,6 +40,6 @@ async def engine(model: Model) -> str:
     except UserError as error:
         return f"{model.name}: {error}"
     up = time.strftime("%H:%M:%S", time.gmtime(health["uptime_s"]))
-    at_work = f"{health.get('waiting', 0)} gaps at work" if health["busy"] else "idle"
-    kept = f"{health.get('sessions', 0)} sessions ({health.get('session_bytes', 0) / 2**20:.0f} MB)"
-    return f"{model.name}: {at_work}, up {up}, {health['requests']} requests, {kept}, process {health['pid']}"
+    at_work = f"{count(health.get('waiting', 0), 'gap')} at work" if health["busy"] else "idle"
+    kept = f"{count(health.get('sessions', 0), 'session')} ({health.get('session_bytes', 0) / 2**20:.0f} MB)"
+    return f"{model.name}: {at_work}, up {up}, {count(health['requests'], 'request')}, {kept}, process {health['pid']}"

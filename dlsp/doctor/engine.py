@@ -11,6 +11,7 @@ from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
 from dlsp.models.choose import choose
+from dlsp.wording import count
 
 SAMPLE = {"prefix": "def add(a: int, b: int) -> int:\n    return ", "suffix": "\n", "path": "sums.py"}
 REQUEST = {"gaps": [SAMPLE], "end": "line", "max_tokens": 16}
@@ -27,7 +28,8 @@ def model_file(model: Model) -> Check:
     try:
         file = store.verify(model)
     except UserError as error:
-        return Check("model", False, str(error), "Run `dlsp model pull`.")
+        said, _, todo = str(error).partition(": run ")
+        return Check("model", False, f"{said}." if todo else said, f"Run {todo}" if todo else "")
     return Check(
         "model", True, f"{model.name}, SHA-256 {model.sha256}", data={"file": str(file), "sha256": model.sha256}
     )
@@ -70,7 +72,7 @@ def step(health: Mapping[str, Any]) -> list[Check]:
     if not isinstance(told, Mapping):
         return []
     costs = told.get("costs") or {}
-    table = ", ".join(f"{rows} rows {float(ms):.0f} ms" for rows, ms in costs.items())
+    table = ", ".join(f"{count(int(rows), 'row')} {float(ms):.0f} ms" for rows, ms in costs.items())
     where = f" on {device}" if (device := told.get("device", "cpu")) != "cpu" else ""
     checks = [Check("step", True, f"{told.get('dtype')}{where}: {table or 'not measured'}", data=dict(told))]
     if replaced := told.get("replaced"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from dlsp.quiet import Quiet
 from dlsp.server import decisions
+from dlsp.wording import count
 
 COUNTED = 2000
 
@@ -21,9 +22,20 @@ def lines(most: int) -> Iterator[str]:
         yield _line(each)
     shown = [each for each in kept if not each.get("quiet")]
     remembered = sum(bool(each.get("memory")) for each in shown)
-    yield f"Of the last {len(kept)} questions, {len(shown)} had a suggestion, {remembered} of them from memory."
-    for name, count in Counter(each["quiet"] for each in kept if each.get("quiet")).most_common():
-        yield f"{count:6} quiet, {name}: {_said(name)}"
+    questions = count(len(kept), "question")
+    yield f"Of the last {questions}, {len(shown)} had a suggestion, {remembered} of them from memory."
+    for name, times in Counter(each["quiet"] for each in kept if each.get("quiet")).most_common():
+        yield f"{times:6} quiet, {name}: {_said(name)}"
+
+
+def as_json(most: int) -> dict[str, Any]:
+    """The same for programs: the `decisions` as they were written down, and `reasons` by how often each was given."""
+    kept = decisions.last(COUNTED)
+    return {
+        "decisions": kept[-most:] if most else [],
+        "questions": len(kept),
+        "reasons": dict(Counter(each["quiet"] for each in kept if each.get("quiet")).most_common()),
+    }
 
 
 def _line(each: dict[str, Any]) -> str:
@@ -35,7 +47,7 @@ def _line(each: dict[str, Any]) -> str:
         what = f"quiet, {name}: {_said(name)}{sure}"
     else:
         source = "from memory" if each.get("memory") else "from the engine"
-        what = f"a suggestion of {each.get('length')} characters {source}{sure}"
+        what = f"a suggestion of {count(each.get('length') or 0, 'character')} {source}{sure}"
     return f"{when} {each.get('language') or 'unknown'}, {where}: {what}, {each.get('ms')} ms"
 
 

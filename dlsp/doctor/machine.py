@@ -11,6 +11,7 @@ from pathlib import Path
 from dlsp import __version__
 from dlsp.doctor.check import Check
 from dlsp.engine import state
+from dlsp.engine.probe import probe
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
@@ -78,9 +79,7 @@ def state_folder() -> Check:
     folder = None
     try:
         folder = state.folder()
-        probe = folder / f"probe-{os.getpid()}"
-        probe.write_bytes(b"x" * 4096)
-        probe.unlink()
+        probe(folder)
     except UserError as error:
         return Check("state", False, str(error), "Set DLSP_STATE_DIR to a folder that can be written.")
     except OSError as error:

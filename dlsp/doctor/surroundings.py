@@ -7,9 +7,11 @@ from collections import Counter
 
 from dlsp.doctor.check import Check
 from dlsp.server import logfile
+from dlsp.wording import count
 
 LINES = 2000
 EDITORS = ("nvim", "code", "codium", "code-server", "cursor", "hx", "zed", "emacs", "subl", "kak")
+NO_EDITOR = "none that dlsp knows is on the PATH; any that speaks LSP will do"
 NATIVE = (0, 12)
 """The Neovim that asks for inline completion by itself."""
 
@@ -20,13 +22,14 @@ def quiet() -> Check:
     reasons = Counter(found[1] for line in lines if (found := re.search(r"\] quiet: ([^,]+)", line)))
     offered = sum("] a suggestion" in line for line in lines)
     told = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(5))
-    said = f"{offered} suggestions of late; quiet because {told}" if told else f"{offered} suggestions of late"
+    said = f"{count(offered, 'suggestion') if offered else 'no suggestion'} of late"
+    said += f"; quiet because {told}" if told else ""
     return Check("quiet", True, said, data={"suggestions": offered, "reasons": dict(reasons)})
 
 
 def editors() -> Check:
     found = {name: _version(name) for name in EDITORS if shutil.which(name)}
-    said = ", ".join(f"{name} {version}".strip() for name, version in found.items()) or "none on the PATH"
+    said = ", ".join(f"{name} {version}".strip() for name, version in found.items()) or NO_EDITOR
     if (neovim := found.get("nvim")) and tuple(map(int, neovim.split(".")[:2])) < NATIVE:
         said += "; this Neovim needs the plugin, 0.12 does not"
     return Check("editors", True, said, data=found)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from unidiff.constants import LINE_TYPE_NO_NEWLINE
 from unidiff.errors import UnidiffParseError
+from unidiff.patch import Hunk as PatchHunk
 from unidiff.patch import PatchSet
 
 from dlsp.edits.hunks import Hunk, applied, lines_of
@@ -26,9 +28,25 @@ def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
         raise UserError(f"{file} cannot be read: run this where the diff's paths begin.") from None
     undone = []
     for hunk in patches[0]:
-        new = [line[1:] for line in hunk.target]
+        old, new = _sides(hunk)
         start = hunk.target_start - (1 if new else 0)
         if lines[start : start + len(new)] != new:
             raise UserError(f"{file} does not hold the change of the diff: apply it first.")
-        undone.append(Hunk(start, start + len(new), tuple(line[1:] for line in hunk.source)))
+        undone.append(Hunk(start, start + len(new), tuple(old)))
     return file, "".join(applied(lines, undone))
+
+
+def _sides(hunk: PatchHunk) -> tuple[list[str], list[str]]:
+    """The lines before and after; one that a "No newline" follows has no end."""
+    old: list[str] = []
+    new: list[str] = []
+    sides: list[list[str]] = []
+    for line in hunk:
+        if line.line_type == LINE_TYPE_NO_NEWLINE:
+            for side in sides:
+                side[-1] = side[-1].removesuffix("\n")
+            continue
+        sides = [side for side, has in ((old, line.is_added), (new, line.is_removed)) if not has]
+        for side in sides:
+            side.append(line.value)
+    return old, new

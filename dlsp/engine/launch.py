@@ -11,6 +11,7 @@ from dlsp import __version__
 from dlsp.engine import processes, state
 from dlsp.engine.client import Engine, EngineGone
 from dlsp.engine.log import Log
+from dlsp.engine.probe import probe
 from dlsp.engine.state import State
 from dlsp.engine.versions import Fit, fit
 from dlsp.errors import UserError
@@ -77,8 +78,7 @@ async def start(
         if child is None or ended:
             if not state.alive(model.name):
                 if ended:
-                    why = log.last or "it gave no reason."
-                    raise UserError(f"The engine did not start: {why} (log: {log.path})")
+                    raise UserError(f"The engine did not start: {log.last or _unsaid(log)} (log: {log.path})")
                 child = processes.start(command, log.path)
             elif await _outdated(model):  # it came first, with an older dlsp
                 await stop(model)
@@ -133,6 +133,17 @@ def serve_command(model: Model, threads: int = 0) -> list[str]:
     # -P: a torch.py in the current folder must not be taken for the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]
     return command + [part for name, value in options.items() for part in (f"--{name}", str(value))]
+
+
+def _unsaid(log: Log) -> str:
+    """Why an engine ended without a word."""
+    try:
+        probe(log.path.parent)
+    except OSError as error:
+        return (
+            f"nothing can be written to {log.path.parent} ({error.strerror}): free some space, or set DLSP_STATE_DIR."
+        )
+    return "it gave no reason."
 
 
 async def _outdated(model: Model) -> bool:

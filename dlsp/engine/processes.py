@@ -4,14 +4,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
+if TYPE_CHECKING:
+    import psutil
+
 CLOCK_S = 5
 """How far the clocks of a state file and of the process table may differ."""
+LOOK_S = 0.05
 
 
 def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
@@ -53,8 +58,7 @@ def kill(found: State) -> bool:
     import psutil
 
     try:
-        process = psutil.Process(found.pid)
-        if found.pid == os.getpid() or process.create_time() > found.started + CLOCK_S:
+        if (process := _process(found)) is None:
             return False
         process.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
         process.wait(2)
@@ -66,3 +70,26 @@ def kill(found: State) -> bool:
         sentence = f"The engine (process {found.pid}) does not answer and cannot be ended: end it by hand."
         raise UserError(sentence) from error
     return True
+
+
+def ended(found: State, within: float) -> bool:
+    """Whether the process that wrote `found` has ended, `within` seconds at the most."""
+    import psutil
+
+    deadline = time.monotonic() + within
+    try:
+        while (process := _process(found)) and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(LOOK_S)
+    except psutil.NoSuchProcess:
+        return True
+    return True
+
+
+def _process(found: State) -> "psutil.Process | None":
+    """The process that wrote `found`, None if this is it, or if another has its number; NoSuchProcess if it is gone."""
+    import psutil
+
+    process = psutil.Process(found.pid)
+    return None if found.pid == os.getpid() or process.create_time() > found.started + CLOCK_S else process

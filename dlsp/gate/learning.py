@@ -5,13 +5,12 @@ not. Each moves the shift a little towards what was seen, never farther than MOS
 """
 
 import json
-import os
 from collections import defaultdict
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from filelock import FileLock, Timeout
 
+from dlsp import atomic
 from dlsp.engine import state
 from dlsp.errors import UserError
 
@@ -44,9 +43,7 @@ class Learning:
                 kept = _read(file)
                 for language, change in self._since.items():
                     kept[language] = round(_bounded(kept.get(language, 0.0) + change), 4)
-                with NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
-                    json.dump(kept, new)
-                os.replace(new.name, file)
+                atomic.write(file, json.dumps(kept).encode())
         except (OSError, Timeout):
             return  # kept for the next time
         self._shifts, self._since = kept, defaultdict(float)

@@ -7,14 +7,13 @@ seed other than 0 gives an alternative. Each partial result, a `$/progress` of t
 """
 
 import asyncio
-from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 from lsprotocol import types
 
-from dlsp.body import body, request
+from dlsp.body import request, write
 from dlsp.completion.endings import line_ending, with_endings
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
@@ -84,19 +83,18 @@ async def _fill(server: Server, uri: str, params: Any) -> dict[str, Any]:
     context = workspace.context(file, text[: place.start] + place.lead, place.tail + text[place.end :])
     seed = int(getattr(params, "seed", None) or 0)
     asked = request(context, workspace.name(file), server.settings(uri).mode, seed)
+
+    def see(event: dict[str, Any]) -> None:
+        if token is not None:
+            seen = {"committed": place.lead + event["committed"], "canvas": event["canvas"]}
+            server.progress(types.ProgressParams(token, {"range": span, **seen}))
+
     try:
-        async with aclosing(engine.infill(asked)) as events:
-            async for event in events:
-                if event["event"] == "fill":
-                    written = body(event["text"], text, place, workspace.source(file))
-                    return {"range": span, "newText": with_endings(written, ending)}
-                if token is not None and event["event"] == "canvas":
-                    seen = {"committed": place.lead + event["committed"], "canvas": event["canvas"]}
-                    server.progress(types.ProgressParams(token, {"range": span, **seen}))
+        written = await write(engine, asked, text, place, workspace.source(file), see)
     except EngineGone as error:
         link.lost(engine, error)
         raise
-    raise UserError("The engine gave no answer; try again.")
+    return {"range": span, "newText": with_endings(written, ending)}
 
 
 def _document(server: Server, uri: str) -> Document:

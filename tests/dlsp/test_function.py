@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlsp.function import end, gap, selected
+from dlsp.function import end, gap, selected, unwritten
 
 FOUND = {
     "a bare definition": ("def f(a):|\n", "def f(a):\n    BODY\n"),
@@ -105,3 +105,21 @@ ENDS = {
 def test_where_a_function_ends(name: str) -> None:
     text, closing = ENDS[name]
     assert end(*text.split("|")) == closing
+
+
+@pytest.mark.parametrize(
+    ("body", "nothing"),
+    [
+        ("pass", True),
+        ("", True),
+        ('"""Later."""', True),
+        ("# TODO: it\n    ...", True),
+        ("// TODO: it\n  throw new Error('not yet');", True),
+        ("todo!()", True),
+        ("return a", False),
+        ("# TODO: faster\n    return a", False),
+        ("if a:\n        pass\n    return a", False),
+    ],
+)
+def test_what_does_nothing_is_no_body(body: str, nothing: bool) -> None:
+    assert unwritten(body) is nothing

@@ -23,7 +23,8 @@ export class Switch implements vscode.Disposable {
     }
     const left = this.until - Date.now();
     if (left > 0) {
-      return `dlsp is snoozed for ${Math.ceil(left / MINUTE_MS)} more minutes.`;
+      const minutes = Math.ceil(left / MINUTE_MS);
+      return `dlsp is snoozed for ${minutes} more minute${minutes === 1 ? "" : "s"}.`;
     }
     const language = document?.languageId;
     if (language && config.get<Record<string, boolean>>("languages", {})[language] === false) {

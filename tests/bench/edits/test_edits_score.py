@@ -57,7 +57,7 @@ def test_the_summary(row: Row) -> None:
 
 def test_missing_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
-    with pytest.raises(UserError, match="DLSP_EVAL_DIR"):
+    with pytest.raises(UserError, match=r"edits mined for this project.*set DLSP_EVAL_DIR"):
         load("dev")
 
 

@@ -54,7 +54,7 @@ def test_the_gap_of_a_line_is_the_whole_line():
 
 
 def test_what_is_missing_is_said_in_one_sentence(folder, monkeypatch):
-    with pytest.raises(Missing, match=r"is missing: download it from https://github\.com/openai/human-eval"):
+    with pytest.raises(Missing, match=r"is missing: get it from https://github\.com/openai/human-eval"):
         load("multi-line")
     (folder / SETS["multi-line"].file).write_bytes(b"no archive")
     with pytest.raises(Missing, match="is damaged"):

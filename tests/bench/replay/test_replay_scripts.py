@@ -93,7 +93,7 @@ def test_a_long_deletion_is_one_key_and_a_long_text_no_script(edit_sets: None):
 
 def test_without_edits_one_sentence_says_what_to_set(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("DLSP_EVAL_DIR", raising=False)
-    with pytest.raises(UserError, match="DLSP_EVAL_DIR"):
+    with pytest.raises(UserError, match=r"Set DLSP_EVAL_DIR to a folder that has edits/.*edits mined for this project"):
         edits.scripts("test")
 
 

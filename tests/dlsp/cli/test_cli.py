@@ -12,6 +12,7 @@ import pytest
 from dlsp import __version__, cli
 from dlsp.cli import complete
 from dlsp.errors import UserError
+from dlsp.models.catalogue import CATALOGUE
 from tests.dlsp.stub_engine import COST, StubEngine
 
 Output = pytest.CaptureFixture[str]
@@ -31,7 +32,7 @@ def test_complete(stub: StubEngine, file: Path, capsys: Output) -> None:
     assert shown.err == ""
     assert shown.out == (
         "1 │ def add(a, b):\n"
-        "2 │     return (a + b)\n"
+        "2 │     return («a + b»)\n"
         "3 │ \n"
         "verified, split · 7 tokens in 4 forwards, tau 1.75 · 203 ms (queue 0, prefill 61, decode 142)\n"
     )
@@ -99,7 +100,36 @@ def test_engine_commands(stub: StubEngine, capsys: Output) -> None:
     assert cli.main(["engine", "stop"]) == 0
     assert "No engine" in capsys.readouterr().out
     assert cli.main(["engine", "status"]) == 1
-    assert "is not running" in capsys.readouterr().out
+    assert capsys.readouterr().out == "No engine is running.\n"
+
+
+def test_without_a_model_all_engines_are_meant(
+    stub: StubEngine, state_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.dlsp.stub_engine.MODEL", "qwen2.5-coder-1.5b")
+    with StubEngine(state_folder):
+        assert cli.main(["engine", "status"]) == 0
+        shown = capsys.readouterr().out
+        assert [line.split()[1] for line in shown.splitlines() if line.startswith("address")] == [
+            f"http://127.0.0.1:{json.loads((state_folder / f'engine-{model.name}.json').read_text())['address'][17:]}"
+            for model in CATALOGUE
+        ]
+        assert cli.main(["engine", "status", "--model", "1.5b"]) == 0
+        assert capsys.readouterr().out.count("address") == 1
+        assert cli.main(["engine", "stop"]) == 0
+        assert capsys.readouterr().out == "".join(f"The engine of {model.name} has ended.\n" for model in CATALOGUE)
+
+
+def test_ended_is_said_when_the_process_has(state_folder: Path, capsys: Output) -> None:
+    code = f"import sys, time; sys.argv = ['stub', '--state', {str(state_folder)!r}]; "
+    code += "from tests.dlsp import stub_engine; stub_engine.main(); time.sleep(1)"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
+        while cli.main(["engine", "status"]) != 0:
+            assert process.poll() is None
+        capsys.readouterr()
+        assert cli.main(["engine", "stop"]) == 0
+        assert "has ended" in capsys.readouterr().out
+        assert process.poll() == 0
 
 
 def test_an_unknown_model(capsys: Output) -> None:

@@ -51,6 +51,13 @@ def test_an_excluded_file(app: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert "app.py is never shown to the model: .dlspignore excludes it." in capsys.readouterr().err
 
 
+def test_a_reason_is_given_once(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app.write_text("def long(a):\n" + "    a = a + 1\n" * 500)
+    assert main(["context", f"{app}:500:5", "--tokens", "200"]) == 0
+    (heading,) = [line for line in capsys.readouterr().out.splitlines() if "the enclosing function long" in line]
+    assert heading.endswith(": the enclosing function long, its last lines")
+
+
 def test_the_budget(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     app.write_text("x = 1\n" * 2000)
     for tokens in (200, 1000):

@@ -1,5 +1,6 @@
 """`dlsp doctor` and `dlsp status`, on a stub engine."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None
     assert all(line.startswith("ok ") for line in lines.values())
     assert DEFAULT.sha256 in lines["model"]
     assert "`return a + b` in " in lines["completion"]
-    assert lines["quiet"].endswith("1 suggestions of late; quiet because the engine is loading (2)")
+    assert lines["quiet"].endswith(" 1 suggestion of late; quiet because the engine is loading (2)")
     assert "secret" not in shown
 
 
@@ -74,6 +75,7 @@ def test_what_is_wrong_says_what_to_do(
     shown = capsys.readouterr().out
     assert "!! model" in shown
     assert "Run `dlsp model pull`." in shown
+    assert shown.count("dlsp model pull") == 1, "and not twice"
     assert "engine" not in shown.split("!! model")[1].splitlines()[2]
 
 
@@ -91,7 +93,7 @@ def test_an_engine_that_cannot_start(
 def test_the_steps_costs_when_the_engine_tells_them() -> None:
     assert engine.step({}) == []
     (found,) = engine.step({"step": {"dtype": "int8", "costs": {"1": 11.2, "4": 12.6}}})
-    assert found.said == "int8: 1 rows 11 ms, 4 rows 13 ms"
+    assert found.said == "int8: 1 row 11 ms, 4 rows 13 ms"
     assert found.data["costs"]["4"] == 12.6
 
 
@@ -128,6 +130,46 @@ def test_an_old_neovim_needs_the_plugin(tmp_path: Path, monkeypatch: pytest.Monk
     assert "needs the plugin" in surroundings.editors().said
     neovim.write_text("#!/bin/sh\necho NVIM v0.12.4\n")
     assert "needs the plugin" not in surroundings.editors().said
+
+
+def test_a_probe_does_not_stay(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: Path, content: bytes) -> int:
+        file.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left" in machine.state_folder().said
+    assert list(state_folder.iterdir()) == []
+
+
+def test_the_last_decisions_as_json(state_folder: Path, capsys: Output) -> None:
+    kept = [{"quiet": None, "length": 3}, {"quiet": "empty"}, {"quiet": "empty"}]
+    (state_folder / "decisions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in kept))
+    assert cli.main(["doctor", "--last", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"decisions": kept[2:], "questions": 3, "reasons": {"empty": 2}}
+    (state_folder / "decisions.jsonl").write_text(json.dumps(kept[0] | {"length": 1, "ms": 2}) + "\n")
+    assert cli.main(["doctor", "--last"]) == 0
+    shown = capsys.readouterr().out
+    assert "a suggestion of 1 character from the engine" in shown
+    assert "Of the last 1 question, 1 had a suggestion" in shown
+    assert cli.main(["doctor", "--last", "-1"]) == 1
+    assert "give a number from 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--port", "2097"], "A port is for --tcp alone"), (["--stdio", "--tcp"], "exclude each other")],
+)
+def test_ways_to_serve_that_exclude_each_other(options: list[str], said: str, capsys: Output) -> None:
+    assert cli.main(["serve", *options]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_nothing_of_late_and_no_editor(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert surroundings.quiet().said == "no suggestion of late"
+    assert surroundings.editors().said == "none that dlsp knows is on the PATH; any that speaks LSP will do"
 
 
 def test_status(stub: StubEngine, capsys: Output) -> None:

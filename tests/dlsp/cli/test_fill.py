@@ -1,12 +1,15 @@
 """`dlsp fill`, on a stub engine."""
 
+import errno
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dlsp import cli
+from dlsp.body import DRAWS
 from tests.dlsp.stub_engine import StubEngine
 
 Output = pytest.CaptureFixture[str]
@@ -41,7 +44,14 @@ def test_written_as_the_file_is(file: Path, capsys: Output) -> None:
     assert file.read_bytes() == b"\xef\xbb\xbf" + TEXT.replace("    ...", "    c = a + b\r\n    return c").encode()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert [each.name for each in file.parent.iterdir() if each.name.startswith(".dlsp")] == []
-    assert capsys.readouterr().out == ""
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", f"Line 1 of {file}: 2 lines written.\n")
+
+
+def test_one_line_is_one_line(file: Path, stub: StubEngine, capsys: Output) -> None:
+    stub.answer = lambda request: "return a + b"
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 0
+    assert capsys.readouterr().err == f"Line 1 of {file}: 1 line written.\n"
 
 
 def test_an_alternative_as_json(file: Path, stub: StubEngine, capsys: Output) -> None:
@@ -69,3 +79,53 @@ def test_what_does_not_parse_is_not_written(file: Path, stub: StubEngine, capsys
     assert cli.main(["fill", f"{file}:1", "--write"]) == 1
     assert "does not parse" in capsys.readouterr().err
     assert file.read_bytes() == before
+
+
+def test_what_was_saved_meanwhile_is_not_overwritten(file: Path, stub: StubEngine, capsys: Output) -> None:
+    saved = file.read_bytes() + b"\r\nsaved = True\r\n"
+
+    def save(request: dict[str, Any]) -> str:
+        file.write_bytes(saved)
+        return "return a + b"
+
+    stub.answer = save
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    assert "has changed meanwhile" in capsys.readouterr().err
+    assert file.read_bytes() == saved
+
+
+def test_a_full_disk_leaves_the_file_and_nothing_else(
+    file: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    before = file.read_bytes()
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    assert "cannot be written: No space left on device." in capsys.readouterr().err
+    assert file.read_bytes() == before
+    assert [each.name for each in file.parent.iterdir() if each.is_file()] == ["sum.py"]
+
+
+STUBS = ("pass", "...", "raise NotImplementedError('later')", "# TODO: write this", '"""Add."""\n    pass')
+
+
+@pytest.mark.parametrize("stub_body", STUBS)
+def test_a_stub_is_no_body(file: Path, stub: StubEngine, capsys: Output, stub_body: str) -> None:
+    stub.answer = lambda request: stub_body
+    before = file.read_bytes()
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    said = capsys.readouterr().err
+    assert "writes no body here" in said
+    assert said.count("\n") == 1
+    assert file.read_bytes() == before
+    seeds = [each.get("seed", 0) for each in stub.requests]
+    assert (seeds[0], len(set(seeds))) == (0, DRAWS)
+
+
+def test_after_a_stub_another_is_drawn(file: Path, stub: StubEngine, capsys: Output) -> None:
+    stub.answer = lambda request: "return a + b" if request.get("seed", 0) > 2000 else "pass"
+    assert cli.main(["fill", f"{file}:1", "--seed", "7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["body"] == "\n    return a + b"
+    assert [each["seed"] for each in stub.requests] == [7, 1007, 2007]

@@ -50,7 +50,7 @@ def test_no_such_file(tmp_path: Path) -> None:
     for name, sentence in (
         ("missing.py", "There is no file"),
         (".", "is a folder"),
-        ("binary", "is not UTF-8 text"),
+        ("binary", "is no text: it holds NUL bytes"),
         ("latin", "is not UTF-8 text"),
         ("binary/x", "cannot be read: Not a directory"),
     ):

@@ -1,6 +1,7 @@
 """Find an engine or start one, with the stub engine as the process that is started."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -98,6 +99,18 @@ async def test_two_that_start_at_once_share_the_engine(starting: Starting) -> No
 async def test_a_dead_start_says_why(starting: Starting) -> None:
     starting(fail="The weights are damaged: run `dlsp model verify`.")
     with pytest.raises(UserError, match="did not start: The weights are damaged: run `dlsp model verify`"):
+        await launch.ensure(DEFAULT)
+
+
+async def test_a_start_that_could_not_say_why(starting: Starting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(launch, "serve_command", lambda *_: [sys.executable, "-c", "raise SystemExit(1)"])
+    with pytest.raises(UserError, match="it gave no reason"):
+        await launch.ensure(DEFAULT)
+    monkeypatch.setattr(launch, "probe", full)
+    with pytest.raises(UserError, match=r"nothing can be written to .* \(No space left on device\): free some space"):
         await launch.ensure(DEFAULT)
 
 

@@ -72,6 +72,16 @@ async def test_nothing_to_fill_in(editor: Editor, stub: StubEngine) -> None:
         await asyncio.wait_for(ask(editor, 2), 30)
 
 
+async def test_a_stub_is_drawn_again(editor: Editor, stub: StubEngine) -> None:
+    stub.raw = None
+    stub.answer = lambda request: "return a + b" if request.get("seed") else "pass"
+    edit = await asyncio.wait_for(ask(editor, 2), 30)
+    assert edit.newText == "\r\n    return a + b"
+    stub.answer = lambda request: "pass"
+    with pytest.raises(JsonRpcException, match="writes no body here"):
+        await asyncio.wait_for(ask(editor, 2), 30)
+
+
 async def test_cancel(editor: Editor, stub: StubEngine) -> None:
     stub.hold.set()
     params = {"textDocument": {"uri": URI}, "position": {"line": 2, "character": 0}}

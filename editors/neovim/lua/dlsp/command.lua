@@ -34,7 +34,7 @@ local COMMANDS = {
     end
     require("dlsp.switch").snooze(minutes)
     require("dlsp").dismiss()
-    say(("dlsp is off for %g minutes."):format(minutes))
+    say(("dlsp is off for %g minute%s."):format(minutes, minutes == 1 and "" or "s"))
   end,
   log = function()
     local notes = #client.notes > 0 and client.notes or { "Nothing was logged yet." }

@@ -15,7 +15,8 @@ function M.why_off(buf)
     return "`:Dlsp toggle` switches it on."
   end
   if snoozed > vim.uv.now() then
-    return ("snoozed for %d more minutes."):format(math.ceil((snoozed - vim.uv.now()) / 60000))
+    local left = math.ceil((snoozed - vim.uv.now()) / 60000)
+    return ("snoozed for %d more minute%s."):format(left, left == 1 and "" or "s")
   end
   if vim.b[buf].dlsp == false then
     return "b:dlsp is false in this buffer."

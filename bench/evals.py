@@ -1,0 +1,24 @@
+"""Where evaluation data lies: below DLSP_EVAL_DIR, never in the repository."""
+
+import os
+from pathlib import Path
+
+from dlsp.errors import UserError
+
+EDITS = "the edits mined for this project, not published (bench/edits/rows.py says what a row holds)"
+"""Where the edits of `edits` and `replay` come from."""
+
+
+class Missing(UserError):
+    """The evaluation data is not there; the message says what to do."""
+
+
+def evaluation(file: str, source: str) -> Path:
+    """The path of a file of evaluation data. Raises Missing, which names its `source`, where it is not there."""
+    root = os.environ.get("DLSP_EVAL_DIR")
+    if not root:
+        raise Missing(f"Set DLSP_EVAL_DIR to a folder that has {file}, from {source}.")
+    path = Path(root) / file
+    if not path.is_file():
+        raise Missing(f"{path} is missing: get it from {source}, or set DLSP_EVAL_DIR to where it is.")
+    return path
