@@ -58,10 +58,14 @@ class Structure:
 
     def statement(self) -> tuple[int, int] | None:
         """Where the innermost statement around the cursor starts and ends."""
-        node = self.tree.root_node.descendant_for_byte_range(max(0, self.cursor - 1), self.cursor)
-        while node and node.parent and node.parent.type not in _HOLDERS:
-            node = node.parent
-        return (node.start_byte, node.end_byte) if node and node.parent else None
+        node = self.tree.root_node
+        place = node.descendant_for_byte_range(max(0, self.cursor - 1), self.cursor)
+        found = None
+        # Downwards, as a node is asked for its parent by a walk from the root.
+        while place and node != place and (inner := node.child_with_descendant(place)):
+            found = inner if node.type in _HOLDERS else found
+            node = inner
+        return (found.start_byte, found.end_byte) if found else None
 
     def last_end(self, first: int, most: int) -> int | None:
         """The last end of a statement in `[first, most]`."""
