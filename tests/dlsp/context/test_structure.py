@@ -137,13 +137,20 @@ def python(document: str) -> Structure:
         ("x = 1\ny = f(▮2)\n", "y = f(2)"),
         ("def f():\n    a = 1\n    return a▮ + 1\n", "return a + 1"),
         ("x = [1,\n     {2: ▮3},\n     4]\n", "x = [1,\n     {2: 3},\n     4]"),
+        ("def f(a▮,\n      b):\n    c = 1\n    return 2\n", "def f(a,\n      b):"),
+        ("for a in ▮b:\n    c = 1\n    return 2\n", "for a in b:"),
     ],
 )
 def test_the_statement_around_the_cursor(document: str, statement: str) -> None:
     place = python(document)
     found = place.statement()
     assert found
-    assert place.content[slice(*found)].decode() == statement
+    assert place.content[slice(*found)].decode().rstrip() == statement
+
+
+@pytest.mark.parametrize("document", ["x = 1\n▮\ny = 2\n", "def f():\n    a = 1\n    ▮\n    return 2\n"])
+def test_no_statement_between_statements(document: str) -> None:
+    assert python(document).statement() is None
 
 
 def test_the_statement_of_a_deep_place_takes_a_moment() -> None:
