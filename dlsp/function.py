@@ -14,11 +14,12 @@ WORD = re.compile(
 TODO = re.compile(r"\s*(?:#|//|--|/\*|\*).*\b(?:TODO|FIXME)\b")
 COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 PLACEHOLDER = re.compile(
-    r"\s*(?:pass|\.\.\.|raise NotImplementedError\b.*|todo!\(.*\);?|unimplemented!\(.*\);?"
-    r"|panic\(.*\)|throw new \w*(?:Error|Exception)\(.*\);?)?\s*(?:#.*|//.*)?"
+    r"\s*+(?:pass|\.\.\.|raise NotImplementedError\b.*|todo!\(.*\);?|unimplemented!\(.*\);?"
+    r"|panic\(.*\)|throw new \w*(?:Error|Exception)\(.*\);?)?\s*+(?:#.*|//.*)?"
 )
 DOCSTRING = re.compile(r'\s*[rRuU]?("""|\'\'\')')
-STRINGS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|//.*")
+# No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds.
+STRINGS = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|#.*|//.*")
 OPEN, CLOSE = "([{", ")]}"
 FARTHEST = 400
 """Lines above the cursor within which the definition is looked for."""
@@ -116,7 +117,7 @@ def _head(lines: list[str], number: int) -> int | None:
         inside = bare.rstrip("{ \t}") if opener == "{" else bare
         depth += sum(inside.count(each) for each in OPEN) - sum(inside.count(each) for each in CLOSE)
         if depth <= 0:
-            return end if re.search(r":[^:=]*$" if opener == ":" else r"\{\s*\}?\s*;?$", bare) else None
+            return end if re.search(r":[^:=]*$" if opener == ":" else r"\{\s*+\}?\s*+;?$", bare) else None
     return None
 
 

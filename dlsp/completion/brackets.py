@@ -6,9 +6,10 @@ from collections.abc import Iterator
 CLOSERS = {")": "(", "]": "[", "}": "{"}
 OPENERS = {opener: closer for closer, opener in CLOSERS.items()}
 MOST_ALONE = 4
+# No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds.
 _TOKEN = re.compile(
     r'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|`[^`]*(?:`|\Z)'
-    r'|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'|(?:#|//)[^\n]*|[()\[\]{}]'
+    r'|"(?:\\.|[^"\\\n])*"?|(?<!\\)\'(?:\\.|[^\'\\\n])*\'|(?:#|//)[^\n]*|[()\[\]{}]'
 )
 
 

@@ -10,13 +10,14 @@ from dlsp.context.pairs import pair
 from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
 from dlsp.context.structure import Structure, structure
-from dlsp.context.tokens import head
 from dlsp.ignore import Rules
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
 OTHERS, SUFFIX = 0.35, 0.25
 """Shares of the budget: other files, the text after the gap. The prefix has the rest, and what those leave."""
+PREFIX = 0.25
+"""At least: the statement under the cursor may need more than the share of the text after the gap."""
 DEFINITIONS, RECENT, PAIR = 1.0, 0.4, 0.4
 """Shares of the other files' share, given in this order to what asks for it."""
 _A_FILE = 6
@@ -42,12 +43,14 @@ def build(
     """
     # Once for all: it takes long where the text is broken.
     place = cache(lambda: structure(source, before, after) if source else None)
-    follows = window.suffix(place, path, before, after, int(budget * SUFFIX))
-    others = _others(path, before, after, source, place, index, rules, recent, int(budget * OTHERS))
-    if previous and rules and _serves(previous, others, rules):
+    rest = budget - int(budget * PREFIX)
+    follows = window.suffix(place, path, before, after, int(budget * SUFFIX), rest)
+    rest -= follows.tokens
+    others = _others(path, before, after, source, place, index, rules, recent, min(int(budget * OTHERS), rest))
+    if previous and rules and _cost(previous.others) <= rest and _serves(previous, others, rules):
         others = previous.others
     left = budget - follows.tokens - _cost(others)
-    return Context(others, window.prefix(place, path, before, after, max(left, budget // 4)), follows)
+    return Context(others, window.prefix(place, path, before, after, left), follows)
 
 
 def _others(
@@ -93,18 +96,11 @@ def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> 
         spent = _cost(chosen)
         left = min(most - (spent - start), budget - spent)
         left -= 0 if any(part.path == other.path for other in chosen) else _A_FILE
-        part = _cut(part, min(left, budget // 2))
+        part = part.cut(min(left, budget // 2))
         if part.text.strip():
             chosen.append(part)
         elif left < 4:
             return
-
-
-def _cut(part: Part, most: int) -> Part:
-    if part.tokens <= most:
-        return part
-    kept = part.text[: head(part.text, max(0, most))]
-    return Part(part.path, part.row, kept[: kept.rfind("\n") + 1], part.why)
 
 
 def _overlap(one: Part, other: Part) -> bool:

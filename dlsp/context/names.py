@@ -10,8 +10,8 @@ BEFORE, AFTER = 2500, 500
 """Characters around the cursor that count as its surroundings."""
 MOST_NAMES = 60
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
-_USE = re.compile(r"(\w+)\s*(?:\.|::|->)\s*(\w*)")
-_OWNER = re.compile(r"(\w+)\s*(?:\.|::|->)\s*\w*\Z")
+_USE = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*(\w*)")
+_OWNER = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*\w*\Z")
 _REQUIRE = re.compile(r"^.*\b(?:require|require_relative|source|import)\b.*$", re.MULTILINE)
 
 

@@ -1,11 +1,11 @@
 """What the model sees, piece by piece, each with the reason why it is there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from dlsp.context.tokens import tokens
+from dlsp.context.tokens import head, tokens
 
 
 class Window(NamedTuple):
@@ -27,6 +27,19 @@ class Part:
     @cached_property
     def tokens(self) -> int:
         return tokens(self.text)
+
+    def cut(self, most: int) -> "Part":
+        """Its first lines, so many tokens at the most."""
+        if self.tokens <= most:
+            return self
+        kept = self.text[: head(self.text, max(0, most))]
+        return replace(self, text=kept[: kept.rfind("\n") + 1])
+
+    def up_to(self, row: int) -> "Part":
+        """Its lines before a row of its file."""
+        lines = self.text.split("\n")
+        kept = lines[: row - self.row]
+        return self if kept == lines else replace(self, text="\n".join(kept) + "\n")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ object object_type array block_mapping block_sequence table section element frag
 """
 _HOLDERS = frozenset(_HOLDER_TYPES.split())
 """Nodes that hold statements, or what takes their place in the language."""
+_BODIES = ("body", "consequence")
+"""Fields of what a statement holds statements in."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,29 @@ class Structure:
         return self.content[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def statement(self) -> tuple[int, int] | None:
-        """Where the innermost statement around the cursor starts and ends."""
-        node = self.tree.root_node.descendant_for_byte_range(max(0, self.cursor - 1), self.cursor)
-        while node and node.parent and node.parent.type not in _HOLDERS:
-            node = node.parent
-        return (node.start_byte, node.end_byte) if node and node.parent else None
+        """Where the innermost statement around the cursor starts and ends; None between statements.
+
+        One that has a body ends before it: the body is statements of its own.
+        """
+        node = self.tree.root_node
+        place = node.descendant_for_byte_range(max(0, self.cursor - 1), self.cursor)
+        found = None
+        # Downwards, as a node is asked for its parent by a walk from the root.
+        while place and node != place and (inner := node.child_with_descendant(place)):
+            if node.type in _HOLDERS:
+                found = inner.start_byte, inner.end_byte
+            node = inner
+            if found and (body := self._body(node)) is not None:
+                found = found[0], min(found[1], body)
+        return None if node.type in _HOLDERS else found
+
+    def _body(self, node: Node) -> int | None:
+        """Where the statements begin that a node holds after the cursor."""
+        for field in _BODIES:
+            body = node.child_by_field_name(field)
+            if body and body.type in _HOLDERS and body.start_byte >= self.cursor:
+                return body.start_byte
+        return None
 
     def last_end(self, first: int, most: int) -> int | None:
         """The last end of a statement in `[first, most]`."""

@@ -24,15 +24,15 @@ GRID = 8
 """Rows. The first line of a cut prefix moves in steps, so that the next anchor can keep what was prefilled."""
 
 
-def suffix(find: Find, path: str, before: str, after: str, most: int) -> Part:
-    """At most so many tokens of `after`, cut where a statement ends; the statement under the cursor is never cut
-    unless it alone is longer than four times that.
+def suffix(find: Find, path: str, before: str, after: str, most: int, longest: int) -> Part:
+    """At most `most` tokens of `after`, cut where a statement ends; the statement under the cursor is never cut unless
+    it alone is longer than `longest`, which nothing is.
 
     At a function's end, nothing beyond: a model that sees another function there begins to write that one.
     """
     row = before.count("\n")
     closing = function.end(before, after)
-    if closing is not None and closing.strip() != after.strip():
+    if closing is not None and closing.strip() != after.strip() and tokens(closing) <= longest:
         return Part(path, row, closing, "what closes the function; it ends here")
     if len(after) <= most or head(after[: most * 8], most) == len(after):
         return Part(path, row, after, "all that follows")
@@ -47,12 +47,12 @@ def suffix(find: Find, path: str, before: str, after: str, most: int) -> Part:
     end = (place.last_end(place.cursor, most_end - shift) or 0) + shift
     statement = place.statement()
     if statement and statement[0] < place.cursor:
-        longest = cursor + len(after[: head(after[: most * 32], most * 4)].encode("utf-8", "replace"))
-        end = max(end, statement[1] + shift if statement[1] + shift <= longest else 0)
+        farthest = cursor + len(after[: head(after[: longest * 8], longest)].encode("utf-8", "replace"))
+        end = max(end, statement[1] + shift if statement[1] + shift <= farthest else 0)
     kept = place.source.bytes[cursor:end].decode("utf-8", "replace") if end > cursor else after[: lines or length]
     line_end = after.find("\n", len(kept.rstrip("\n")))
     whole = after[: line_end + 1] if line_end >= 0 else after
-    kept = whole if len(whole) < len(kept) + most else kept
+    kept = whole if len(whole) < len(kept) + most and tokens(whole) <= longest else kept
     return Part(path, row, kept, "what follows, to the end of a statement")
 
 
@@ -77,14 +77,23 @@ class _Prefix:
         self.inner = next((each for each in reversed(place.enclosing) if each.kind == "function"), None)
 
     def parts(self) -> tuple[Part, ...]:
-        heads = [part for each in self.place.enclosing if (part := self._head(each))]
-        self._spend(heads)
+        heads = self._heads()
         imports = self._within(self._imports(), self.most * IMPORTS)
         signatures = self._within(self._signatures(), min(self.most * SIGNATURES, self.left - self.most * NEAR))
         start = _stepped(self.before, tail(self.before, max(1, self.left)), self.place, self.inner)
         near = _part(self.path, self.before, start, self._reason(start))
-        above = {part.row: part for part in [*signatures, *imports, *heads] if part.row < near.row}
+        above = {part.row: part.up_to(near.row) for part in [*signatures, *imports, *heads] if part.row < near.row}
         return (*(above[row] for row in sorted(above)), near)
+
+    def _heads(self) -> list[Part]:
+        """Of the definitions around the cursor, the innermost first; one that is too long for what is left is cut."""
+        kept, left = [], int(self.most * (1 - NEAR))
+        for definition in reversed(self.place.enclosing):
+            if (part := self._head(definition)) and (part := part.cut(left)).text:
+                kept.append(part)
+                left -= part.tokens
+        self._spend(kept)
+        return kept
 
     def _reason(self, start: int) -> str:
         if self.inner is None:

@@ -1,10 +1,12 @@
 """Places where the very lines that were edited stand once more, or the very lines between which something was put."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from dlsp.edits.edit import Edit
 from dlsp.edits.page import Page
 from dlsp.edits.site import Site
+from dlsp.edits.until import in_time
 
 SAME_LINES, SAME_PLACE, ONE_OF_THE_LINES = 1.5, 1.8, 0.9
 """Log odds, as counted in the training edits."""
@@ -12,28 +14,28 @@ TELLING = 12
 """Characters that lines must have for their coming again to mean something."""
 
 
-def again(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Site]:
-    """Indentation may differ; the lines put there are indented as the place is."""
+def again(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
+    """Indentation may differ; the lines put there are indented as the place is. As many as are found `until` then."""
     for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
         old = edit.before[hunk.start : hunk.end]
         around = own.lines[first - 1 : first] + own.lines[last : last + 1]
         if old:
-            yield from _sites(old, old, hunk.lines, SAME_LINES, pages)
+            yield from _sites(old, old, hunk.lines, SAME_LINES, pages, until)
         elif len(around) == 2:
-            yield from _sites(around, (), hunk.lines, SAME_PLACE, pages)
+            yield from _sites(around, (), hunk.lines, SAME_PLACE, pages, until)
         if len(old) == len(hunk.lines) > 1:
             for line, new in zip(old, hunk.lines, strict=True):
                 if line != new:
-                    yield from _sites((line,), (line,), (new,), ONE_OF_THE_LINES, pages)
+                    yield from _sites((line,), (line,), (new,), ONE_OF_THE_LINES, pages, until)
 
 
 def _sites(
-    wanted: Sequence[str], old: Sequence[str], new: Sequence[str], odds: float, pages: Sequence[Page]
+    wanted: Sequence[str], old: Sequence[str], new: Sequence[str], odds: float, pages: Sequence[Page], until: float
 ) -> Iterator[Site]:
     """Where the lines `wanted` stand; the `new` ones replace them, or go between them where no `old` ones give way."""
     if len("".join(line.strip() for line in wanted)) < TELLING:
         return
-    for page in pages:
+    for page in in_time(pages, until):
         for at in _places([line.strip() for line in wanted], page.lines):
             there = page.lines[at : at + len(wanted)]
             lines = _indented(new, wanted[0], there[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 from dlsp.context.workspace import Workspace
 from dlsp.edits.edit import Edit
 from dlsp.edits.page import Page
-from dlsp.edits.sites import rules_of
+from dlsp.edits.sites import SEARCH_S, rules_of
 
 MOST_FILES, MOST_BYTES, MOST_S = 12, 400_000, 0.5
 """Of all that are looked at: how many, how much, and how long it may take to find them."""
@@ -19,7 +19,7 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
     """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment."""
     names = {
         rule.old[0]
-        for rule in rules_of(edit, own)
+        for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
         if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in ("string", "comment")
     }
     return list(_holding(workspace, names)) if names else []

@@ -1,11 +1,13 @@
 """What an edit teaches: which tokens gave way to which. Learned from the edit alone, without a model."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from dlsp.edits.tokens import WORD, Token, is_quoted, split
+from dlsp.edits.tokens import LONGEST, WORD, Token, is_quoted, split
+from dlsp.edits.until import in_time
 
 CONTEXT = 4
 """Tokens around a rule that are remembered, blanks not counted."""
@@ -34,16 +36,17 @@ class Rule:
     whole: bool = False
 
 
-def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> list[Rule]:
-    """The rules of an edit from the lines it took away and those it put there, in tokens; the surest first."""
+def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float = math.inf) -> list[Rule]:
+    """The rules of an edit from the lines it took away and those it put there, in tokens; the surest first. As many
+    as are found `until` then."""
     rules: dict[tuple[str, tuple[str, ...], str, str], Rule] = {}
-    for before, after in _pairs(old, new):
+    for before, after in in_time(_pairs(old, new, until), until):
         for rule in _of_line(before, after):
             rules.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
     survivors = [token for line in new for token in line]
     pure = _only_renames(rules.values(), old, survivors)
     found = []
-    for rule in rules.values():
+    for rule in in_time(rules.values(), until):
         kept, beside = _kept(rule, survivors)
         found.append(replace(rule, kept=kept, beside=beside, pure=pure))
     return [*found, *_cases(found)]
@@ -135,14 +138,14 @@ def _camel(parts: list[str]) -> str:
     return pascal[:1].lower() + pascal[1:]
 
 
-def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> Iterator[tuple]:
-    """Lines that became each other: in order where there are as many, else the most similar ones."""
+def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float) -> Iterator[tuple]:
+    """Lines that became each other: in order where there are as many, else the most similar ones. No long ones."""
     if len(old) == len(new):
-        yield from zip(old, new, strict=True)
+        yield from (pair for pair in zip(old, new, strict=True) if not any(map(_is_long, pair)))
         return
-    left = list(range(len(new)))
-    for line in old:
-        rated = [(_alike(line, new[at]), -at) for at in left]
+    left = [at for at, line in enumerate(new) if not _is_long(line)]
+    for line in (each for each in old if not _is_long(each)):
+        rated = [(_alike(line, new[at]), -at) for at in in_time(left, until)]
         ratio, at = max(rated, default=(0.0, 0))
         if ratio > _SIMILAR:
             left.remove(-at)
@@ -152,6 +155,10 @@ def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> It
 def _alike(one: Sequence[Token], other: Sequence[Token]) -> float:
     texts = [each.text for each in one], [each.text for each in other]
     return SequenceMatcher(None, *texts, autojunk=False).ratio()
+
+
+def _is_long(line: Sequence[Token]) -> bool:
+    return bool(line) and line[-1].end - line[0].start > LONGEST
 
 
 def _solid(texts: Sequence[str]) -> bool:

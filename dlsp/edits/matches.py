@@ -1,10 +1,13 @@
 """Where the rules of an edit apply in a text, and what speaks for and against each place."""
 
+import math
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dlsp.edits.learned import CONTEXT, Rule
 from dlsp.edits.tokens import Token, is_quoted
+from dlsp.edits.until import in_time
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,14 @@ class Match:
     whole: bool = False
 
 
-def matches(rules: Sequence[Rule], tokens: Sequence[Token]) -> list[Match]:
-    """In the order of the text, not overlapping; at one place the one with more tokens, then more around it."""
+def matches(rules: Sequence[Rule], tokens: Sequence[Token], until: float = math.inf) -> list[Match]:
+    """In the order of the text, not overlapping; at one place the one with more tokens, then more around it. As many
+    as are found `until` then."""
     firsts: dict[str, list[Rule]] = {}
     for rule in rules:
         firsts.setdefault(rule.old[0], []).append(rule)
     found: list[Match] = []
-    for at, token in enumerate(tokens):
+    for at, token in enumerate(in_time(tokens, until)):
         for rule in firsts.get(token.text, ()):
             size = len(rule.old)
             if tuple(each.text for each in tokens[at : at + size]) == rule.old:
@@ -38,9 +42,10 @@ def matches(rules: Sequence[Rule], tokens: Sequence[Token]) -> list[Match]:
     found.sort(key=lambda each: (-len(each.rule.old), -(each.left + each.right), each.rule.role != each.role))
     taken: list[Match] = []
     for each in found:
-        if not any(each.start < other.end and other.start < each.end for other in taken):
-            taken.append(each)
-    return sorted(taken, key=lambda each: each.start)
+        at = bisect(taken, each.start, key=lambda other: other.start)
+        if not any(each.start < other.end and other.start < each.end for other in taken[max(0, at - 1) : at + 1]):
+            taken.insert(at, each)
+    return taken
 
 
 def _match(rule: Rule, tokens: Sequence[Token], start: int, end: int) -> Match:

@@ -1,5 +1,6 @@
 """What a name stands for at each of its places: where it is bound, whose member or keyword it is."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from itertools import islice
 
 from tree_sitter import Node
 
+from dlsp.edits.until import in_time
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source
 
@@ -57,12 +59,13 @@ class Use:
     home: Scope | None
 
 
-def uses(source: Source, text: str, name: str) -> dict[int, Use]:
-    """The places of a name by their offsets; none in strings and comments."""
+def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[int, Use]:
+    """The places of a name by their offsets, those found `until` then; none in strings and comments."""
     tree = source.update(text)
     if tree is None:
         return {}
-    places = [(offset, leaf, *_scopes(leaf, source.language)) for offset, leaf in _leaves(tree.root_node, text, name)]
+    leaves = in_time(_leaves(tree.root_node, text, name), until)
+    places = [(offset, leaf, *_scopes(leaf, source.language)) for offset, leaf in leaves]
     binds = {offset: _binds(leaf, scopes, source.language) for offset, leaf, scopes, _ in places}
     made = {}
     for offset, leaf, scopes, home in places:

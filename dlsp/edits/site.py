@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from dlsp.edits.hunks import Hunk
 from dlsp.edits.page import Page
+from dlsp.edits.tokens import LONGEST
+
+MOST_TEXT = 16_000
+"""Characters of a site's text that the engine takes."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,12 @@ class Site:
     old: tuple[str, ...]
     lines: tuple[str, ...]
     odds: float
+
+    @property
+    def is_long(self) -> bool:
+        """Whether one of its lines is, or all of them are together, now or then."""
+        is_long = any(len(line) > LONGEST for line in (*self.old, *self.lines))
+        return is_long or max(sum(map(len, self.old)), sum(map(len, self.lines))) > MOST_TEXT
 
     def touches(self, other: "Site") -> bool:
         one, two = (Hunk(each.start, each.start + len(each.old), ()) for each in (self, other))

@@ -1,5 +1,7 @@
 """The sites of an edit: where it may have to follow, each with the text that the edit itself suggests there."""
 
+import math
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,20 +14,24 @@ from dlsp.edits.matches import Match, matches
 from dlsp.edits.page import Page, token_lines
 from dlsp.edits.site import Site
 from dlsp.edits.standing import Standing
+from dlsp.edits.tokens import LONGEST
+from dlsp.edits.until import in_time
 from dlsp.edits.weights import WEIGHTS
 from dlsp.syntax.source import Source
 
 MOST = 64
 """Sites that are looked at, those best founded first."""
+SEARCH_S = 10.0
+"""How long they are looked for: a thread cannot be stopped, and the editor may be gone."""
 
 
-def rules_of(edit: Edit, page: Page) -> list[Rule]:
-    """What the edit teaches; `page` is its document now."""
+def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
+    """What the edit teaches, as far as it is found `until` then; `page` is its document now."""
     before = token_lines(edit.before, Source(page.language) if page.language else None)
     after = token_lines(page.lines, page.source)
     found: dict[tuple, Rule] = {}
     for hunk, (first, last) in zip(edit.hunks, page.edited, strict=True):
-        for rule in learn(before[hunk.start : hunk.end], after[first:last]):
+        for rule in learn(before[hunk.start : hunk.end], after[first:last], until):
             found.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
     return list(found.values())
 
@@ -49,22 +55,27 @@ class Marked:
         return text + line[at - base :]
 
 
-def marked(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Marked]:
-    """The lines of all pages in which something can be substituted; `own` is the page of the edit."""
-    rules = rules_of(edit, own)
+def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Marked]:
+    """The lines of all pages in which something can be substituted, as far as they are found `until` then; `own` is
+    the page of the edit."""
+    rules = rules_of(edit, own, until)
     if not rules:
         return
-    standings = {rule: Standing(rule, own) for rule in rules if rule.kind == "rename"}
+    standings = {rule: Standing(rule, own, until) for rule in rules if rule.kind == "rename"}
     counts = Counter(
-        token.text for page in pages for token in page.tokens if token.is_word and not _edited(page, token.start)
+        token.text
+        for page in in_time(pages, until)
+        for token in page.tokens
+        if token.is_word and not _edited(page, token.start)
     )
-    for page in pages:
+    for page in in_time(pages, until):
         rows: dict[int, list[Match]] = {}
-        for match in matches(rules, page.tokens):
+        for match in matches(rules, page.tokens, until):
             row = page.row(match.start)
-            if row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
+            short = len(page.lines[row]) <= LONGEST
+            if short and row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
                 rows.setdefault(row, []).append(match)
-        for row, found in rows.items():
+        for row, found in in_time(rows.items(), until):
             numbers = []
             for match in found:
                 standing = standings.get(match.rule)
@@ -79,20 +90,24 @@ def _edited(page: Page, offset: int) -> bool:
 
 
 def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
-    """All of them, none touching another, the best founded first."""
+    """Those found in SEARCH_S, none touching another, the best founded first."""
+    until = time.monotonic() + SEARCH_S
+    known = [*again(edit, own, pages, until), *substituted(edit, own, pages, until)]
     found: list[Site] = []
-    for site in sorted([*again(edit, own, pages), *substituted(edit, own, pages)], key=lambda each: -each.odds):
-        if not any(site.touches(other) for other in found):
+    for site in sorted(known, key=lambda each: -each.odds):
+        if len(found) == MOST:
+            break
+        if not (site.is_long or any(site.touches(other) for other in found)):
             found.append(site)
-    return found[:MOST]
+    return found
 
 
-def substituted(edit: Edit, own: Page, pages: Sequence[Page]) -> Iterator[Site]:
-    """The lines that would change by what the edit teaches.
+def substituted(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
+    """The lines that would change by what the edit teaches, as far as they are found `until` then.
 
     In each those matches count that are sure enough to be shown; where none is, those that are worth a question.
     """
-    for line in marked(edit, own, pages):
+    for line in marked(edit, own, pages, until):
         odds = [score(WEIGHTS.match[group(each, it)], it) for each, it in zip(line.found, line.numbers, strict=True)]
         least = WEIGHTS.learned_from if max(odds) > WEIGHTS.learned_from else WEIGHTS.asked_from
         kept = [match for match, each in zip(line.found, odds, strict=True) if each > least]

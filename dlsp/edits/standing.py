@@ -1,5 +1,6 @@
 """How a name at a place stands to the name that the edit changed: whether both mean the same thing."""
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePath
@@ -34,11 +35,12 @@ _MAKERS = ("__init__", "__new__")
 
 
 class Standing:
-    """Of one rule that renames; `own` is the page of the edit."""
+    """Of one rule that renames; `own` is the page of the edit. Places are looked for `until` then."""
 
-    def __init__(self, rule: Rule, own: Page) -> None:
+    def __init__(self, rule: Rule, own: Page, until: float = math.inf) -> None:
         self._rule = rule
         self._own = own
+        self._until = until
         self._known: dict[tuple[str, str], Mapping[int, Use]] = {}
 
     def at(self, page: Page, offset: int) -> str:
@@ -91,7 +93,8 @@ class Standing:
     def _uses(self, name: str, page: Page) -> Mapping[int, Use]:
         key = page.uri, name
         if key not in self._known:
-            self._known[key] = uses(page.source, page.text, name) if page.source and name.isidentifier() else {}
+            named = page.source and name.isidentifier()
+            self._known[key] = uses(page.source, page.text, name, self._until) if page.source and named else {}
         return self._known[key]
 
     def _kinds(self, kind: str) -> list[Use]:

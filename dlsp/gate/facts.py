@@ -9,7 +9,8 @@ from dlsp.gate.edit import Edit
 PROSE = frozenset([".md", ".markdown", ".rst", ".txt", ".tex", ".adoc", ".org", ""])
 _HASH = frozenset([".py", ".pyi", ".rb", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".r", ".pl", ".mk", ".cfg"])
 _DASHES = frozenset([".lua", ".sql", ".hs", ".elm", ".ada"])
-_STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`")
+# One that is not closed reaches to the end: looked for again from each of its quotes, it would take seconds.
+_STRING = re.compile(r"([\"'`])(?:\\.|(?!\1)[^\\])*(\1|\\?\Z)")
 _TRIPLE = ('"""', "'''")
 _SEEN = 20_000
 
@@ -40,7 +41,7 @@ def inside(before: str, path: str) -> str:
     if suffix in (".py", ".pyi") and any(seen.count(triple) % 2 for triple in _TRIPLE):
         return "string"
     line = seen.rpartition("\n")[2]
-    bare = _STRING.sub("", line)
+    bare = _STRING.sub(lambda string: "" if string[1] == string[2] else string[1], line)
     mark = "#" if suffix in _HASH else "--" if suffix in _DASHES else "//"
     comment = bare.find(mark)
     quote = min((at for each in "\"'`" if (at := bare.find(each)) >= 0), default=-1)

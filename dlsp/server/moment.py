@@ -1,12 +1,13 @@
 """A place in an open document at one moment, with all that is asked about it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
 from lsprotocol import types
 
-from dlsp.gate.facts import Facts
+from dlsp.gate.facts import Facts, inside
 from dlsp.gate.gate import Verdict
 from dlsp.quiet import Quiet
 from dlsp.server.documents import Document
@@ -55,7 +56,11 @@ class Moment:
         return cls(uri, path, language, mode, right, text[:offset], text[offset:], typing, server.link(uri))
 
     def facts(self, agreed: int = 0) -> Facts:
-        return self.typing.facts(self.before, self.after, self.position, self.path.name, agreed)
+        return self.typing.facts(self.before, self.after, self.position, self._inside, agreed)
+
+    @cached_property
+    def _inside(self) -> str:
+        return inside(self.before, self.path.name)
 
     def doubt(self) -> None:
         """The engine took too long."""

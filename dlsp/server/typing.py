@@ -8,7 +8,7 @@ from lsprotocol import types
 from dlsp.context.anchor import Anchor
 from dlsp.context.parts import plain
 from dlsp.gate.edit import Edit, edit
-from dlsp.gate.facts import Facts, inside
+from dlsp.gate.facts import Facts
 from dlsp.recall.memory import Memory
 from dlsp.server.growing import Growing
 from dlsp.server.settings import Settings
@@ -85,11 +85,11 @@ class Typing:
         """Whether the text, with `\\n` at the line ends, or one that it is a part of, was sent away on this line."""
         return self.dismissed is not None and self.dismissed[0] == line and text in self.dismissed[1]
 
-    def facts(self, before: str, after: str, position: types.Position, path: str, agreed: int = 0) -> Facts:
+    def facts(self, before: str, after: str, position: types.Position, inside: str, agreed: int = 0) -> Facts:
         line_before = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
         line_after = after.partition("\n")[0].rstrip("\r")
-        moved, kind = self.moved(position), inside(before, path)
-        return Facts(line_before, line_after, self._edit, moved, kind, agreed, self._keys_since_dismissal)
+        moved = self.moved(position)
+        return Facts(line_before, line_after, self._edit, moved, inside, agreed, self._keys_since_dismissal)
 
     def later(self, task: "asyncio.Task[None] | None") -> None:
         """What is to be done in the background now; what was, is not any more."""

@@ -27,3 +27,4 @@ def test_cut_unmatched(case: str) -> None:
 def test_unclosed() -> None:
     assert unclosed("f(a, [1, {'b': '('") == ["(", "[", "{"]
     assert unclosed('f("""(""")') == []
+    assert unclosed("it\\'s (") == ["("]

@@ -1,8 +1,10 @@
 """What is being typed does not parse, and its surroundings are seen all the same."""
 
+import time
+
 import pytest
 
-from dlsp.context.structure import structure
+from dlsp.context.structure import Structure, structure
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
@@ -118,3 +120,41 @@ def test_plain_text_where_the_document_is_too_large() -> None:
     language = languages.of("a.py")
     assert language
     assert structure(Source(language), "x = 1\n" * 1_000_000, "") is None
+
+
+def python(document: str) -> Structure:
+    before, after = document.split("▮")
+    language = languages.of("a.py")
+    assert language
+    place = structure(Source(language), before, after)
+    assert place
+    return place
+
+
+@pytest.mark.parametrize(
+    ("document", "statement"),
+    [
+        ("x = 1\ny = f(▮2)\n", "y = f(2)"),
+        ("def f():\n    a = 1\n    return a▮ + 1\n", "return a + 1"),
+        ("x = [1,\n     {2: ▮3},\n     4]\n", "x = [1,\n     {2: 3},\n     4]"),
+        ("def f(a▮,\n      b):\n    c = 1\n    return 2\n", "def f(a,\n      b):"),
+        ("for a in ▮b:\n    c = 1\n    return 2\n", "for a in b:"),
+    ],
+)
+def test_the_statement_around_the_cursor(document: str, statement: str) -> None:
+    place = python(document)
+    found = place.statement()
+    assert found
+    assert place.content[slice(*found)].decode().rstrip() == statement
+
+
+@pytest.mark.parametrize("document", ["x = 1\n▮\ny = 2\n", "def f():\n    a = 1\n    ▮\n    return 2\n"])
+def test_no_statement_between_statements(document: str) -> None:
+    assert python(document).statement() is None
+
+
+def test_the_statement_of_a_deep_place_takes_a_moment() -> None:
+    place = python("x = '▮' + " + " + ".join(f"'piece {number}'" for number in range(8_000)) + "\n")
+    began = time.process_time()
+    assert place.statement() == (0, len(place.content) - 1)
+    assert time.process_time() - began < 0.2, "climbing from the cursor takes seconds"

@@ -71,9 +71,43 @@ STATEMENTS = [
 def test_the_statement_under_the_cursor_is_never_cut(document: str) -> None:
     after = document.split("▮")[1]
     rest = after[: after.index("y = 2")].rstrip()
-    suffix = seen(document, budget=200).window.suffix
+    prefix, suffix = seen(document, budget=280).window
     assert suffix.startswith(rest)
-    assert tokens(suffix) < 400
+    assert tokens(prefix) + tokens(suffix) <= 280
+
+
+def test_between_statements_the_suffix_is_cut_at_any_of_them() -> None:
+    for line in ("    ▮\n", "    for each in▮ items:\n        a = 1\n"):
+        document = "def f():\n    x = 1\n" + line + "    y = g(1, 2)\n" * 40 + "\n\n" + "z = 3\n" * 300
+        suffix = seen(document, budget=400).window.suffix
+        assert "y = g(1, 2)\n" in suffix
+        assert suffix.rstrip().endswith(")")
+        assert tokens(suffix) <= 120
+
+
+def test_a_long_line_that_ends_a_function_is_cut() -> None:
+    document = "def f():\n    return g(▮" + "a, " * 5000 + ")\n\n\n" + "z = 3\n" * 300
+    prefix, suffix = seen(document, budget=400).window
+    assert suffix.startswith("a, a, ")
+    assert tokens(prefix) + tokens(suffix) <= 400
+
+
+def test_a_head_that_is_too_long_is_cut() -> None:
+    parameters = "".join(f"    parameter{number}: int = {number},\n" for number in range(100))
+    document = f"def f(\n{parameters}):\n" + "    a += b\n" * 200 + "    return ▮\n"
+    prefix = seen(document, budget=300).window.prefix
+    assert prefix.startswith("def f(\n    parameter0: int = 0,\n")
+    assert prefix.endswith("    a += b\n" * 20 + "    return ")
+    assert tokens(prefix) <= 300
+
+
+def test_no_line_of_a_long_head_is_shown_twice() -> None:
+    parameters = "".join(f"    parameter{number}=None,\n" for number in range(12))
+    for lines in range(60):
+        document = "x = 1\n" * 200 + f"def f(\n{parameters}):\n" + "    a += b\n" * lines + "    return ▮\n"
+        prefix = seen(document, budget=200).window.prefix
+        assert prefix.count("parameter11=") == 1
+        assert prefix.count("def f(\n") == 1
 
 
 def test_a_suffix_ends_where_a_statement_does() -> None:
@@ -136,4 +170,6 @@ def test_any_place_of_any_file() -> None:
             assert plain(text[:at]).endswith(context.prefix[-1].text)
             assert plain(text[at:]).startswith(suffix)
             assert len(prefix) >= min(at, 100)
-            assert tokens(prefix) + tokens(suffix) <= 512 + 4 * 128
+            assert tokens(prefix) + tokens(suffix) <= 512
+            rows = [row for part in context.prefix for row in range(part.row, part.row + part.text.count("\n"))]
+            assert len(rows) == len(set(rows)), "no line is shown twice"

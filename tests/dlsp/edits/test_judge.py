@@ -6,11 +6,14 @@ from typing import Any, cast
 from dlsp.edits.edit import Edit
 from dlsp.edits.judge import judged
 from dlsp.edits.page import Page
+from dlsp.edits.prompt import request
 from dlsp.edits.propose import proposals
 from dlsp.edits.site import Site
+from dlsp.edits.sites import sites
 from dlsp.edits.weights import WEIGHTS
 from dlsp.engine.client import Engine
 from dlsp.syntax import languages
+from dlsp_engine.serve.sites import parse_sites
 
 PAGE = Page("u", "a.py", "print(late_fee(1))\n")
 
@@ -62,3 +65,18 @@ async def test_sites_are_asked_for_together_and_the_model_counts() -> None:
     assert len(first["sites"]) > 1
     assert "-def late_fee(days):\n+def overdue_fee(days):\n" in first["edit"][0]["text"]
     assert first["sites"][0]["text"].startswith("x = late_fee(")
+
+
+def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
+    """One site too many characters, and it would refuse to judge them all."""
+    long = "x = [" + "0, " * 12_000 + "]\n"
+    before = long + "late_fee = 1\n" + long + "x = 1\n" * 3 + long + "print(late_fee)\n" + long
+    edit = Edit.between("a.py", before, after := before.replace("late_fee = 1", "overdue_fee = 1"))
+    own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
+    other = Page("v", "b.js", "late_fee()\n" * 7 + f"var a = [{'0, ' * 9_000} late_fee]\n", languages.of("b.js"))
+    found = sites(edit, own, [own, other])
+    assert len(found) == 8
+    body = request(edit, found)
+    assert len(parse_sites(body).sites) == 8
+    assert "-late_fee = 1\n+overdue_fee = 1\n" in body["edit"][0]["text"]
+    assert sum(len(each["prefix"]) + len(each["suffix"]) for each in body["sites"]) < 8 * 5_000

@@ -1,9 +1,14 @@
 """What an edit teaches and where that applies."""
 
+import time
+
+import pytest
+
+from dlsp.edits import sites as module
 from dlsp.edits.edit import Edit
 from dlsp.edits.page import Page
 from dlsp.edits.site import Site
-from dlsp.edits.sites import rules_of, sites
+from dlsp.edits.sites import MOST, rules_of, sites
 from dlsp.syntax import languages
 
 PYTHON = languages.of("a.py")
@@ -69,3 +74,39 @@ def test_one_of_several_lines_that_were_edited_is_edited_so_elsewhere() -> None:
     before = "first = load(paths, True)\nsecond = load(names)\nx = 1\nif x:\n    first = load(paths, True)\n"
     after = "first = read(paths)\nsecond = read(names, 2)\nx = 1\nif x:\n    first = load(paths, True)\n"
     assert changes(carried(before, after)) == {"first = load(paths, True)": "first = read(paths)"}
+
+
+USE = "print(late_fee(1))\n"
+DEFINED = "def late_fee(days):\n    return days\n\n\n"
+OVERDUE = DEFINED.replace("late_fee", "overdue_fee")
+
+
+def test_no_site_in_a_long_line() -> None:
+    long = "x = [" + "0, " * 1_000 + "late_fee(1)]\n"
+    assert changes(carried(DEFINED + USE + long, OVERDUE + USE + long)) == {USE.strip(): "print(overdue_fee(1))"}
+
+
+def test_a_long_line_teaches_nothing_and_takes_a_moment() -> None:
+    before = (
+        "".join(f"{{'id': {number}, 'name': 'user{number}', 'tags': ['a', 'b']}}, " for number in range(400)) + "\n"
+    )
+    began = time.process_time()
+    assert carried(before + USE, before.replace("'name': 'user5'", "'title': 'user5'") + USE) == []
+    assert carried(before + USE, before.replace("'name': 'user5'", "'title': 'user5'") + "x = 1\n" + USE) == []
+    assert time.process_time() - began < 2, "compared token by token it takes ten seconds"
+
+
+def test_thousands_of_uses_take_a_moment() -> None:
+    uses = "".join(f"x = late_fee({number})\n" for number in range(6_000))
+    began = time.process_time()
+    assert len(carried(DEFINED + uses, OVERDUE + uses)) == MOST
+    assert time.process_time() - began < 4, "each compared with all others it takes a minute"
+
+
+def test_nobody_looks_for_longer_than_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a deep expression the scopes of a name take long to find."""
+    deep = "y = " + " +\\\n".join(["late_fee"] * 3_000) + "\n"
+    monkeypatch.setattr(module, "SEARCH_S", 0.2)
+    began = time.monotonic()
+    carried(DEFINED + deep, OVERDUE + deep)
+    assert time.monotonic() - began < 5

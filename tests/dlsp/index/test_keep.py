@@ -158,6 +158,33 @@ def test_it_ends_with_its_server(root: Path) -> None:
         time.sleep(0.05)
 
 
+def test_nothing_of_the_project_is_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editor starts the server in the project's folder, where a file may be named like a module that is imported."""
+    write(root, "filelock.py", f"open({str(root / 'run')!r}, 'w')\nraise SystemExit(3)\n")
+    write(root, "a.py", "def one(): pass\n")
+    monkeypatch.chdir(root)
+    keeper = Keeper(root)
+    try:
+        until(root, defined("one"))
+    finally:
+        keeper.stop()
+    assert not (root / "run").exists()
+
+
+def test_an_end_of_its_own_is_told_in_the_log(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    keeper = Keeper(root)
+    os.kill(keeper.pid, signal.SIGKILL)
+    deadline = time.monotonic() + WAIT_S
+    while "the index process ended by itself (-9)" not in caplog.text:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    keeper.stop()
+    caplog.clear()
+    Keeper(root).stop()
+    time.sleep(0.2)
+    assert caplog.text == ""
+
+
 def test_no_walk_through_a_home_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_workspace(root)
     assert not is_workspace(root / "gone")

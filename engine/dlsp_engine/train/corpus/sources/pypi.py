@@ -18,7 +18,7 @@ from .ahead import ahead
 
 SOURCE = "pypi"
 _GROUP = 10
-_PIP = ("-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet")
+_PIP = ("-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet")
 _LICENCE_FILE = re.compile(r"\.dist-info/(licenses/)?(licen[cs]e|copying)[^/]*$", re.IGNORECASE)
 
 
