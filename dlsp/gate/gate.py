@@ -56,7 +56,8 @@ def shows(
     probability = calibration().show(known, shift) if log_p else None
     if text.startswith(("\n", "\r")):
         return Verdict(Quiet.NEWLINE, probability, known)
-    unsure = probability is not None and probability < calibration().least["show"][mode]
+    least = calibration().least["show"].get(mode, 0.0)  # a suggestion asked for by a key is wanted, sure or not
+    unsure = probability is not None and probability < least
     return Verdict(Quiet.UNSURE if unsure else None, probability, known)
 
 

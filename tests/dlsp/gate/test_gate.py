@@ -76,6 +76,8 @@ def test_what_is_shown() -> None:
     assert unsure.quiet is Quiet.UNSURE
     assert unsure.probability is not None
     assert gate.shows(facts, "\n    y = 2", [-0.01], "eager").quiet is Quiet.NEWLINE
+    by_key = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "manual")
+    assert (by_key.quiet, by_key.probability) == (None, unsure.probability)
     unknown = gate.shows(facts, "1", [], "auto")
     assert (unknown.quiet, unknown.probability) == (None, None)
 
