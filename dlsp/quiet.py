@@ -17,6 +17,7 @@ class Quiet(Enum):
     EMPTY = "the model has nothing to add here"
     BROKEN = "the suggestion would break the file's syntax"
     REPEAT = "the model only repeats the text after the cursor"
+    STUTTER = "the model says the same few characters again and again"
     OFF = "suggestions are off here"
     SNOOZED = "suggestions are snoozed"
     MANUAL = "suggestions come only when asked for here"
