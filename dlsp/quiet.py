@@ -21,6 +21,7 @@ class Quiet(Enum):
     OFF = "suggestions are off here"
     SNOOZED = "suggestions are snoozed"
     MANUAL = "suggestions come only when asked for here"
+    BLANK = "the file is empty, and no other says what belongs in it"
     DELETED = "something was just deleted"
     MIDWORD = "the cursor is in the middle of a word"
     UNLIKELY = "a suggestion is seldom right at such a place"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dlsp.context.parts import Context
 from dlsp.gate import features
 from dlsp.gate.calibration import calibration
 from dlsp.gate.edit import Edit
@@ -29,6 +30,12 @@ def switched(mode: str, invoked: bool, snoozed: bool) -> Quiet | None:
     if invoked:
         return None
     return Quiet.SNOOZED if snoozed else Quiet.MANUAL if mode == "manual" else None
+
+
+def grounds(context: Context) -> Quiet | None:
+    """Whether there is anything to go on, where the user asked for nothing: a file that is blank says nothing."""
+    blank = not "".join(context.window).strip()
+    return Quiet.BLANK if blank and not context.others else None
 
 
 def asks(facts: Facts, mode: str) -> Verdict:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dlsp.context.parts import Context, Part
 from dlsp.gate import gate
 from dlsp.gate.calibration import FILE, Calibration, Model, calibration
 from dlsp.gate.edit import Edit, edit
@@ -59,6 +60,16 @@ def test_switched() -> None:
     assert gate.switched("manual", invoked=True, snoozed=True) is None
     assert gate.switched("auto", invoked=False, snoozed=True) is Quiet.SNOOZED
     assert gate.switched("eager", invoked=False, snoozed=False) is None
+
+
+def test_a_blank_file_says_nothing() -> None:
+    def context(prefix: str, suffix: str, *others: Part) -> Context:
+        return Context(others, (Part("a.py", 0, prefix, ""),), Part("a.py", 0, suffix, ""))
+
+    assert gate.grounds(context("", "\n")) is Quiet.BLANK
+    assert gate.grounds(context("", "\n", Part("b.py", 0, "x = 1\n", ""))) is None
+    assert gate.grounds(context("i", "\n")) is None
+    assert gate.grounds(context("", "\nx = 1\n")) is None
 
 
 def test_rules_before_asking() -> None:

@@ -221,6 +221,15 @@ async def test_by_a_key_alone_it_comes_sure_or_not(editor: Editor, stub: StubEng
     assert [each.insert_text for each in await invoked(editor, 1, 11)] == ["a + b"]
 
 
+async def test_in_an_empty_file_it_is_quiet_until_asked_by_a_key(editor: Editor, stub: StubEngine) -> None:
+    editor.open(URI, "")
+    assert await text(editor, 0, 0) is None
+    assert "the file is empty" in editor.log[-1]
+    assert asked(stub) == []
+    assert [each.insert_text for each in await invoked(editor, 0, 0)] == ["a + b"]
+    assert asked(stub)[0]["path"] == "sum.py"
+
+
 async def test_snooze(editor: Editor, stub: StubEngine) -> None:
     async def snooze(minutes: float) -> None:
         params = types.ExecuteCommandParams("dlsp.snooze", [minutes])
