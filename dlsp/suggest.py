@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlsp.completion import trim
+from dlsp.completion.loops import cut_stutter
 from dlsp.context.parts import Context
 from dlsp.quiet import Quiet
 from dlsp.syntax.source import Source
@@ -53,4 +54,8 @@ def trimmed(answer: str, before: str, after: str, source: Source | None = None) 
     text = trim(answer, before, after, source)
     if text:
         return text, None
-    return "", Quiet.EMPTY if not answer.strip() else Quiet.BROKEN if trim(answer, before, after) else Quiet.REPEAT
+    if not answer.strip():
+        return "", Quiet.EMPTY
+    if trim(answer, before, after):
+        return "", Quiet.BROKEN
+    return "", Quiet.REPEAT if cut_stutter(answer.rstrip(), before + after) else Quiet.STUTTER

@@ -5,7 +5,7 @@ from dlsp.completion.brackets import cut_unmatched
 from dlsp.completion.endings import line_ending, with_endings, without_tail
 from dlsp.completion.following import cut_following_lines, cut_overlap
 from dlsp.completion.indentation import indented
-from dlsp.completion.loops import cut_repeats
+from dlsp.completion.loops import cut_repeats, cut_stutter
 from dlsp.completion.rest import cut_rest_of_line
 from dlsp.completion.special import cut_special
 from dlsp.completion.syntax import cut_broken
@@ -28,12 +28,12 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     line_before = above.rpartition("\n")[2]
     rest, *following = below.split("\n")
     text = cut_special(answer.replace("\r\n", "\n"))
-    text = indented(text, above)
+    text = indented(text, above, below)
     text = cut_rest_of_line(text, line_before, rest)
     text = to_border(text, rest)
     text = cut_following_lines(text, line_before, rest, following)
     text = cut_overlap(text, below)
-    text = cut_repeats(text, above)
+    text = cut_stutter(cut_repeats(text, above), above + below)
     text = cut_unmatched(text, above)
     text = without_tail(text, rest)
     text = cut_broken(with_endings(text, line_ending(before + after)), before, after, source)

@@ -1,30 +1,86 @@
 """Indent an answer as the document is indented."""
 
 import re
+from collections import Counter
+from itertools import pairwise
 
 UNIT = 4
+"""Columns of a tab, and of one level where the document does not say."""
+UNITS = (2, 3, 4, 8)
 _LEAD = re.compile(r"^[ \t]+", re.MULTILINE)
+_BLOCK = (":", "{", "=>", "do", "then")
+_BRACKET = ("(", "[")
+# Words end in a colon in prose, too; the width of a level is learned from code.
+_BEGINS = re.compile(
+    r"(?:.*(?:\{|=>|\bdo|\bthen)|\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:)\s*"
+)
 
 
-def indented(text: str, before: str) -> str:
-    """`text` with the document's tabs or blanks, and without the cursor's own indentation a second time."""
-    line_before = before[before.rfind("\n") + 1 :]
+def indented(text: str, before: str, after: str) -> str:
+    """`text` with the document's tabs or blanks and its levels, and without the cursor's own indentation a second
+    time."""
+    *above, line_before = before.split("\n")
+    below = after.split("\n")[1:]
+    opener = next((line for line in reversed(above) if line.strip()), "")
+    unit = _unit([_rises(above), _rises(below)])
     if not line_before.strip():
-        text = _once(text, line_before, before)
-    tabs, blanks = before.count("\n\t"), before.count("\n  ")
+        text = _once(text, line_before, opener, unit)
+    text = _in_levels(text, line_before, opener, unit) if unit else text
+    tabs, blanks = (before.count(lead) + after.count(lead) for lead in ("\n\t", "\n  "))
     if tabs > blanks:
         return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT).replace(" " * UNIT, "\t"), text)
     return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT), text) if blanks > tabs else text
 
 
-def _once(text: str, line_before: str, before: str) -> str:
-    """Without blanks at the start that would take the line deeper than the line above allows."""
+def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
+    """Without blanks at the start that would take the line deeper than the line above, `opener`, allows."""
     lead = len(text) - len(text.lstrip(" \t"))
     if not lead or not line_before:
         return text
-    above = next((line for line in reversed(before.split("\n")[:-1]) if line.strip()), "")
-    deepest = _columns(above) + (2 * UNIT if above.rstrip().endswith((":", "{", "(", "[", "=>", "do", "then")) else 0)
-    return text[lead:] if _columns(line_before + text) > deepest else text
+    cursor, above, first = _columns(line_before), _columns(opener), _columns(line_before + text)
+    in_bracket, in_block = opener.rstrip().endswith(_BRACKET), opener.rstrip().endswith(_BLOCK)
+    # A list of arguments may hang two levels deep; where the document does not say what a level is, all may be twice.
+    levels = 2 if in_bracket or (in_block and not unit) else 1 if in_block else 0
+    if first <= above + levels * (unit or UNIT):
+        return text
+    kept = max(cursor, above + unit) if unit and levels else cursor
+    head, *rest = text[lead:].split("\n")
+    if all(_columns(line) >= first for line in rest if line.strip()):
+        rest = [_at(line, _columns(line) - first + kept) for line in rest]
+    return "\n".join([" " * (kept - cursor) + head, *rest])
+
+
+def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
+    """`text`, if all its levels are of another width than `unit`, with levels of `unit` columns."""
+    lines = (line_before + text).split("\n")
+    begins = not line_before and bool(_BEGINS.fullmatch(opener))
+    base = _columns(opener if begins else next((line for line in lines if line.strip()), ""))
+    widths = _rises([opener, *lines] if begins else lines)
+    width = next(iter(widths), unit)
+    inner = [_columns(line) - base for line in lines if line.strip()]
+    if len(widths) != 1 or width not in UNITS or width == unit or any(each > 0 and each % width for each in inner):
+        return text
+    moved = [_at(line, base + max(0, _columns(line) - base) // width * unit) for line in lines]
+    kept = [new if _columns(line) > base else line for line, new in zip(lines, moved, strict=True)]
+    return "\n".join(kept)[len(line_before) :]
+
+
+def _rises(lines: list[str]) -> Counter[int]:
+    """By how many columns lines are deeper than the line above them that begins a block, and how often."""
+    written = [line for line in lines if line.strip()]
+    steps = ((_columns(line) - _columns(above), above) for above, line in pairwise(written))
+    return Counter(step for step, above in steps if step > 0 and _BEGINS.fullmatch(above))
+
+
+def _unit(rises: list[Counter[int]]) -> int | None:
+    """The columns of a level: what most blocks have; None where there is no such width."""
+    counted = sum(rises, Counter[int]())
+    width, times = max(counted.items(), key=lambda item: item[1], default=(0, 0))
+    return width if width in UNITS and 2 * times > counted.total() else None
+
+
+def _at(line: str, column: int) -> str:
+    return " " * column + line.lstrip(" \t") if line.strip() else line
 
 
 def _columns(line: str) -> int:

@@ -1,9 +1,13 @@
-"""Cut an answer that says the same again: the lines above the cursor, or its own."""
+"""Cut an answer that says the same again: the lines above the cursor, its own, or a few characters without end."""
+
+from unicodedata import category
 
 LONGEST = 8
 """Lines of a group that is looked for a second time."""
 TELLING = 12
 """Letters and digits that make a repetition a mistake rather than a coincidence."""
+UNIT, TIMES, LEAST = 8, 12, 24
+"""Characters of what comes again within a line, how often it does at least, and the characters of all that."""
 
 
 def cut_repeats(text: str, before: str) -> str:
@@ -22,6 +26,18 @@ def cut_repeats(text: str, before: str) -> str:
     return text
 
 
+def cut_stutter(text: str, document: str) -> str:
+    """`text` without its last line if that ends in a few characters again and again, unless the document has such a
+    place too. Rulers, which have no letter or digit, are no mistake, nor are the columns of a table."""
+    kept, _, line = text.rpartition("\n")
+    for size in range(1, min(UNIT, len(line)) + 1):
+        unit = line[-size:]
+        start = next((at for at in range(len(line) - size - 1, -1, -1) if line[at] != line[at + size]), -1) + 1
+        if len(line) - start >= max(LEAST, TIMES * size) and _says(unit) and unit * (TIMES - 1) not in document:
+            return kept
+    return text
+
+
 def _same_start(lines: list[str], above: list[str]) -> list[str]:
     """The longest group of lines that ends `above` and begins `lines`, indentation at the start aside."""
     for size in range(min(len(lines), len(above)), 0, -1):
@@ -37,3 +53,13 @@ def _last(lines: list[str], most: int) -> list[str]:
 
 def _telling(lines: list[str]) -> bool:
     return sum(char.isalnum() for line in lines for char in line) >= TELLING
+
+
+def _says(unit: str) -> bool:
+    """Whether there is a letter, a digit or a picture in it, and no comma."""
+    return "," not in unit and any(char.isalnum() or (category(char) == "So" and not _draws(char)) for char in unit)
+
+
+def _draws(char: str) -> bool:
+    """Boxes, blocks and geometric shapes, of which rulers are made."""
+    return "\u2500" <= char <= "\u25ff"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dlsp.context.parts import Context
 from dlsp.gate import features
 from dlsp.gate.calibration import calibration
 from dlsp.gate.edit import Edit
@@ -31,6 +32,12 @@ def switched(mode: str, invoked: bool, snoozed: bool) -> Quiet | None:
     return Quiet.SNOOZED if snoozed else Quiet.MANUAL if mode == "manual" else None
 
 
+def grounds(context: Context) -> Quiet | None:
+    """Whether there is anything to go on, where the user asked for nothing: a file that is blank says nothing."""
+    blank = not "".join(context.window).strip()
+    return Quiet.BLANK if blank and not context.others else None
+
+
 def asks(facts: Facts, mode: str) -> Verdict:
     """Whether the engine should be asked at a moment that the user did not choose."""
     known = features.of_moment(facts)
@@ -56,7 +63,8 @@ def shows(
     probability = calibration().show(known, shift) if log_p else None
     if text.startswith(("\n", "\r")):
         return Verdict(Quiet.NEWLINE, probability, known)
-    unsure = probability is not None and probability < calibration().least["show"][mode]
+    least = calibration().least["show"].get(mode, 0.0)  # a suggestion asked for by a key is wanted, sure or not
+    unsure = probability is not None and probability < least
     return Verdict(Quiet.UNSURE if unsure else None, probability, known)
 
 

@@ -28,13 +28,16 @@ WARM_S = 0.15
 """Seconds without a key after which the prompt is read at a place where nothing is asked yet."""
 
 
-def begin(server: Server, moment: Moment, priority: str = "typing") -> Growing:
-    """The answer that grows at this moment: the one that does already, else a new one. Raises Silence."""
+def begin(server: Server, moment: Moment, priority: str = "typing", invoked: bool = False) -> Growing:
+    """The answer that grows at this moment: the one that does already, else a new one. Raises Silence.
+
+    `invoked`: the user asked for it by a key.
+    """
     typing = moment.typing
     if growing := grows(moment):
         return growing
     typing.let_go()
-    request = _request(server, moment, priority)
+    request = _request(server, moment, priority, invoked)
     engine = moment.link.engine
     if engine is None:
         raise Silence(moment.link.quiet)
@@ -129,7 +132,7 @@ def _asks(moment: Moment) -> bool:
     return gate.asks(moment.facts(), moment.mode).quiet is None
 
 
-def _request(server: Server, moment: Moment, priority: str) -> dict[str, Any]:
+def _request(server: Server, moment: Moment, priority: str, invoked: bool = False) -> dict[str, Any]:
     """What the engine is asked, with the anchor kept where the document still fits it. Raises Silence."""
     moment.link.make()
     if moment.link.engine is None:
@@ -141,6 +144,8 @@ def _request(server: Server, moment: Moment, priority: str) -> dict[str, Any]:
         if why := workspace.excludes(moment.path):
             raise Silence(Quiet.IGNORED, why)
         context = workspace.context(moment.path, moment.before, moment.after, anchor.context if anchor else None)
+        if not invoked and (quiet := gate.grounds(context)):
+            raise Silence(quiet)
         typing.anchor = anchor = Anchor(moment.before, moment.after, context)
         middle = ""
     more: dict[str, Any] = {"priority": priority} if priority != "typing" else {}

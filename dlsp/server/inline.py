@@ -73,7 +73,7 @@ async def _answer(server: Server, params: types.InlineCompletionParams) -> Offer
     if not (invoked or ahead.grows(moment)) and (verdict := gate.asks(moment.facts(), moment.mode)).quiet:
         ahead.warm(server, moment)
         raise Silence(verdict.quiet, verdict=verdict)
-    growing = ahead.begin(server, moment)
+    growing = ahead.begin(server, moment, invoked=invoked)
     try:
         async with asyncio.timeout_at(until):
             await _enough(growing, moment, whole=invoked)

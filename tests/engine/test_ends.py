@@ -1,6 +1,10 @@
 import pytest
 
 from dlsp_engine.decode import ends
+from dlsp_engine.decode.answer import Answer
+from dlsp_engine.engine import Engine
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
 
 
 def cut(end: str, before: str, text: str, path: str = "a.py") -> str | None:
@@ -71,3 +75,19 @@ def test_body(before: str, text: str, expected: str | None):
 def test_stop_is_the_first_of_all():
     assert ends.stop_rule(("b", "ab"))("xxab") == 2
     assert ends.stop_rule(())("xxab") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "tokens", "over"),
+    [(b"    \n" * 4, 16, True), (b" " * 100, 2, False), (b"\n" * 15, 15, False), (b" " * 20 + b"x", 21, False)],
+)
+def test_white_space_alone_ends_after_a_while(written: bytes, tokens: int, over: bool):
+    assert ends.blank(written, tokens) is over
+
+
+@pytest.mark.parametrize("mode", ["autoregressive", "diffusion", "verified"])
+def test_white_space_alone_ends_alike_in_every_mode(tiny: Engine, monkeypatch: pytest.MonkeyPatch, mode: str):
+    """A model that writes blanks without end is asked for no more of them."""
+    monkeypatch.setattr(Answer, "choose", lambda answer, logits, draft: [ord(" ")] * len(logits))
+    fill = tiny.fill(Gap("x = 1\n", "y = 2\n"), Options(mode=mode, end="block", max_tokens=128))
+    assert (fill.tokens, fill.text, fill.reason) == ((ord(" "),) * 16, "", "blank")

@@ -37,6 +37,13 @@ def test_other_files_come_first_in_the_repository_format():
     assert shown(gap) == "<R>repository\n<F>a.py\nx = 1\n<F>b.py\n<P>a\n<S><M>"
 
 
+def test_an_empty_file_is_known_by_its_path():
+    assert shown(Gap("\n", "\n", path="new.go")) == "<R>repository\n<F>new.go\n<P>\n<S>\n<M>"
+    assert shown(Gap("", "", "pac", path="new.go")) == "<R>repository\n<F>new.go\n<P><S><M>pa"
+    assert shown(Gap("", "")) == "<P><S><M>"
+    assert shown(Gap("", "x", path="new.go")) == "<P><S>x<M>"
+
+
 @pytest.mark.parametrize("start", [b"a", b"\xff", b"z" * 3])
 def test_healing_offers_what_begins_with_the_text_or_is_its_beginning(start: bytes):
     every = [i for i in range(256) if T.token_bytes(i).startswith(start) or start.startswith(T.token_bytes(i))]

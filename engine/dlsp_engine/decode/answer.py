@@ -114,7 +114,7 @@ class Answer:
             written = len(self._text(self._bytes))
             self._bytes += self.tokenizer.token_bytes(token)
             self.confidence.append((len(self._text(self._bytes)) - written, sure))
-            self.reason, self._cut = self._end(self._bytes)
+            self.reason, self._cut = self._end(self._bytes, len(self.tokens))
             if not self.reason and len(self.tokens) >= self.options.max_tokens:
                 self.reason = "length"
 
@@ -123,16 +123,18 @@ class Answer:
         text = self._bytes
         for i, token in enumerate(draft):
             text += self.tokenizer.token_bytes(token)
-            if token in self.tokenizer.stops or self._end(text)[0]:
+            if token in self.tokenizer.stops or self._end(text, len(self.tokens) + i + 1)[0]:
                 return draft[: i + 1]
         return draft[: self.options.max_tokens - len(self.tokens)]
 
-    def _end(self, written: bytes) -> tuple[str | None, int | None]:
+    def _end(self, written: bytes, tokens: int) -> tuple[str | None, int | None]:
         text = self._text(written)
         if (cut := self._stop(text)) is not None:
             return "stop", cut
         if (cut := self._rule(text)) is not None:
             return self.options.end, cut
+        if ends.blank(written[self._lead :], tokens):
+            return "blank", 0
         return None, None
 
     def _text(self, written: bytes) -> str:

@@ -4,6 +4,9 @@ import re
 from collections.abc import Callable
 from pathlib import PurePath
 
+BLANK = 16
+"""Tokens of nothing but white space after which no more is expected; the deepest indentation takes two or three."""
+
 Rule = Callable[[str], int | None]
 """Committed text -> where to cut it, or None while the gap goes on."""
 
@@ -36,6 +39,11 @@ def stop_rule(stops: tuple[str, ...]) -> Rule:
         return min((at for stop in stops if (at := text.find(stop)) >= 0), default=None)
 
     return find
+
+
+def blank(written: bytes, tokens: int) -> bool:
+    """Whether what so many committed tokens wrote has been white space for too long."""
+    return tokens >= BLANK and written.isspace()
 
 
 def line_end(text: str) -> int | None:

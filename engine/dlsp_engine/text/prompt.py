@@ -69,8 +69,11 @@ def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
 
 
 def _files(gap: Gap, tokenizer: Tokenizer) -> list[int]:
-    """The repository format: a name, then path and text of each file, the gap's own path last."""
-    if not gap.files:
+    """The repository format: a name, then path and text of each file, the gap's own path last.
+
+    Without other files there is only the gap, unless that is blank: then its path is all there is to go on.
+    """
+    if not gap.files and (not gap.path or (gap.prefix + gap.suffix).strip()):
         return []
     tokens = [tokenizer.repository, *tokenizer.encode("repository\n")]
     for file in gap.files:

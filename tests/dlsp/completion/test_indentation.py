@@ -1,6 +1,16 @@
+"""Answers in documents with blanks and tabs, of levels of any width; and real files, which stay as they are."""
+
+import random
+import re
+from pathlib import Path
+
 import pytest
 
 from dlsp.completion.indentation import indented
+
+TWO = "function f(a) {\n  return a;\n}\n"
+FOUR = "def f(a):\n    return a\n\n\n"
+TABS = "func f() {\n\tg()\n}\n"
 
 CASES = {
     "as it is": ("def f():\n    ▮", "x = 1\n    y = 2", "x = 1\n    y = 2"),
@@ -10,10 +20,79 @@ CASES = {
     "tabs": ("def f():\n\tif b:\n\t\t▮", "x = 1\n        y = 2\n    z = 3", "x = 1\n\t\ty = 2\n\tz = 3"),
     "blanks": ("def f():\n    if b:\n        ▮", "x = 1\n\ty = 2", "x = 1\n    y = 2"),
     "neither yet": ("▮", "if a:\n\tx = 1", "if a:\n\tx = 1"),
+    "of two, twice, all of it": (
+        TWO + "function g(a) {\n  ▮\n}\n",
+        "  if (a) {\n        throw a;\n    }",
+        "if (a) {\n    throw a;\n  }",
+    ),
+    "of two, said below": (
+        "function g(a) {\n  ▮\n}\n" + TWO,
+        "  if (a) {\n        throw a;\n    }",
+        "if (a) {\n    throw a;\n  }",
+    ),
+    "of two, no deeper than a level": (TWO + "if (a) {\n▮\n}\n", "    g(a);", "  g(a);"),
+    "of two, its inner blocks": (
+        TWO + "function g(a) {\n  ▮\n}\n",
+        "if (a) {\n      if (b) {\n          g(b);\n      }\n  }",
+        "if (a) {\n    if (b) {\n      g(b);\n    }\n  }",
+    ),
+    "of two, from the line's start": (
+        TWO + "function g(a) {\n▮\n}\n",
+        "    if (a) {\n        throw a;\n    }",
+        "  if (a) {\n    throw a;\n  }",
+    ),
+    "of two, levels of two widths are left": (
+        TWO + "if (a) {▮\n}\n",
+        "\n  while (a) {\n      a--;\n  }",
+        "\n  while (a) {\n      a--;\n  }",
+    ),
+    "of four, written as of two": (
+        FOUR + "def g(a):\n    ▮\n",
+        "if a:\n      return 1\n    return 2",
+        "if a:\n        return 1\n    return 2",
+    ),
+    "of four, twice": (FOUR + "def g(a):\n    ▮\n", "    if a:\n            return 1", "if a:\n        return 1"),
+    "of four, where half of it is typed": (FOUR + "def g(a):\n  ▮\n", "  return 1", "  return 1"),
+    "of four, arguments may hang": (
+        FOUR + "def g(\n    ▮\n",
+        "    a,\n        b,\n    ):",
+        "    a,\n        b,\n    ):",
+    ),
+    "of tabs, written as of two": (
+        TABS + "func g(a int) {\n\t▮\n}\n",
+        "if a {\n      f()\n    }",
+        "if a {\n\t\tf()\n\t}",
+    ),
+    "of tabs, said below": ("func g() {\n▮\n}\n" + TABS, "    f()", "\tf()"),
+    "words of a list are no block": (
+        FOUR + 'NAMES = """\n▮',
+        "Names are:\n  one\n  two",
+        "Names are:\n  one\n  two",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_indented(case: str) -> None:
     document, answer, expected = CASES[case]
-    assert indented(answer, document.removesuffix("▮")) == expected
+    before, after = document.split("▮")
+    assert indented(answer, before, after) == expected
+
+
+@pytest.mark.parametrize("level", ["  ", "    ", "\t"])
+def test_what_is_right_stays_as_it_is(level: str) -> None:
+    """Whole lines of real files, their levels as wide as said, from the first word of one to the end of another."""
+    chance = random.Random(7)
+    changed = seen = 0
+    for file in chance.sample(sorted(Path(random.__file__).parent.glob("*.py")), 40):
+        text = re.sub(r"^(?: {4})+", lambda lead: level * (len(lead[0]) // 4), file.read_text("utf-8"), flags=re.M)
+        words = [found.end() for found in re.finditer(r"^[ \t]*(?=\S)", text, re.MULTILINE)]
+        for start in chance.sample(words, min(10, len(words))):
+            end = start
+            for _ in range(chance.randrange(1, 5)):
+                end = text.find("\n", end + 1) if end >= 0 else end
+            right = text[start : end if end >= 0 else len(text)]
+            before, after = text[:start], text[start + len(right) :]
+            seen += 1
+            changed += indented(right, before, after) != right
+    assert changed <= seen / 100, "what hangs, and lists in prose, may be taken for levels"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dlsp.context.parts import Context, Part
 from dlsp.gate import gate
 from dlsp.gate.calibration import FILE, Calibration, Model, calibration
 from dlsp.gate.edit import Edit, edit
@@ -64,6 +65,16 @@ def test_switched() -> None:
     assert gate.switched("eager", invoked=False, snoozed=False) is None
 
 
+def test_a_blank_file_says_nothing() -> None:
+    def context(prefix: str, suffix: str, *others: Part) -> Context:
+        return Context(others, (Part("a.py", 0, prefix, ""),), Part("a.py", 0, suffix, ""))
+
+    assert gate.grounds(context("", "\n")) is Quiet.BLANK
+    assert gate.grounds(context("", "\n", Part("b.py", 0, "x = 1\n", ""))) is None
+    assert gate.grounds(context("i", "\n")) is None
+    assert gate.grounds(context("", "\nx = 1\n")) is None
+
+
 def test_rules_before_asking() -> None:
     deleted = Facts("x = ", "", Edit.DELETED)
     assert gate.asks(deleted, "auto").quiet is Quiet.DELETED
@@ -79,6 +90,8 @@ def test_what_is_shown() -> None:
     assert unsure.quiet is Quiet.UNSURE
     assert unsure.probability is not None
     assert gate.shows(facts, "\n    y = 2", [-0.01], "eager").quiet is Quiet.NEWLINE
+    by_key = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "manual")
+    assert (by_key.quiet, by_key.probability) == (None, unsure.probability)
     unknown = gate.shows(facts, "1", [], "auto")
     assert (unknown.quiet, unknown.probability) == (None, None)
 

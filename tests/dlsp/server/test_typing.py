@@ -213,6 +213,23 @@ async def test_off_and_manual(editor: Editor, stub: StubEngine, suggest: Any, re
     assert len(await invoked(editor, 1, 11)) == (suggest != "off")
 
 
+@pytest.mark.parametrize("suggest", ["manual", {"*": "off", "python": "manual"}])
+async def test_by_a_key_alone_it_comes_sure_or_not(editor: Editor, stub: StubEngine, suggest: Any) -> None:
+    editor.configure({"dlsp": {"suggest": suggest}})
+    answer = {"event": "fill", "gap": 0, "text": "a + b", "reason": "line", "cost": COST, "confidence": [[5, -9.0]]}
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
+    assert [each.insert_text for each in await invoked(editor, 1, 11)] == ["a + b"]
+
+
+async def test_in_an_empty_file_it_is_quiet_until_asked_by_a_key(editor: Editor, stub: StubEngine) -> None:
+    editor.open(URI, "")
+    assert await text(editor, 0, 0) is None
+    assert "the file is empty" in editor.log[-1]
+    assert asked(stub) == []
+    assert [each.insert_text for each in await invoked(editor, 0, 0)] == ["a + b"]
+    assert asked(stub)[0]["path"] == "sum.py"
+
+
 async def test_snooze(editor: Editor, stub: StubEngine) -> None:
     async def snooze(minutes: float) -> None:
         params = types.ExecuteCommandParams("dlsp.snooze", [minutes])

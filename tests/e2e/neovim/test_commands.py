@@ -78,3 +78,23 @@ def test_highlights_are_links_that_a_user_may_set(manners: Neovim) -> None:
 def test_next_edit_says_that_there_is_none(manners: Neovim) -> None:
     manners.keys("<Plug>(dlsp-next-edit)")
     manners.until(lambda: "no place to carry an edit on to" in manners.messages(), "it is said")
+
+
+def test_the_context_is_of_what_is_saved(manners: Neovim, folder: Path) -> None:
+    """Typed lines are in no file yet, so there is nothing to show of them; a refusal is said once."""
+    manners.command("set cmdheight=8")  # the sentence names the file, and must not want a key
+    (folder / "sum.py").unlink()
+    manners.command("Dlsp context")
+    manners.until(lambda: "dlsp: no context to show: There is no file" in manners.messages(), "it is refused")
+    manners.keys("ireturn <Esc>")
+    manners.command("Dlsp context")
+    assert "dlsp: save the file first" in manners.messages()
+    manners.command("set cmdheight&")
+
+
+def test_a_snooze_ends_by_0(manners: Neovim, stub: StubEngine) -> None:
+    manners.command("Dlsp snooze")
+    assert "dlsp is off for 10 minutes." in manners.messages()
+    manners.command("Dlsp snooze 0")
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()

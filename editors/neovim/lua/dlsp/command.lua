@@ -28,11 +28,14 @@ local COMMANDS = {
     say(on and "dlsp is on." or "dlsp is off; `:Dlsp toggle` switches it on again.")
   end,
   snooze = function(argument)
-    local minutes = tonumber(argument or 5)
-    if not minutes or minutes <= 0 then
-      return say("dlsp: give the minutes as a number, for example `:Dlsp snooze 30`.")
+    local minutes = tonumber(argument or 10)
+    if not minutes or minutes < 0 then
+      return say("dlsp: give the minutes as a number, for example `:Dlsp snooze 30`; 0 ends it.")
     end
     require("dlsp.switch").snooze(minutes)
+    if minutes == 0 then
+      return say("dlsp is snoozed no longer.")
+    end
     require("dlsp").dismiss()
     say(("dlsp is off for %g minute%s."):format(minutes, minutes == 1 and "" or "s"))
   end,
