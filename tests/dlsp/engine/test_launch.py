@@ -43,6 +43,9 @@ async def starting(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Async
     starting()
     yield starting
     await launch.stop(DEFAULT)
+    for process in psutil.process_iter(["cmdline"]):  # of two that started at once, one may have waited for the end
+        if str(state_folder) in (process.info["cmdline"] or ()):
+            process.kill()
 
 
 def freeze(pid: int) -> None:
