@@ -22,6 +22,8 @@ _PARAMETERS = ("parameters", "formal_parameters", "parameter_list", "lambda_para
 _TARGETS = ("left", "pattern", "alias")
 _MEMBERS = ("attribute", "property", "field")
 _NAMING = ("named_expression", "variable_declarator")
+_SPECIFIERS = ("import_specifier", "import_clause", "namespace_import")
+_PATTERNS = ("shorthand_property_identifier_pattern",)
 _NO_TARGETS = (
     *("attribute", "call", "subscript", "member_expression", "type"),
     *("binary_operator", "boolean_operator", "comparison_operator", "binary_expression"),
@@ -174,12 +176,16 @@ def _binds(leaf: Node, scopes: tuple[Scope, ...], language: Language) -> Scope |
 def _is_imported(leaf: Node) -> bool:
     parent = leaf.parent
     around = parent.parent if parent else None
+    if parent is not None and parent.type in _SPECIFIERS:
+        return leaf == (parent.child_by_field_name("alias") or leaf)
     if parent is None or around is None or parent.type != "dotted_name" or parent.children[0] != leaf:
         return False
     return around.type.startswith("import") and around.child_by_field_name("module_name") != parent
 
 
 def _is_defined(leaf: Node, parent: Node, language: Language) -> bool:
+    if leaf.type in _PATTERNS:
+        return True
     is_named = parent.type in language.functions or parent.type in language.classes or parent.type in _NAMING
     return is_named and parent.child_by_field_name("name") == leaf
 

@@ -1,6 +1,7 @@
 """How a name at a place stands to the name that the edit changed: whether both mean the same thing."""
 
 import math
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePath
@@ -42,6 +43,7 @@ class Standing:
         self._own = own
         self._until = until
         self._known: dict[tuple[str, str], Mapping[int, Use]] = {}
+        self._naming: dict[str, bool] = {}
 
     def at(self, page: Page, offset: int) -> str:
         """One of STANDINGS, or nothing where it is not known."""
@@ -106,11 +108,19 @@ class Standing:
             return "out of reach"
         is_top = any(scope.kind == "module" for scope in self._scopes)
         use = self._uses(self._rule.old[0], page).get(offset)
-        if not is_top or use is None or not self._uses(self._module, page):
+        if not is_top or use is None or not self._imported(page):
             return ""
         if use.kind == "member":
             return "follows" if use.of.rsplit(".", 1)[-1] == self._module else "a member"
         return "follows" if use.kind == "name" and use.bound and use.bound.kind == "module" else ""
+
+    def _imported(self, page: Page) -> bool:
+        """Whether a page names the edit's module: in an import, or by its path, as in `require("./cart")`."""
+        if page.uri not in self._naming:
+            path = rf"""\b(?:from|import|require)\b[ (]*(["'])(?:[^"'\n]*/)?{re.escape(self._module)}(?:\.\w+)?\1"""
+            named = bool(self._uses(self._module, page)) or re.search(path, page.text) is not None
+            self._naming[page.uri] = named
+        return self._naming[page.uri]
 
     @property
     def _module(self) -> str:

@@ -127,3 +127,34 @@ def test_a_file_follows_that_imports_the_name_from_the_module() -> None:
     assert at("from lib.fees import fee\n\nprint(fee())\n") == ["follows", "follows"]
     assert at("from lib import fees\n\nfees.fee(bank.fee)\n") == ["follows", "a member"]
     assert at("def load(fee):\n    return fee\n") == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("exports", "imports"),
+    [
+        ("module.exports = { addItem };\n", 'const { addItem } = require("./cart");\n'),
+        ("export { addItem };\n", "import { addItem } from '../shop/cart.js';\n"),
+        ("export default addItem;\n", 'import addItem from "./cart";\n'),
+    ],
+)
+def test_a_file_of_javascript_follows_that_imports_the_name(exports: str, imports: str) -> None:
+    """Its modules are named by paths in strings."""
+    language = languages.of("cart.js")
+    before = "function addItem(name) {\n  items.push(name);\n}\n\n" + exports
+    after = before.replace("function addItem", "function addProduct")
+    edit = Edit.between("cart.js", before, after)
+    own = Page("cart.js", "cart.js", after, language, tuple(edit.ranges()))
+    app = Page("app.js", "app.js", imports + '\naddItem("tea");\naddItem("milk");\n', language)
+    other = Page("other.js", "other.js", imports.replace("cart", "carts") + '\naddItem("tea");\n', language)
+    found = {(site.site.page.path, site.site.start): site.confidence for site in learned(edit, own, [own, app, other])}
+    assert {row for path, row in found if path == "app.js"} == {0, 2, 3}
+    assert found["app.js", 2] > found.get(("other.js", 2), 0.0)
+
+
+def test_a_name_that_is_imported_as_another_is_bound_by_that() -> None:
+    language = languages.of("app.js")
+    assert language
+    text = 'import { addItem as add } from "./cart";\nadd("tea");\n'
+    uses_of = {name: uses(Source(language), text, name).values() for name in ("addItem", "add")}
+    bound = {name: [use.bound is not None for use in found] for name, found in uses_of.items()}
+    assert bound == {"addItem": [False], "add": [True, True]}
