@@ -141,6 +141,16 @@ def test_a_process_ends_while_helpers_spin():
         assert subprocess.run([sys.executable, "-c", code], timeout=SECONDS, check=False).returncode == 0
 
 
+def test_a_process_ends_while_a_daemon_works_on():
+    code = (
+        "import threading, time, torch; torch.set_num_threads(3)\n"
+        "from tests.kernels.test_crew import counted\n"
+        "def work():\n    while True: counted(10_000)\n"
+        "threading.Thread(target=work, daemon=True).start(); time.sleep(1)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=SECONDS, check=False).returncode == 0
+
+
 def test_dismissed_helpers_are_gone():
     own = Crew()
     torch.set_num_threads(3)

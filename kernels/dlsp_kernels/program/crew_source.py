@@ -162,7 +162,7 @@ def _help(module: ir.Module, take: ir.Function) -> None:
     b.branch(left)
     b.position_at_end(left)
     b.atomic_rmw("sub", gate, INT(1), "acq_rel")
-    b.branch(looking)
+    b.cbranch(_dismissed(b, state), gone, looking)
     spins.add_incoming(LONG(0), left)
     mine.add_incoming(job, left)
 
@@ -176,7 +176,7 @@ def _help(module: ir.Module, take: ir.Function) -> None:
     b.position_at_end(sleeping)
     b.atomic_rmw("add", asleep, INT(1), "seq_cst")
     now = _look(b, gate, "seq_cst")  # after it was said: a job that is opened later wakes
-    dismissed = b.icmp_unsigned("!=", _look(b, at(b, state, At.DISMISSED), "seq_cst"), INT(0))
+    dismissed = _dismissed(b, state)
     with b.if_then(b.not_(b.or_(dismissed, _new(b, now, mine)))):
         _futex(b, gate, WAIT, now)
     b.atomic_rmw("sub", asleep, INT(1), "seq_cst")
@@ -211,6 +211,10 @@ def _new(b: ir.IRBuilder, gate: ir.Value, mine: ir.Value) -> ir.Value:
     """Whether a job is open that is not `mine`."""
     is_open = b.trunc(b.lshr(gate, INT(15)), BIT)
     return b.and_(is_open, b.icmp_unsigned("!=", b.lshr(gate, INT(16)), mine))
+
+
+def _dismissed(b: ir.IRBuilder, state: ir.Value) -> ir.Value:
+    return b.icmp_unsigned("!=", _look(b, at(b, state, At.DISMISSED), "seq_cst"), INT(0))
 
 
 def _call(b: ir.IRBuilder, run: ir.Value, given: list[ir.Value]) -> None:
