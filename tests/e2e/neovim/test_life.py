@@ -17,7 +17,7 @@ def test_a_server_that_dies_is_started_again(manners: Neovim) -> None:
     before = manners.server_pid()
     os.kill(before, signal.SIGKILL)
     manners.until(lambda: manners.server_pids() not in ([], [before]), "there is another server")
-    manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "it is attached")
+    manners.wait_for_server()
     manners.keys("x")
     manners.wait_for_ghost()
     assert manners.lines() == ["return x"]
