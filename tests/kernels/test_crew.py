@@ -6,6 +6,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -141,14 +142,30 @@ def test_a_process_ends_while_helpers_spin():
         assert subprocess.run([sys.executable, "-c", code], timeout=SECONDS, check=False).returncode == 0
 
 
-def test_a_process_ends_while_a_daemon_works_on():
-    code = (
-        "import threading, time, torch; torch.set_num_threads(3)\n"
-        "from tests.kernels.test_crew import counted\n"
-        "def work():\n    while True: counted(10_000)\n"
-        "threading.Thread(target=work, daemon=True).start(); time.sleep(1)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code], timeout=SECONDS, check=False).returncode == 0
+def test_helpers_can_be_dismissed_while_somebody_works_on(monkeypatch: pytest.MonkeyPatch):
+    own, stop = Crew(), threading.Event()
+    monkeypatch.setattr("dlsp_kernels.program.compiled.crew", lambda: own)
+    program, counts, who = counting.__wrapped__(), torch.zeros(10_000, dtype=torch.int32), torch.zeros(10_000).int()
+
+    def work() -> int:
+        torch.set_num_threads(3)
+        done = 0
+        while not stop.is_set():
+            program(counts, who, items=10_000)
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(1) as worker:
+        working = worker.submit(work)
+        time.sleep(0.3)
+        began = time.monotonic()
+        own.dismiss()
+        took = time.monotonic() - began
+        assert not any(helper.is_alive() for helper in own._helpers)
+        time.sleep(0.1)
+        stop.set()
+        assert (counts == working.result()).all(), "and the worker goes on alone"
+    assert took < SECONDS / 4
 
 
 def test_dismissed_helpers_are_gone():
