@@ -22,7 +22,7 @@ def indented(text: str, before: str, after: str) -> str:
     *above, line_before = before.split("\n")
     below = after.split("\n")[1:]
     opener = next((line for line in reversed(above) if line.strip()), "")
-    unit = _unit([_rises(above), _rises(below)])
+    unit = _unit(_rises(above) + _rises(below))
     if not line_before.strip():
         text = _once(text, line_before, opener, unit)
     text = _in_levels(text, line_before, opener, unit) if unit else text
@@ -72,11 +72,10 @@ def _rises(lines: list[str]) -> Counter[int]:
     return Counter(step for step, above in steps if step > 0 and _BEGINS.fullmatch(above))
 
 
-def _unit(rises: list[Counter[int]]) -> int | None:
+def _unit(rises: Counter[int]) -> int | None:
     """The columns of a level: what most blocks have; None where there is no such width."""
-    counted = sum(rises, Counter[int]())
-    width, times = max(counted.items(), key=lambda item: item[1], default=(0, 0))
-    return width if width in UNITS and 2 * times > counted.total() else None
+    width, times = max(rises.items(), key=lambda item: item[1], default=(0, 0))
+    return width if width in UNITS and 2 * times > rises.total() else None
 
 
 def _at(line: str, column: int) -> str:

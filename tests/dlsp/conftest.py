@@ -1,9 +1,20 @@
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing new can take a file's place."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
 
 
 @pytest.fixture

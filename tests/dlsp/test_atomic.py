@@ -1,4 +1,3 @@
-import errno
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,8 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     assert (file.read_text(), link.is_symlink()) == ("new", True)
 
 
-def test_nothing_is_left_of_what_could_not_be_written(
-    tmp_path: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
+@pytest.mark.usefixtures("full_disk")
+def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path, state_folder: Path) -> None:
     with pytest.raises(OSError, match="No space"):
         atomic.write(tmp_path / "file", b"new")
     assert [each.name for each in tmp_path.iterdir()] == ["state"]

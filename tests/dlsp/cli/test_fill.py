@@ -1,6 +1,5 @@
 """`dlsp fill`, on a stub engine."""
 
-import errno
 import json
 import stat
 from pathlib import Path
@@ -94,13 +93,8 @@ def test_what_was_saved_meanwhile_is_not_overwritten(file: Path, stub: StubEngin
     assert file.read_bytes() == saved
 
 
-def test_a_full_disk_leaves_the_file_and_nothing_else(
-    file: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_leaves_the_file_and_nothing_else(file: Path, capsys: Output) -> None:
     before = file.read_bytes()
     assert cli.main(["fill", f"{file}:1", "--write"]) == 1
     assert "cannot be written: No space left on device." in capsys.readouterr().err
