@@ -73,6 +73,7 @@ async def _answer(server: Server, params: types.InlineCompletionParams) -> Offer
     if not (invoked or ahead.grows(moment)) and (verdict := gate.asks(moment.facts(), moment.mode)).quiet:
         ahead.warm(server, moment)
         raise Silence(verdict.quiet, verdict=verdict)
+    await _linked(moment, until)
     growing = ahead.begin(server, moment, invoked=invoked)
     try:
         async with asyncio.timeout_at(until):
@@ -91,6 +92,15 @@ async def _answer(server: Server, params: types.InlineCompletionParams) -> Offer
         raise Silence(Quiet.EMPTY)
     ahead.prefetch(server, moment, made)
     return made
+
+
+async def _linked(moment: Moment, until: float) -> None:
+    """Until the engine, which may be loading, is ready: who rests after a key gets what it was for. Raises Silence."""
+    try:
+        async with asyncio.timeout_at(until):
+            await moment.link.ready()
+    except TimeoutError:
+        raise Silence(Quiet.LOADING) from None
 
 
 async def _enough(growing: Growing, moment: Moment, whole: bool) -> None:

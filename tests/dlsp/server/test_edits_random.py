@@ -179,7 +179,9 @@ async def run(client: Client, data: st.DataObject) -> int:
     return applied
 
 
-@given(st.lists(LINES, min_size=2, max_size=9), ENDINGS, st.sampled_from(("utf-8", "utf-16")), st.data())
+SEQUENCES = given(st.lists(LINES, min_size=2, max_size=9), ENDINGS, st.sampled_from(("utf-8", "utf-16")), st.data())
+
+
 def sequence(lines: list[str], ending: str, encoding: str, data: st.DataObject) -> None:
     client = Client(ending.join(lines) + ending, encoding)
     APPLIED.append(asyncio.run(run(client, data)))
@@ -193,5 +195,5 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 def test_random_sequences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int) -> None:
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path))
     APPLIED.clear()
-    settings(max_examples=count, deadline=None, suppress_health_check=SLOW)(sequence)()
+    settings(max_examples=count, deadline=None, suppress_health_check=SLOW)(SEQUENCES(sequence))()
     assert sum(APPLIED) > count / 20, "too few places were carried on for this to prove anything"
