@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dlsp import suggest
 from dlsp.cli import guarded
-from dlsp.cli.show import GHOST, excerpt
+from dlsp.cli.show import GHOST, MARKS, excerpt
 from dlsp.cli.waiting import engine_of
 from dlsp.context.build import build
 from dlsp.engine.client import Engine
@@ -57,12 +57,13 @@ def request(place: Place, mode: str, use: str = "compared") -> dict[str, Any]:
 def show(console: Console, place: Place, made: dict[str, Suggestion]) -> None:
     """The text around the gap with the suggestion in place, and what each mode needed for it."""
     before, after = place.around()
+    marks = ("", "") if console.color_system else MARKS
     console.rule(title(place), align="left")
     texts = {suggestion.text: mode for mode, suggestion in reversed(made.items())}
     for text, mode in texts.items():
         if len(texts) > 1:
             console.print(f"{mode}:", style="dim")
-        console.print(excerpt(before, text, after, around=3), soft_wrap=True)
+        console.print(excerpt(before, text, after, around=3, marks=marks), soft_wrap=True)
     first = made[MODES[0]].cost
     console.print(f"prompt: {first['prompt_tokens']} tokens, {first['prefill_ms']:.0f} ms", style="dim")
     console.print(table({mode: suggestion.cost for mode, suggestion in made.items()}), "")

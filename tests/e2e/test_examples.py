@@ -38,5 +38,5 @@ def test_run_shows_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         sessions = [asked["gaps"][0]["session"] for asked in (first, second)]
         assert sessions[0] != sessions[1], "one would draft what the other answered"
     assert shown.count("autoregressive") == shown.count("verified") == len(PLACES) + 1
-    assert "return min(a + b)" in shown
+    assert "return min(«a + b»)" in shown, "a file has no colours that tell what was suggested"
     assert "\na +░\na + b\n" in shown
