@@ -1,10 +1,10 @@
 """The command: `python -m bench.pipeline --limit 40`."""
 
 import argparse
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -13,12 +13,11 @@ from bench.command import KEPT, guarded, loaded, written
 from bench.pipeline.ways import NAMES, WAYS, asked, finished, tasks
 from bench.quality.fills import digest
 from bench.quality.journal import Journal
+from bench.quality.metrics import interval
 from bench.quality.score import judge, program
 from bench.quality.sets import Task
 from bench.quality.terminal import progress
 from dlsp.models import catalogue
-
-RESAMPLES = 10_000
 
 Texts = Mapping[str, Mapping[str, Sequence[str]]]
 """By set and way, in the order of the tasks."""
@@ -43,8 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     passed = _judged(chosen, texts, Journal(folder / "verdicts.jsonl"))
     metrics = {}
-    for name in chosen:
-        metrics |= {f"{name}/{what}": value for what, value in compared(*(passed[name][way] for way in WAYS)).items()}
+    for name, of in chosen.items():
+        found = compared([task.problem for task in of], *(passed[name][way] for way in WAYS))
+        metrics |= {f"{name}/{what}": value for what, value in found.items()}
     _show(chosen, metrics)
     samples = [
         {"task": task.id, "set": name, **{way: int(passed[name][way][at]) for way in WAYS}}
@@ -91,19 +91,17 @@ def _judged(chosen: Mapping[str, Sequence[Task]], texts: Texts, verdicts: Journa
     }
 
 
-def compared(raw: Sequence[bool], pipeline: Sequence[bool]) -> dict[str, float]:
-    """pass@1 of both, and the difference in points with its 95% interval over the tasks."""
-    both = np.array([raw, pipeline], dtype=float)
-    points = 100 * (both[1] - both[0])
-    drawn = np.random.default_rng(0).choice(points, (RESAMPLES, len(points))).mean(axis=1)
-    low, high = np.percentile(drawn, (2.5, 97.5))
+def compared(problems: Sequence[str], raw: Sequence[bool], pipeline: Sequence[bool]) -> dict[str, float]:
+    """pass@1 of both, and the difference in points with its 95% interval."""
+    points = [100.0 * (ours - alone) for alone, ours in zip(raw, pipeline, strict=True)]
+    low, high = interval(problems, points)
     return {
         "tasks": len(points),
-        "raw": round(float(both[0].mean()), 4),
-        "pipeline": round(float(both[1].mean()), 4),
-        "difference": round(float(points.mean()), 2),
-        "difference_low": round(float(low), 2),
-        "difference_high": round(float(high), 2),
+        "raw": round(statistics.fmean(raw), 4),
+        "pipeline": round(statistics.fmean(pipeline), 4),
+        "difference": round(statistics.fmean(points), 2),
+        "difference_low": round(low, 2),
+        "difference_high": round(high, 2),
     }
 
 

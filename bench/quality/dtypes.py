@@ -7,16 +7,16 @@ with ATEN_CPU_CAPABILITY=avx2 set, `--fresh`, and `--out` naming the file so.
 
 import argparse
 import json
-import random
 import sys
 
 from bench import results
 from bench.command import MEND, guarded, line, written
+from bench.quality.metrics import interval
+from bench.quality.sets import problem
 from dlsp.models import catalogue
 
 REFERENCE = "float32"
 OTHERS = ("bfloat16", "int8", "int8-avx2")
-DRAWS = 2000
 
 Answers = dict[str, dict[str, int | str]]
 
@@ -30,20 +30,19 @@ def answers(model: str, dtype: str, limit: int) -> Answers | None:
     return {sample["task"]: sample["autoregressive"] for sample in samples if "autoregressive" in sample}
 
 
-def compare(reference: Answers, other: Answers, seed: int = 0) -> dict[str, float]:
-    """The share of identical answers, and pass@1 less the reference's in points with its 95% interval by bootstrap."""
+def compare(reference: Answers, other: Answers) -> dict[str, float]:
+    """The share of identical answers, and pass@1 less the reference's in points with its 95% interval."""
     tasks = sorted(reference.keys() & other.keys())
     same = sum(reference[task]["text"] == other[task]["text"] for task in tasks)
     points = [100 * (int(other[task]["pass"]) - int(reference[task]["pass"])) for task in tasks]
-    rng = random.Random(seed)
-    means = sorted(sum(rng.choices(points, k=len(points))) / len(points) for _ in range(DRAWS))
+    low, high = interval([problem(task) for task in tasks], points)
     return {
         "gaps": len(tasks),
         "identical": same / len(tasks),
         "pass": sum(int(other[task]["pass"]) for task in tasks) / len(tasks),
         "points": sum(points) / len(points),
-        "points_low": means[round(0.025 * DRAWS)],
-        "points_high": means[round(0.975 * DRAWS) - 1],
+        "points_low": low,
+        "points_high": high,
     }
 
 

@@ -16,7 +16,7 @@ def measure(tasks: Sequence[Task], fills: Sequence[Filled], scores: Sequence[Sco
     """Means over the gaps, pass@1 with its 95% interval; `tau` is all tokens by all forwards."""
     forwards = sum(fill.forwards for fill in fills)
     tokens = sum(fill.tokens for fill in fills)
-    low, high = interval(tasks, [one.passed for one in scores])
+    low, high = interval([task.problem for task in tasks], [one.passed for one in scores])
     number = len(tasks)
     return {
         "pass_at_1": sum(one.passed for one in scores) / number,
@@ -43,15 +43,16 @@ def compare(
     return {"identical": same / len(fills), "pass_difference": 100 * points / len(scores)}
 
 
-def interval(tasks: Sequence[Task], passed: Sequence[bool]) -> tuple[float, float]:
-    """The 95% bootstrap interval of pass@1. Whole problems are drawn: the gaps of one program are no
-    independent witnesses, and the interval would come out too narrow."""
-    problems: dict[str, list[bool]] = defaultdict(list)
-    for task, one in zip(tasks, passed, strict=True):
-        problems[task.problem].append(one)
-    hits = np.array([sum(ones) for ones in problems.values()])
-    sizes = np.array([len(ones) for ones in problems.values()])
+def interval(problems: Sequence[str], values: Sequence[float]) -> tuple[float, float]:
+    """The 95% bootstrap interval of the mean of `values`, each of a gap of one of the `problems`. Whole problems are
+    drawn: the gaps of one program are no independent witnesses, and the interval would come out too narrow.
+    """
+    groups: dict[str, list[float]] = defaultdict(list)
+    for problem, value in zip(problems, values, strict=True):
+        groups[problem].append(value)
+    sums = np.array([sum(of) for of in groups.values()])
+    sizes = np.array([len(of) for of in groups.values()])
     drawn = np.random.default_rng(0).integers(0, len(sizes), (RESAMPLES, len(sizes)))
-    means = hits[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)

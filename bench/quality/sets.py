@@ -34,7 +34,12 @@ class Task:
     @property
     def problem(self) -> str:
         """The program that the gap was cut from; many tasks share one."""
-        return self.id if self.whole else self.id.split("/")[1]
+        return self.id if self.whole else problem(self.id)
+
+
+def problem(task: str) -> str:
+    """The problem of HumanEval that a task was made of, by the task's id."""
+    return task.split("/")[1]
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,6 @@ def test_a_body_that_is_nothing_is_nothing():
 
 
 def test_the_difference_is_of_pairs():
-    metrics = compared([True, False, True, False], [True, True, True, False])
+    metrics = compared(list("abcd"), [True, False, True, False], [True, True, True, False])
     assert (metrics["raw"], metrics["pipeline"], metrics["difference"]) == (0.5, 0.75, 25)
     assert metrics["difference_low"] == 0 < metrics["difference_high"]
