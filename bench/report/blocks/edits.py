@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from bench.report.blocks.words import SMALL, Needed, prose
+from bench.report.blocks.words import SMALL, Needed, prose, ran
 from bench.report.page import percent
 
 
 def edits(results: Needed) -> str:
-    whole, quiet = results[f"edits-dev-{SMALL}"].metrics, results[f"edits-negatives-dev-{SMALL}"].metrics
+    found, nothing = results[f"edits-dev-{SMALL}"], results[f"edits-negatives-dev-{SMALL}"]
+    whole, quiet = found.metrics, nothing.metrics
 
     def judged(metrics: Mapping[str, float], name: str) -> str:
         return percent(metrics[f"judged/{name}"])
@@ -21,5 +22,5 @@ def edits(results: Needed) -> str:
         f"{whole['judged/all/rows']:,.0f} edits of every kind {judged(whole, 'all/exact')} are found, "
         f"{judged(whole, 'all/precision')} of what is shown is right, and nothing is shown after "
         f"{judged(quiet, 'all/quiet')} of {quiet['judged/all/rows']:.0f} edits that nothing follows "
-        "(`python -m bench.edits`)."
+        f"({ran(found)}, {ran(nothing)})."
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bench.report.blocks.words import LARGE, SMALL, Needed, prose, spread
+from bench.report.blocks.words import LARGE, SMALL, Needed, prose, ran, spread
 from bench.report.load import Result
 from bench.report.page import Table, number
 
@@ -65,37 +65,42 @@ def modes(results: Needed) -> str:
             f"{ratio('merged-2')} and {ratio('merged-3')}"
         )
 
-    gaps = len(results[f"decode-{SMALL}-int8"].samples)
+    small = results[f"decode-{SMALL}-int8"]
     return prose(
-        f"In int8, {gaps} gaps, decode time a gap against autoregressive, median of ratios. "
-        f"0.5B: {of(SMALL)}. 1.5B: {of(LARGE)}."
+        f"In int8, {len(small.samples)} gaps, decode time a gap against autoregressive, median of ratios. "
+        f"0.5B: {of(SMALL)}. 1.5B: {of(LARGE)} ({ran(small)})."
     )
 
 
 def start(results: Needed) -> str:
-    metrics = results[f"start-{SMALL}"].metrics
-    ready, answered = (number(metrics[f"{name}/median"]) for name in ("ready_s", "first_answer_s"))
-    return prose(f"The engine is ready {ready} s after its start and has answered once after {answered} s.")
+    found = results[f"start-{SMALL}"]
+    ready, answered = (number(found.metrics[f"{name}/median"]) for name in ("ready_s", "first_answer_s"))
+    return prose(
+        f"The engine is ready {ready} s after its start and has answered once after {answered} s "
+        f"(medians; {ran(found)})."
+    )
 
 
 def resident(results: Needed) -> str:
-    small, large = (results[f"resident-{model}"].metrics for model in (SMALL, LARGE))
-    most, idle = ([metrics[name] for metrics in (small, large)] for name in ("resident_mb/max", "idle_percent"))
+    found = [results[f"resident-{model}"] for model in (SMALL, LARGE)]
+    most, idle = ([one.metrics[name] for one in found] for name in ("resident_mb/max", "idle_percent"))
     return prose(
         f"After 200 requests at 200 places the engine has held at most {most[0]:,.0f} MB (0.5B) and {most[1]:,.0f} MB "
-        f"(1.5B); idle it takes {max(idle):.1f}% of a core or less."
+        f"(1.5B); idle it takes {max(idle):.1f}% of a core or less ({ran(found[0])})."
     )
 
 
 def editors(results: Needed) -> str:
-    neovim, vscode = results["neovim"].metrics, results["vscode"].metrics
+    neovim, vscode = results["neovim"], results["vscode"]
 
     def over(metrics: Mapping[str, float], prefix: str = "") -> str:
-        return spread(metrics[f"{prefix}over_ms/median"], metrics[f"{prefix}over_ms/p95"], 95, 1)
+        times = spread(metrics[f"{prefix}over_ms/median"], metrics[f"{prefix}over_ms/p95"], 95, 1)
+        return f"{times.removesuffix(')')} of {metrics[f'{prefix}keys']:.0f} keys)"
 
     return prose(
         "From the key to visible ghost text, over the server's own answer time: "
-        f"{over(neovim, '0.10/')} in Neovim 0.10, {over(neovim, '0.12/')} in Neovim 0.12, the "
-        f"{neovim['debounce_ms']:.0f} ms that the plugin waits included (`python -m bench.neovim`); {over(vscode)} in "
-        f"VS Code, which waits {vscode['debounce_ms']:.0f} ms of them (`python -m bench.vscode`)."
+        f"{over(neovim.metrics, '0.10/')} in Neovim 0.10, {over(neovim.metrics, '0.12/')} in Neovim 0.12, the "
+        f"{neovim.metrics['debounce_ms']:.0f} ms that the plugin waits included ({ran(neovim)}); "
+        f"{over(vscode.metrics)} in VS Code, which waits {vscode.metrics['debounce_ms']:.0f} ms of them "
+        f"({ran(vscode)})."
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.report.blocks.words import LARGE, SMALL, Needed, listed, prose
+from bench.report.blocks.words import LARGE, SMALL, Needed, listed, prose, ran
 from bench.report.page import Table, number, percent
 from bench.report.sections.quality import interval
 
@@ -15,13 +15,14 @@ def identity(results: Needed) -> str:
     same, ties, different = (round(proof[f"all/{what}"]) for what in OUTCOMES)
     kinds = len({name.split("/")[0] for name in proof if name.count("/") == 2})
     apart = f", {ties} of them up to a tie" if ties else ""
-    shipped = results["identity-int8"].metrics
+    small = results["identity-int8"]
+    shipped = small.metrics
     alone = round(shipped["all/identical"]), round(sum(shipped[f"all/{what}"] for what in OUTCOMES))
     return prose(
         f"In float32, verified and autoregressive answers were the same token for token in {same + ties:,} of "
         f"{same + ties + different:,} comparisons{apart}: {proof['gaps']:.0f} real gaps, {DRAFTS[kinds]} of drafts, "
         "the worst among them, both schedules. In int8, as it ships, one gap at a time: in "
-        f"{alone[0]:,} of {alone[1]:,}, {shipped['gaps']:.0f} gaps."
+        f"{alone[0]:,} of {alone[1]:,}, {shipped['gaps']:.0f} gaps ({ran(small)})."
     )
 
 

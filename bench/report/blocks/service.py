@@ -1,6 +1,6 @@
 """What the server adds, keeps and survives."""
 
-from bench.report.blocks.words import SMALL, Needed, milliseconds, prose
+from bench.report.blocks.words import SMALL, Needed, milliseconds, prose, ran
 from bench.report.page import number
 
 
@@ -15,12 +15,13 @@ def server(results: Needed) -> str:
 
 
 def soak(results: Needed) -> str:
-    metrics = results["soak"].metrics
+    found = results["soak"]
+    metrics = found.metrics
     return prose(
         f"An hour's typing replayed at once, {metrics['requests']:,.0f} questions: "
         f"{metrics['first_lap_ms/p50']:.1f} ms each when a text is typed first and {metrics['last_lap_ms/p50']:.1f} ms "
         f"when it is typed last, {metrics['memory_mb/first_tenth']:.0f} MB after a tenth and "
-        f"{metrics['memory_mb/end']:.0f} MB at the end (`--soak`)."
+        f"{metrics['memory_mb/end']:.0f} MB at the end ({ran(found)})."
     )
 
 
@@ -38,8 +39,8 @@ def cancel(results: Needed) -> str:
     prefill, decoding = (milliseconds(metrics, name, 0) for name in ("prefill_ms", "decoding_ms"))
     return prose(
         f"After a cancel the engine works on for {prefill} in a prefill of 2,200 tokens and for {decoding} in "
-        f"decoding; of 1,000 requests, {metrics['many/left']:.0f} of "
-        f"them cancelled, {metrics['many/sessions']:.0f} sessions stay (`python -m bench.cancel`)."
+        f"decoding; after 1,000 requests, {metrics['many/left']:.0f} of them cancelled, for "
+        f"{metrics['many/busy_ms']:.0f} ms (`python -m bench.cancel`)."
     )
 
 

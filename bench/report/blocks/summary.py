@@ -46,8 +46,9 @@ def summary(results: Needed) -> str:
         ("from a key to the engine's suggestion", f"{typing[f'{OURS}/shown_p50_ms']:.0f} ms", ""),
         (
             "characters completed while lines are written",
-            f"{typing[f'{OURS}/writing/completed']:.0%}, {typing[f'{OURS}/all/right_first']:.0%} right when shown",
-            f"6 scripts: {beside[f'{OURS}/all/completed']:.0%}, {VIM}'s policy {beside[f'{VIM}/all/completed']:.0%}",
+            f"{typing[f'{OURS}/writing/completed']:.0%}, {typing[f'{OURS}/writing/right_first']:.0%} right when shown",
+            f"{beside[f'{OURS}/writing/scripts']:.0f} scripts: {beside[f'{OURS}/writing/completed']:.0%}, "
+            f"{VIM}'s policy {beside[f'{VIM}/writing/completed']:.0%}",
         ),
         ("resident memory", *memory()),
         (

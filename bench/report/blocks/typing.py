@@ -1,8 +1,9 @@
 """What a person who types is offered."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from bench.report.blocks.words import SMALL, Needed, prose, spread
+from bench.report.blocks.words import SMALL, Needed, prose, ran, spread
+from bench.report.load import Result
 from bench.report.page import percent
 
 OURS, PEER = "dlsp", "llama.vim"
@@ -22,24 +23,31 @@ def replay(results: Needed) -> str:
         for which in ("warm", "shown", "memory")
     )
     return prose(
-        "Replayed by the clock through the server on an idle machine, "
-        f"{metrics[f'{OURS}/all/scripts']:.0f} scripts that write lines anew in held-out files or repeat real edits, "
+        "Replayed by the clock through the server, other programs taking "
+        f"{metrics[f'{OURS}/others']:.0%} of the machine, {metrics[f'{OURS}/all/scripts']:.0f} scripts "
+        "that write lines anew in held-out files or repeat real edits, "
         f"{keys:,} keys, 0.5B: {share(metrics, 'writing/completed')} of the characters completed where lines are "
         f"written, right when shown {share(metrics, 'all/right_first')}, {per_100('wrong_suggestions_per_100')} wrong "
         f"suggestions at 100 keys and one visible at {per_100('wrong_per_100')} of them, quiet where quiet is right "
         f"{share(metrics, 'all/quiet')}. From the key to a suggestion of the engine {shown}, to any answer of its, "
-        f"shown or not, {engine}, to one from memory {memory} (`python -m bench.replay`)."
-    ) + beside(results[f"replay-{SMALL}-6"].metrics)
+        f"shown or not, {engine}, to one from memory {memory} ({ran(found)})."
+    ) + beside(results[f"replay-{SMALL}-6"], {sample["script"] for sample in found.samples})
 
 
-def beside(metrics: Mapping[str, float]) -> str:
-    """The same scripts played to both."""
+def beside(found: Result, above: Collection[str]) -> str:
+    """Some scripts played to both; `above` are those of the replay above."""
+    metrics = found.metrics
+    scripts = {sample["script"] for sample in found.samples}
+    known = sum(script in above for script in scripts)
+    which = "of these scripts" if known == len(scripts) else f"scripts, {known} of them among these,"
+    others = " and ".join(f"{metrics[f'{who}/others']:.0%}" for who in (OURS, PEER))
     (completed, wrong, late), ours = ([metrics[f"{who}/all/{what}"] for what in PEERS] for who in (PEER, OURS))
     return "\n\n" + prose(
-        f"Beside it llama.vim's policy on llama.cpp with the same file, {metrics[f'{PEER}/all/scripts']:.0f} of these "
-        f"scripts: {completed:.0%} of the characters completed ({ours[0]:.0%} by dlsp), a wrong suggestion visible at "
+        f"Beside it llama.vim's policy on llama.cpp with the same file, {metrics[f'{PEER}/all/scripts']:.0f} {which} "
+        f"in a run of their own, other programs taking {others} of the machine: "
+        f"{completed:.0%} of the characters completed ({ours[0]:.0%} by dlsp), a wrong suggestion visible at "
         f"{wrong:.1f} of 100 keys ({ours[1]:.1f}); at {late:.0%} of the keys the next one came first ({ours[2]:.0%}): "
-        "on two cores its window is too large for typing."
+        f"on two cores its window is too large for typing ({ran(found)})."
     )
 
 
@@ -49,12 +57,13 @@ def share(metrics: Mapping[str, float], name: str) -> str:
 
 
 def cross_file(results: Needed) -> str:
-    metrics = results[f"cross-file-{SMALL}"].metrics
+    found = results[f"cross-file-{SMALL}"]
+    metrics = found.metrics
     seen, unseen = (percent(metrics[f"{name}/exact"]) for name in ("with other files", "without"))
     return prose(
         f"Gaps that need a name of another file, {metrics['gaps']:.0f} in installed packages: the first line is right "
         f"in {seen} with what dlsp shows of other files, in {unseen} without (ratio {metrics['ratio']:.1f}, "
-        f"{metrics['ratio_low']:.1f} to {metrics['ratio_high']:.1f}; `python -m bench.cross_file`)."
+        f"{metrics['ratio_low']:.1f} to {metrics['ratio_high']:.1f}; {ran(found)})."
     )
 
 

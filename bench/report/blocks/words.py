@@ -34,5 +34,10 @@ def prose(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 120, break_on_hyphens=False, break_long_words=False)
 
 
+def ran(result: Result) -> str:
+    """What was typed for the numbers."""
+    return f"`{result.command}`"
+
+
 def listed(texts: list[str]) -> str:
     return ", ".join(texts[:-1]) + f" and {texts[-1]}" if len(texts) > 1 else "".join(texts)

@@ -6,8 +6,10 @@ import lzma
 import random
 import statistics
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ class HeldOut:
     gap: Gap
     kind: str
     language: str
+    package: str = ""
 
 
 FIXED = ("split", "merged")
@@ -57,6 +60,7 @@ class Measured:
     foretold: dict[str, int]  # empty where nothing was foretold
     hits: list[list[bool]]  # by canvas and position, likewise
     same: bool  # both schedules gave the autoregressive tokens
+    package: str = ""
 
 
 def read(path: Path, limit: int | None = None) -> list[HeldOut]:
@@ -73,6 +77,7 @@ def read(path: Path, limit: int | None = None) -> list[HeldOut]:
             Gap(row["prefix"], row["suffix"], path=row["path"], files=tuple(File(*file) for file in row["files"])),
             row["kind"],
             row["language"],
+            row["package"],
         )
         for row in rows
     ]
@@ -102,6 +107,7 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
             {name: walk.forwards(drafted, answer, name == "merged") for name in FIXED} if model else {},
             [[a == b for a, b in zip(row, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
             all(fill.tokens == base.tokens for fill in fills.values()),
+            held.package,
         )
 
 
@@ -128,9 +134,12 @@ def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
 
 
 def interval(measured: Sequence[Measured], value: Callable[[Sequence[Measured]], float]) -> list[float]:
-    """The 95% bootstrap interval over gaps."""
-    rng = random.Random(0)
-    values = sorted(value(rng.choices(measured, k=len(measured))) for _ in range(RESAMPLES))
+    """The 95% bootstrap interval. Whole packages are drawn: their gaps are no independent witnesses."""
+    packages: dict[str, list[Measured]] = defaultdict(list)
+    for one in measured:
+        packages[one.package].append(one)
+    rng, groups = random.Random(0), list(packages.values())
+    values = sorted(value(list(chain(*rng.choices(groups, k=len(groups))))) for _ in range(RESAMPLES))
     return [values[int(0.025 * RESAMPLES)], values[int(0.975 * RESAMPLES)]]
 
 

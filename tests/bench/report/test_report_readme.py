@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bench.report import readme
+from bench.report.blocks import summary, typing
+from bench.report.blocks.words import SMALL, Needed
 from bench.report.load import Results, load
 from bench.report.readme import BLOCKS, MACHINE, PAGES, filled
 from dlsp.errors import UserError
@@ -56,3 +58,26 @@ def test_check_tells_by_its_exit_status(texts: list[str], tmp_path, monkeypatch,
     assert readme.main([]) == 0
     assert [copy.read_text(encoding="utf-8") for copy in copies] == texts
     assert readme.main(["--check"]) == 0
+
+
+def test_the_typing_says_what_it_was_measured_beside(measured: Results) -> None:
+    """Scripts of another corpus are not called these; a busy machine is not called idle."""
+    busy = [
+        replace(one, metrics=one.metrics | {"dlsp/others": 0.31}) if one.name.startswith("replay-") else one
+        for one in measured
+    ]
+    needed = Needed(Results(busy, MACHINE))
+    assert "other programs taking 31% of the machine" in " ".join(typing.replay(needed).split())
+    short = needed[f"replay-{SMALL}-6"]
+    known = {sample["script"] for sample in short.samples}
+    assert f"{len(known)} of these scripts" in " ".join(typing.beside(short, known).split())
+    assert f"{len(known)} scripts, 0 of them among these" in " ".join(typing.beside(short, set()).split())
+
+
+def test_a_row_of_the_summary_compares_like_with_like(measured: Results) -> None:
+    """Lines written anew on both sides: the share of all scripts, edits included, is another number."""
+    needed = Needed(measured)
+    metrics = needed[f"replay-{SMALL}"].metrics
+    row = next(line for line in summary.summary(needed).splitlines() if "characters completed" in line)
+    assert f"{metrics['dlsp/writing/right_first']:.0%} right when shown" in row
+    assert f"{needed[f'replay-{SMALL}-6'].metrics['dlsp/writing/completed']:.0%}, llama.vim" in row
