@@ -54,6 +54,17 @@ def guarded(stopped: str = NOTHING) -> Callable[[Callable[Given, int]], Callable
     return around
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an option that counts."""
+
+    def number(text: str) -> int:
+        if (found := int(text)) < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}")
+        return found
+
+    return number
+
+
 def line(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
     """What to type for the same numbers."""
     return " ".join([parser.prog, *(f"--{name} {value}" for name, value in vars(asked).items())])

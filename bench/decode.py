@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bench.command import DTYPES, guarded, line, loaded, written
+from bench.command import DTYPES, at_least, guarded, line, loaded, written
 from bench.quality.sets import load
 from dlsp.models import catalogue
 
@@ -97,7 +97,7 @@ def show(metrics: dict[str, float], names: Sequence[str]) -> None:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.decode", description="Decode time per gap, mode against mode.")
-    parser.add_argument("--gaps", type=int, default=100)
+    parser.add_argument("--gaps", type=at_least(2), default=100)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)
     asked = parser.parse_args()

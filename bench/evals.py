@@ -1,7 +1,11 @@
 """Where evaluation data lies: below DLSP_EVAL_DIR, never in the repository."""
 
+import gzip
+import json
 import os
+import zlib
 from pathlib import Path
+from typing import Any
 
 from dlsp.errors import UserError
 
@@ -10,7 +14,7 @@ EDITS = "the edits mined for this project, not published (bench/edits/rows.py sa
 
 
 class Missing(UserError):
-    """The evaluation data is not there; the message says what to do."""
+    """The evaluation data is not there, or damaged; the message says what to do."""
 
 
 def evaluation(file: str, source: str) -> Path:
@@ -22,3 +26,13 @@ def evaluation(file: str, source: str) -> Path:
     if not path.is_file():
         raise Missing(f"{path} is missing: get it from {source}, or set DLSP_EVAL_DIR to where it is.")
     return path
+
+
+def rows(file: str, source: str) -> list[dict[str, Any]]:
+    """The rows of a file of evaluation data (*.jsonl.gz). Raises Missing where it is not there or cannot be read."""
+    path = evaluation(file, source)
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise Missing(f"{path} is damaged ({error}): get it again from {source}.") from error

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from bench import keystroke
-from bench.command import MEND, guarded, line, written
+from bench.command import MEND, at_least, guarded, line, written
 from tests.e2e.neovim.neovim import Neovim
 from tests.e2e.neovim.provide import SUITES, nvim
 from tests.e2e.provide import Missing
@@ -65,7 +65,7 @@ def measure(version: str, rounds: int) -> list[dict[str, Any]]:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.neovim", description="From the key to visible ghost text.")
-    parser.add_argument("--rounds", type=int, default=2, help="of 20 keys for each Neovim")
+    parser.add_argument("--rounds", type=at_least(1), default=2, help="of 20 keys for each Neovim")
     asked = parser.parse_args()
     samples = []
     try:

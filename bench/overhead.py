@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from bench.command import guarded, written
+from bench.command import at_least, guarded, written
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import StubEngine
 
@@ -149,7 +149,7 @@ def _quantiles(name: str, values: list[float]) -> dict[str, float]:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.overhead", description=__doc__)
-    parser.add_argument("--characters", type=int, default=2_000)
+    parser.add_argument("--characters", type=at_least(10), default=2_000)
     parser.add_argument("--lines", type=int, default=LINES)
     parser.add_argument("--soak", action="store_true", help="an hour's typing, replayed fast")
     asked = parser.parse_args()

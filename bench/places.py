@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from bench.command import guarded, line, own_engine, written
+from bench.command import at_least, guarded, line, own_engine, written
 from dlsp import suggest
 from dlsp.context import budget
 from dlsp.context.workspace import Workspace
@@ -71,7 +71,7 @@ async def measure(model: catalogue.Model, files: int, seed: int) -> tuple[dict[s
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.places", description="Coming back to a place.")
-    parser.add_argument("--files", type=int, default=24)
+    parser.add_argument("--files", type=at_least(1), default=24)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()

@@ -10,7 +10,7 @@ import sys
 import psutil
 from rich.progress import track
 
-from bench.command import guarded, line, own_engine, written
+from bench.command import at_least, guarded, line, own_engine, written
 from bench.quality.sets import load
 from dlsp.models import catalogue
 
@@ -57,7 +57,7 @@ def busy(process: psutil.Process) -> float:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.resident", description="Memory and idle processor time.")
-    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--requests", type=at_least(1), default=200)
     parser.add_argument("--idle", type=float, default=30, help="seconds without a request")
     parser.add_argument("--model", default="0.5b")
     asked = parser.parse_args()

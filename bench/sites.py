@@ -20,7 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 from bench import results
-from bench.command import DTYPES, WRITTEN, guarded, loaded
+from bench.command import DTYPES, WRITTEN, at_least, guarded, loaded
 from bench.edits.rows import load
 from dlsp.edits.prompt import request
 from dlsp.edits.sites import substituted
@@ -89,7 +89,7 @@ def show(metrics: dict[str, float]) -> None:
 @guarded(WRITTEN)
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.sites", description="Eight sites at once, against one by one.")
-    parser.add_argument("--edits", type=int, default=6)
+    parser.add_argument("--edits", type=at_least(1), default=6)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtype", default="int8", choices=DTYPES)
     asked = parser.parse_args()

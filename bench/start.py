@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 
-from bench.command import guarded, line, own_engine, written
+from bench.command import at_least, guarded, line, own_engine, written
 from dlsp.models import catalogue
 
 
@@ -26,7 +26,7 @@ async def once(model: catalogue.Model) -> dict[str, float]:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.start", description="From start to ready.")
-    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--runs", type=at_least(1), default=7)
     parser.add_argument("--model", default="0.5b")
     asked = parser.parse_args()
     model = catalogue.find(asked.model)

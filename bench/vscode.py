@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import keystroke
-from bench.command import MEND, guarded, line, written
+from bench.command import MEND, at_least, guarded, line, written
 from tests.e2e.provide import Missing
 from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.provide import editor, vsix
@@ -76,7 +76,7 @@ def measure(rounds: int) -> list[dict[str, Any]]:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.vscode", description="From the key to visible ghost text.")
-    parser.add_argument("--rounds", type=int, default=2, help="of 20 keys")
+    parser.add_argument("--rounds", type=at_least(1), default=2, help="of 20 keys")
     asked = parser.parse_args()
     try:
         samples = measure(asked.rounds)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.command import guarded, line, written
+from bench.command import at_least, guarded, line, written
 from dlsp.completion.syntax import cut_broken
 from dlsp.context.anchor import Anchor
 from dlsp.context.workspace import Workspace
@@ -120,7 +120,7 @@ def quantiles(name: str, times: list[float]) -> dict[str, float]:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.context", description="How long index and context take.")
-    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--files", type=at_least(KEYS), default=10_000)
     parser.add_argument("--lines", type=int, default=50_000)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bench.command import guarded, loaded, written
+from bench.command import at_least, guarded, loaded, written
 from bench.cross_file.gaps import PACKAGES, CrossGap, chosen, copied, gaps
 from dlsp import suggest
 from dlsp.completion import trim
@@ -105,7 +105,7 @@ def show(metrics: dict[str, float]) -> None:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.cross_file", description="What other files are worth.")
-    parser.add_argument("--gaps", type=int, default=100)
+    parser.add_argument("--gaps", type=at_least(1), default=100)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--budget", type=int, default=TOKENS, help="tokens of context")
     parser.add_argument("--minutes", type=float, default=60, help="no new gap is begun after that")

@@ -5,8 +5,9 @@ import asyncio
 import random
 import statistics
 import sys
+from collections import Counter
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from bench import results
-from bench.command import KEPT, guarded, written
+from bench.command import KEPT, at_least, guarded, written
 from bench.edits.rows import SETS, Row, load
 from bench.edits.score import Outcome, outcome, summary
 from bench.edits.variants import VARIANTS, WITHOUT_MODEL, Answer
@@ -37,6 +38,7 @@ async def measured(rows: list[Row], asked: argparse.Namespace) -> dict[str, list
     known = Journal(results.kept() / f"edits-{asked.set}-{catalogue.find(asked.model).name}.jsonl")
     if asked.fresh:
         known.forget(list(known.entries))
+    commit = results.commit()
     async with await launch.ensure(catalogue.find(asked.model)) if needs_model else nullcontext() as engine:
         answers: dict[str, list[tuple[Row, Answer]]] = {name: [] for name in asked.variants}
         for row in track(rows, description="carrying edits on"):
@@ -45,7 +47,7 @@ async def measured(rows: list[Row], asked: argparse.Namespace) -> dict[str, list
                 if key in known.entries:
                     answer = Answer.read(known.entries[key])
                 else:
-                    answer = await VARIANTS[name](engine, row)
+                    answer = replace(await VARIANTS[name](engine, row), commit=commit)
                     if name not in WITHOUT_MODEL:
                         known.add(key, asdict(answer))
                 answers[name].append((row, answer))
@@ -92,7 +94,7 @@ def main() -> int:
     parser.add_argument("--set", choices=SETS, default="dev")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--only", choices=GROUPS, default="all")
-    parser.add_argument("--limit", type=int, help="so many rows, drawn by chance")
+    parser.add_argument("--limit", type=at_least(1), help="so many rows, drawn by chance")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--fresh", action="store_true", help="forget the answers of a run that was stopped")
     asked = parser.parse_args()
@@ -107,11 +109,11 @@ def main() -> int:
         samples += [sample(name, *each) for each in done]
     show(found, asked.variants)
     rounded = {name: round(value, 4) for name, value in found.items()}
-    bench = "-".join(
-        ["edits", asked.set, *([] if asked.only == "all" else [asked.only]), catalogue.find(asked.model).name]
-    )
+    only, limit = [asked.only] if asked.only != "all" else [], [str(asked.limit)] if asked.limit else []
+    bench = "-".join(["edits", asked.set, *only, *limit, catalogue.find(asked.model).name])
     command = "python -m bench.edits " + " ".join(sys.argv[1:])
-    return written(bench, command, rounded, samples)
+    answered_by = Counter(answer.commit for of_variant in answers.values() for _, answer in of_variant)
+    return written(bench, command, rounded, samples, answered_by=answered_by)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@ A row is a line of JSON: `id`, `path`, `window_before`, `window_after`, `hunks` 
 lines, and `rename`, new names by old ones.
 """
 
-import gzip
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from bench.evals import EDITS, evaluation
+from bench.evals import EDITS, rows
 from dlsp.edits.edit import Edit
 from dlsp.edits.hunks import Hunk, applied, canonical, lines_of
 from dlsp.edits.page import Page
@@ -69,16 +67,13 @@ class Row:
 
 def load(name: str) -> list[Row]:
     """The rows of a set, in its order. Raises Missing if it is not there."""
-    with gzip.open(evaluation(f"edits/{name}.jsonl.gz", EDITS), "rt", encoding="utf-8") as lines:
-        return list(_rows(lines))
+    return [_row(raw) for raw in rows(f"edits/{name}.jsonl.gz", EDITS)]
 
 
-def _rows(lines: Iterator[str]) -> Iterator[Row]:
-    for line in lines:
-        raw = json.loads(line)
-        after = lines_of(raw["window_after"])
-        hunks = tuple(Hunk(start, end, tuple(after[first:last])) for _, start, end, first, last in raw["hunks"])
-        yield Row(raw["id"], raw["path"], raw["window_before"], hunks, raw.get("rename") or {})
+def _row(raw: dict[str, Any]) -> Row:
+    after = lines_of(raw["window_after"])
+    hunks = tuple(Hunk(start, end, tuple(after[first:last])) for _, start, end, first, last in raw["hunks"])
+    return Row(raw["id"], raw["path"], raw["window_before"], hunks, raw.get("rename") or {})
 
 
 def _holds(text: str, name: str) -> bool:

@@ -15,17 +15,18 @@ from dlsp.engine.client import Engine
 
 @dataclass(frozen=True)
 class Answer:
-    """Hunks shown, ranges of rows that were looked at, and the seconds it took."""
+    """Hunks shown, ranges of rows that were looked at, and the seconds it took; `commit` is that of the code."""
 
     shown: list[Hunk]
     looked_at: list[tuple[int, int]] = field(default_factory=list)
     seconds: float = 0.0
+    commit: str = ""
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> "Answer":
         """From `asdict` by way of JSON."""
         shown = [Hunk(each["start"], each["end"], tuple(each["lines"])) for each in kept["shown"]]
-        return cls(shown, [(first, last) for first, last in kept["looked_at"]], kept["seconds"])
+        return cls(shown, [(first, last) for first, last in kept["looked_at"]], kept["seconds"], kept.get("commit", ""))
 
 
 async def substitution(engine: Engine | None, row: Row) -> Answer:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench import results
-from bench.command import WRITTEN, guarded, line
+from bench.command import WRITTEN, at_least, guarded, line
 from bench.faults.rounds import FAULTS, Round, one
 from bench.faults.world import World
 from dlsp.errors import UserError
@@ -47,7 +47,7 @@ async def run(rounds: int, seed: int, keep: Callable[[list[Round]], object]) -> 
 @guarded(WRITTEN)
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.faults", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--rounds", type=at_least(1), default=200)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     command = line(parser, asked)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from dataclasses import asdict
 
-from bench.command import guarded, loaded, until_stopped, written
+from bench.command import at_least, guarded, loaded, until_stopped, written
 from bench.identity.drafts import DRAFTS
 from bench.identity.gaps import gaps
 from bench.identity.prove import SCHEDULES, prove, summary
@@ -15,7 +15,7 @@ from dlsp.models import catalogue
 def main() -> int:
     """0 when no answer differs in float32, ties apart; 1 when one does; 2 for what the user has to mend."""
     parser = argparse.ArgumentParser("python -m bench.identity", description=sys.modules["bench.identity"].__doc__)
-    parser.add_argument("--gaps", type=int, default=200)
+    parser.add_argument("--gaps", type=at_least(1), default=200)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtype", default="float32", choices=("float32", "int8"))
     asked = parser.parse_args()

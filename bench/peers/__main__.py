@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.command import guarded, until_stopped, written
+from bench.command import at_least, guarded, until_stopped, written
 from bench.peers.contenders import RESTRICTED, Field, isa_fault
 from bench.peers.measure import MEASURES, measure
 from bench.peers.prompts import chosen, rounds
@@ -27,15 +27,13 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m bench.peers", description=sys.modules["bench.peers"].__doc__)
-    parser.add_argument("--gaps", type=int, default=20)
+    parser.add_argument("--gaps", type=at_least(1), default=20)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtypes", default="int8", help="of our engine, separated by commas")
     parser.add_argument("--isa", default="native", choices=RESTRICTED, help="what both sides may use, where they can")
     parser.add_argument("--measures", default=",".join(MEASURES), help="separated by commas")
     parser.add_argument("--out", type=Path, help="the results file, else bench/results/peers-….json")
     asked = parser.parse_args()
-    if asked.gaps < 1:
-        parser.error("--gaps must be at least 1.")
     if fault := isa_fault(asked.isa):
         parser.error(fault)
     if unknown := set(asked.measures.split(",")) - MEASURES.keys():

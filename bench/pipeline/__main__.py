@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import results
-from bench.command import KEPT, guarded, loaded, written
+from bench.command import KEPT, at_least, guarded, loaded, written
 from bench.pipeline.ways import NAMES, WAYS, asked, finished, tasks
 from bench.quality.fills import digest
 from bench.quality.journal import Journal
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 when all was measured, 2 for what the user has to mend, 130 when stopped."""
     parser = argparse.ArgumentParser("python -m bench.pipeline", description=sys.modules["bench.pipeline"].__doc__)
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--limit", type=int, default=40, help="tasks of each set")
+    parser.add_argument("--limit", type=at_least(1), default=40, help="tasks of each set")
     parser.add_argument("--model", default="0.5b")
     given = parser.parse_args(arguments)
     chosen = {name: tasks(name, given.limit) for name in given.sets}

@@ -1,13 +1,11 @@
 """The two ways from a task to the text in its gap, and HumanEval's whole bodies as tasks."""
 
-import gzip
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.evals import evaluation
+from bench.evals import rows
 from bench.quality.sets import SETS, Task, load
 from dlsp import suggest
 from dlsp.body import body
@@ -41,9 +39,8 @@ def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
     """A sample of a set; raises Missing where its file is."""
     if name not in (BODIES, FOLLOWED):
         return load(name, limit, seed)
-    with gzip.open(evaluation("humaneval/HumanEval.jsonl.gz", HUMANEVAL), "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    found = [_body(row) for row in rows] if name == BODIES else [_followed(rows, at) for at in range(len(rows))]
+    solved = rows("humaneval/HumanEval.jsonl.gz", HUMANEVAL)
+    found = [_body(row) for row in solved] if name == BODIES else [_followed(solved, at) for at in range(len(solved))]
     step = max(1, len(found) // limit)
     return found[::step][:limit]
 

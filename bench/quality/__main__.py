@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from bench import results
-from bench.command import DTYPES, KEPT, guarded, loaded
+from bench.command import DTYPES, KEPT, at_least, guarded, loaded
 from bench.quality.run import Plan, run
 from bench.quality.sets import SETS, load
 from bench.quality.variants import parse
@@ -58,19 +58,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", choices=SETS, default="single-line")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--variants", nargs="+", default=VARIANTS, metavar="VARIANT")
-    parser.add_argument("--limit", type=_positive, help="only so many tasks, drawn at random")
+    parser.add_argument("--limit", type=at_least(1), help="only so many tasks, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)
     parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")
     parser.add_argument("--fresh", action="store_true", help="forget the fills of an earlier run")
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import sys
 
 from bench import results
-from bench.command import MEND, guarded, line, written
+from bench.command import MEND, at_least, guarded, line, written
 from bench.quality.metrics import interval
 from bench.quality.sets import problem
 from dlsp.models import catalogue
@@ -50,7 +50,7 @@ def compare(reference: Answers, other: Answers) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.quality.dtypes", description="Each dtype beside float32.")
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--limit", type=int, default=150, help="as given to the runs that are compared")
+    parser.add_argument("--limit", type=at_least(1), default=150, help="as given to the runs that are compared")
     asked = parser.parse_args()
     model = catalogue.find(asked.model).name
     reference = answers(model, REFERENCE, asked.limit)

@@ -1,12 +1,10 @@
 """The sets of HumanEval-Infilling and SAFIM's Python blocks, and where their files are."""
 
-import gzip
-import json
 import random
 from dataclasses import dataclass
 from typing import Any
 
-from bench.evals import Missing, evaluation
+from bench.evals import Missing, rows
 from dlsp.completion import trim
 
 INFILLING = "https://github.com/openai/human-eval-infilling/tree/master/data"
@@ -74,13 +72,12 @@ def load(name: str, limit: int | None = None, seed: int = 0) -> list[Task]:
     Raises Missing where DLSP_EVAL_DIR is unset or the file is not below it or not readable as such.
     """
     found = SETS[name]
-    path = evaluation(f"{found.folder}/{found.file}", found.source)
+    file = f"{found.folder}/{found.file}"
     read = _safim if found.source == SAFIM else _infilling
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            tasks = [read(json.loads(line)) for line in lines]
-    except (OSError, EOFError, ValueError, KeyError) as error:
-        raise Missing(f"{path} is damaged ({error}): download it again from {found.source}.") from error
+        tasks = [read(row) for row in rows(file, found.source)]
+    except KeyError as error:
+        raise Missing(f"{file} has other rows than expected (no {error}): get it again from {found.source}.") from error
     if limit is None or limit >= len(tasks):
         return tasks
     chosen = sorted(random.Random(seed).sample(range(len(tasks)), limit))

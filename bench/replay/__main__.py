@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench import results
-from bench.command import KEPT, guarded, written
+from bench.command import KEPT, at_least, guarded, written
 from bench.quality.journal import Journal
 from bench.quality.terminal import progress
 from bench.replay import edits, files
@@ -38,7 +38,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--contenders", nargs="+", default=CONTENDERS, metavar="NAME")
     parser.add_argument("--split", choices=files.SPLITS, default="test", help="fit: other files, to fit the gate on")
     parser.add_argument("--edits", type=int, default=EDITS, help="scripts made of edits, drawn by chance")
-    parser.add_argument("--limit", type=int, help="only so many scripts, drawn by chance")
+    parser.add_argument("--limit", type=at_least(1), help="only so many scripts, drawn by chance")
     parser.add_argument("--quick", action="store_true", help=f"the same as --limit {QUICK}")
     parser.add_argument(
         "--patient", action="store_true", help="wait for every answer: for right or wrong, not for time"

@@ -4,15 +4,12 @@ From the sets of edits mined from repositories (`edits/dev.jsonl.gz`), and of ed
 (`edits/negatives-dev.jsonl.gz`); for fitting, from their training parts, which are of other repositories.
 """
 
-import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.evals import EDITS, evaluation
+from bench.evals import EDITS, rows
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common
-from dlsp.errors import UserError
 
 SETS = {"test": ("dev", "negatives-dev"), "fit": ("train", "negatives-train")}
 MOST_HUNKS, MOST_WRITTEN = 3, 160
@@ -23,16 +20,12 @@ SELECTED = 20
 
 def scripts(split: str) -> list[Script]:
     """All edits of a split that are short enough; UserError where DLSP_EVAL_DIR does not have them."""
-    return [script for name in SETS[split] for row in _rows(name) if (script := _script(name, row))]
-
-
-def _rows(name: str) -> Iterator[dict[str, Any]]:
-    path = evaluation(f"edits/{name}.jsonl.gz", EDITS)
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
-    except (OSError, EOFError, ValueError) as error:
-        raise UserError(f"{path} is damaged ({error}): fetch it again.") from error
+    return [
+        script
+        for name in SETS[split]
+        for row in rows(f"edits/{name}.jsonl.gz", EDITS)
+        if (script := _script(name, row))
+    ]
 
 
 def _script(name: str, row: dict[str, Any]) -> Script | None:

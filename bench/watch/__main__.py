@@ -5,7 +5,7 @@ import asyncio
 import sys
 from typing import Any
 
-from bench.command import guarded, line, own_engine, written
+from bench.command import at_least, guarded, line, own_engine, written
 from bench.watch.record import MODES, Take, record
 from dlsp.models import catalogue
 from examples.places import PLACES, Place
@@ -47,8 +47,8 @@ def median(of: list[Take]) -> Take:
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.watch", description=sys.modules["bench.watch"].__doc__)
-    parser.add_argument("--gaps", type=int, default=len(GAPS))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--gaps", type=at_least(1), default=len(GAPS))
+    parser.add_argument("--rounds", type=at_least(1), default=3)
     parser.add_argument("--model", default="0.5b")
     asked = parser.parse_args()
     model = catalogue.find(asked.model)

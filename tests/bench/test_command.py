@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from bench.command import KEPT, guarded, line, own_engine, until_stopped
+from bench.command import KEPT, at_least, guarded, line, own_engine, until_stopped
 from dlsp.engine import launch
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT
@@ -40,6 +40,16 @@ def test_the_recorded_command_has_every_option() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--model", default="0.5b")
     assert line(parser, parser.parse_args(["--runs", "2"])) == "python -m bench.start --runs 2 --model 0.5b"
+
+
+@pytest.mark.parametrize("given", ["0", "-3", "many"])
+def test_a_count_that_is_none_is_refused_before_anything_is_loaded(given: str, capsys) -> None:
+    parser = argparse.ArgumentParser("python -m bench.start")
+    parser.add_argument("--runs", type=at_least(1))
+    assert parser.parse_args(["--runs", "1"]).runs == 1
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--runs", given])
+    assert "argument --runs" in capsys.readouterr().err
 
 
 def test_what_was_found_before_it_was_told_to_end_counts(capsys) -> None:

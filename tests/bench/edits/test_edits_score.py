@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import bench.edits.__main__ as command
+from bench import results
 from bench.edits.fit import fitted
 from bench.edits.rows import Row, load
 from bench.edits.score import joined, outcome, summary
@@ -65,3 +67,26 @@ def test_weights_follow_the_examples() -> None:
     numbers = [[1.0, 1.0]] * 30 + [[1.0, 0.0]] * 30
     always, one = fitted(numbers, [1.0] * 25 + [0.0] * 5 + [0.0] * 25 + [1.0] * 5)
     assert always < 0 < one
+
+
+def test_a_smaller_run_stands_beside_the_whole_one(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file has the limit in its name, as the other benches' have; what code answered is told."""
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "results")
+    monkeypatch.setattr(results, "_OWN", str(tmp_path))
+    monkeypatch.setenv("DLSP_MACHINE", "desk")
+    for limit in ([], ["--limit", "1"]):
+        monkeypatch.setattr("sys.argv", ["edits", "--variants", "teaching", *limit])
+        assert command.main() == 0
+    written = sorted((tmp_path / "results").glob("*.json"))
+    model = "qwen2.5-coder-0.5b-desk.json"
+    assert [path.name for path in written] == [f"edits-dev-1-{model}", f"edits-dev-{model}"]
+    assert json.loads(written[0].read_text())["answered_by"] == {results.commit(): 1}
+
+
+def test_damaged_data_is_said(row: Row, tmp_path: Path) -> None:
+    path = tmp_path / "edits" / "dev.jsonl.gz"
+    whole = path.read_bytes()
+    for damaged in (whole[:-9], whole[:12] + bytes([255] * 40) + whole[52:], b"no archive"):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"dev\.jsonl\.gz is damaged .* get it again from"):
+            load("dev")
