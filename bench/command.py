@@ -42,7 +42,7 @@ def guarded(stopped: str = NOTHING) -> Callable[[Callable[Given, int]], Callable
         def run(*given: Given.args, **named: Given.kwargs) -> int:
             try:
                 return main(*given, **named)
-            except (UserError, EngineError) as error:
+            except (UserError, EngineError, OSError) as error:
                 print(error, file=sys.stderr)
                 return MEND
             except KeyboardInterrupt:

@@ -54,7 +54,10 @@ def write(
     path = out or FOLDER / f"{bench}-{machine()}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
-    path.write_text(f'{text},\n "samples": [\n  {body}\n ]\n}}\n', encoding="utf-8")
+    # Whole or not at all: a full disk must not cost what an earlier run has left.
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(f'{text},\n "samples": [\n  {body}\n ]\n}}\n', encoding="utf-8")
+    partial.replace(path)
     return path
 
 

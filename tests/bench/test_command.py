@@ -23,6 +23,7 @@ from tests.dlsp import stub_engine
     [
         (UserError("There is no model."), 2, "There is no model.\n"),
         (EngineError("There is no int8."), 2, "There is no int8.\n"),
+        (OSError(28, "No space left on device", "a.json"), 2, "[Errno 28] No space left on device: 'a.json'\n"),
         (KeyboardInterrupt(), 130, f"{KEPT}\n"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 from itertools import pairwise
 
 import pytest
@@ -63,6 +64,18 @@ def test_many_samples_are_thinned_evenly_to_stay_small(tmp_path):
     assert len(kept) > 800
     assert kept[0] == 0
     assert max(after - before for before, after in pairwise(kept)) <= 4
+
+
+def test_a_full_disk_leaves_what_an_earlier_run_has_written(tmp_path):
+    path = results.write("speed", "", {"ms": 1.5}, [], tmp_path / "speed.json")
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            results.write("speed", "", {"ms": 2.5}, [], path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
 
 
 def test_no_samples_are_valid_too(tmp_path):

@@ -1,10 +1,12 @@
 """A run on disk: the checkpoint it goes on from, and the adapter in the form that the engine loads."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
@@ -26,9 +28,7 @@ def save(folder: Path, trainer: Trainer, elapsed: float) -> None:
         "average": trainer.average.state_dict(),
         "optimizer": trainer.optimizer.state_dict(),
     }
-    partial = folder / f"{CHECKPOINT}.partial"
-    torch.save(state, partial)
-    os.replace(partial, folder / CHECKPOINT)
+    _replaced(folder / CHECKPOINT, lambda partial: torch.save(state, partial))
 
 
 def resume(folder: Path, trainer: Trainer) -> float:
@@ -62,6 +62,15 @@ def export(path: Path, parameters: Parameters, metadata: dict[str, str]) -> None
         tensors |= parameters.bigrams.tensors()
     if (size := sum(tensor.nbytes for tensor in tensors.values())) > LARGEST:
         raise EngineError(f"An adapter of rank {parameters.rank} takes {size / 1e6:.0f} MB; at most 40 MB are shipped.")
-    partial = path.with_name(path.name + ".partial")
-    save_file(tensors, partial, metadata=metadata)
-    os.replace(partial, path)
+    _replaced(path, lambda partial: save_file(tensors, partial, metadata=metadata))
+
+
+def _replaced(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file whole or not at all. Raises EngineError, the file as it was before, where there is no room."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        write(partial)
+        os.replace(partial, path)
+    except (OSError, RuntimeError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
+        raise EngineError(f"{path} cannot be written ({error}): what was saved before is whole; make room.") from error

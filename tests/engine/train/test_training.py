@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,6 +164,27 @@ def test_a_resumed_run_takes_the_same_steps(
         assert left.abs().sum() > 0
 
 
+def test_a_full_disk_costs_nothing_that_was_saved(command: list[str], tmp_path: Path, small: Weights):
+    """There is room for the adapter and not for the checkpoint, seven times as large."""
+    run = [*command, "--out", str(tmp_path)]
+    assert adapter.main([*run, "--steps", "2"]) == 0
+    saved = {name: (tmp_path / name).stat().st_size for name in (checkpoint.ADAPTER, checkpoint.CHECKPOINT)}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (sum(saved.values()) // 2, limits[1]))
+    try:
+        with pytest.raises(SystemExit, match=r"checkpoint\.pt cannot be written .* make room"):
+            adapter.main([*run, "--steps", "4"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    path = tmp_path / checkpoint.ADAPTER
+    handed = Adapter.load(path, "small.gguf", small.architecture, torch.float32)
+    assert handed.metadata["steps"] == "4", "what was learned is there"
+    assert not list(tmp_path.glob("*.partial")), "nothing half written takes what room there is"
+    assert adapter.main([*run, "--steps", "4"]) == 0
+    steps = [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines() if "loss" in line]
+    assert steps == [1, 2, 3, 4, 3, 4], "it went on from the checkpoint before"
+
+
 def test_what_is_handed_over_is_the_mean_of_the_late_parameters(small: Weights, small_samples: Path):
     torch.manual_seed(0)
     recipe = Recipe(batch=2, accumulate=1, rows=32, widths="4", lr=1e-2, warm_up=1)
@@ -240,6 +262,8 @@ def test_clear_refusals(command: list[str], tmp_path: Path, small: Weights):
     with pytest.raises(SystemExit, match="Give --base-sha256"):
         adapter.main([a for a in command if a not in ("--base-sha256", "12ab")] + ["--out", str(tmp_path / "b")])
     checkpoint.export(tmp_path / "other.safetensors", Parameters(small, 2), {"base": "other.gguf"})
+    with pytest.raises(SystemExit, match="No such file"):
+        adapter.main([*command, "--out", str(tmp_path / "c"), "--from", str(tmp_path / "nowhere.safetensors")])
     with pytest.raises(SystemExit, match=r"belongs to other\.gguf"):
         adapter.main([*command, "--out", str(tmp_path / "c"), "--from", str(tmp_path / "other.safetensors")])
     with pytest.raises(EngineError, match="at most 40 MB"):
