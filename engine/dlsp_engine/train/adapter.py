@@ -173,7 +173,7 @@ def options() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = options().parse_args(arguments)
-    if not asked.minutes and not asked.steps:
+    if max(asked.minutes, asked.steps) <= 0:
         sys.exit("Give a budget: --minutes, --steps or both.")
     if asked.threads:
         torch.set_num_threads(asked.threads)
@@ -184,6 +184,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run.train()
     except (EngineError, OSError, SafetensorError) as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped before the first step.")
     if run.stopped:
         sys.exit(f"Stopped after step {run.trainer.step}: run this again to go on.")
     return 0

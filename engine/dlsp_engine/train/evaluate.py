@@ -168,6 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--out", type=Path, metavar="FILE", help="the numbers as JSON")
     add("--stamp", action="store_true", help="write the numbers into the adapter's metadata")
     asked = parser.parse_args(arguments)
+    if asked.limit is not None and asked.limit < 1:
+        parser.error("--limit must be at least 1.")
     if asked.threads:
         torch.set_num_threads(asked.threads)
     try:
@@ -186,19 +188,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         engine = Engine(step, QwenTokenizer(asked.weights))
         measured: list[Measured] = []
         gaps = read(asked.gaps, asked.limit)
-        for one in measure(engine, model, gaps, asked.draft):
-            measured.append(one)
-            if len(measured) % 20 == 0:
-                print(
-                    f"{len(measured)} of {len(gaps)} gaps, tau {_tau(measured, 'split')}", file=sys.stderr, flush=True
-                )
+        try:
+            for one in measure(engine, model, gaps, asked.draft):
+                measured.append(one)
+                if len(measured) % 20 == 0:
+                    so_far = f"{len(measured)} of {len(gaps)} gaps, tau {_tau(measured, 'split')}"
+                    print(so_far, file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            if not measured:
+                sys.exit("Stopped: nothing was measured.")
+            print(f"Stopped after {len(measured)} of {len(gaps)} gaps: these count.", file=sys.stderr)
         scores = summary(measured, asked.draft)
         print(json.dumps(scores, indent=1))
         if asked.out:
             store.replace(asked.out, json.dumps(scores, indent=1).encode())
         if asked.stamp:
             stamp(asked.adapter, weights, scores)
-    except EngineError as error:
+    except (EngineError, OSError) as error:
         sys.exit(str(error))
     return 0
 

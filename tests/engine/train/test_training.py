@@ -21,7 +21,7 @@ from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_engine.train import adapter, checkpoint
-from dlsp_engine.train.evaluate import HeldOut, measure, summary
+from dlsp_engine.train.evaluate import HeldOut, Measured, measure, summary
 from dlsp_engine.train.model import CanvasModel, Parameters, layer_forward
 from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.score import score
@@ -117,6 +117,21 @@ def test_offline_foretells_run_time(engine: Engine, small: Weights, tmp_path: Pa
     assert scores["merged"]["tau"] == scores["merged"]["offline_tau"] > 1.1, "drafts must stand now and then"
     assert scores["split"]["interval"][0] <= scores["split"]["tau"] <= scores["split"]["interval"][1]
     assert set(scores["split"]["kind"]) == {"span", "rest"}
+
+
+def test_gaps_of_one_package_are_no_witnesses_of_their_own():
+    """Ten gaps of each of eight packages: what is said of other packages is as sure as by one gap of each."""
+
+    def held(gaps: int) -> list[Measured]:
+        taken = [
+            Measured("line", "python", 12, {"split": 4 + number, "merged": 4}, {}, [], True, f"p{number}")
+            for number in range(8)
+        ]
+        return [one for one in taken for _ in range(gaps)]
+
+    intervals = [summary(held(gaps), 4)["split"]["interval"] for gaps in (1, 10)]
+    assert intervals[0] == intervals[1]
+    assert intervals[0][0] < intervals[0][1]
 
 
 @pytest.fixture
@@ -257,8 +272,9 @@ def test_clear_refusals(command: list[str], tmp_path: Path, small: Weights):
     adapter.main([*command, "--out", str(out), "--steps", "1"])
     with pytest.raises(SystemExit, match="begun with other settings"):
         adapter.main([*command, "--out", str(out), "--lr", "0.1"])
-    with pytest.raises(SystemExit, match="Give a budget"):
-        adapter.main([*command[:-2], "--out", str(out)])
+    for budget in ([], ["--steps", "-1"], ["--minutes", "-5"]):
+        with pytest.raises(SystemExit, match="Give a budget"):
+            adapter.main([*command[:-2], *budget, "--out", str(out)])
     with pytest.raises(SystemExit, match="Give --base-sha256"):
         adapter.main([a for a in command if a not in ("--base-sha256", "12ab")] + ["--out", str(tmp_path / "b")])
     checkpoint.export(tmp_path / "other.safetensors", Parameters(small, 2), {"base": "other.gguf"})
