@@ -93,6 +93,11 @@ def test_whole_packages_are_held_out_more_of_them_where_there_are_few() -> None:
     assert 400 < sum(split_of("rust", name) == "heldout" for name in names) < 600
 
 
+def test_a_package_has_one_split_whatever_the_registry_calls_it():
+    for name in ("got", "winston", "jsdom", "yjs"):
+        assert split_of("javascript", name) == split_of("javascript", f"node-{name}")
+
+
 class Killed(BaseException):
     pass
 
