@@ -48,10 +48,13 @@ async def left_after(engine: Engine, asked: dict[str, Any], seconds: float) -> b
 async def longest_step(engine: Engine, asked: dict[str, Any]) -> float:
     """Milliseconds of the longest step that is seen while a request is answered."""
     asking, longest = asyncio.create_task(engine.fill(asked)), 0.0
-    while not asking.done():
-        longest = max(longest, 1e3 * (await engine.health())["stepping_s"])
-        await asyncio.sleep(LOOK_S)
-    await asking
+    try:
+        while not asking.done():
+            longest = max(longest, 1e3 * (await engine.health())["stepping_s"])
+            await asyncio.sleep(LOOK_S)
+        await asking
+    finally:
+        asking.cancel()  # after Ctrl-C the engine goes before it
     return longest
 
 

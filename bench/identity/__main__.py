@@ -26,7 +26,7 @@ def main() -> int:
     total = asked.gaps * len(drafts) * len(SCHEDULES)
     comparisons = until_stopped(prove(engine, gaps(asked.gaps)), f"proving on {model.name}", total)
     metrics = {"gaps": len({one.gap for one in comparisons})} | summary(comparisons)
-    command = f"python -m bench.identity --gaps {asked.gaps} --model {asked.model}"
+    command = f"python -m bench.identity --gaps {metrics['gaps']} --model {asked.model}"  # as many as were done
     command += "" if exact else f" --dtype {asked.dtype}"
     samples = [asdict(one) for one in comparisons if one.outcome != "identical"]
     written("identity" if exact else f"identity-{asked.dtype}", command, metrics, samples)
