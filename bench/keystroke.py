@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dlsp.engine import launch
 from dlsp.models.catalogue import DEFAULT
 
@@ -45,7 +47,7 @@ def metrics(samples: Sequence[dict[str, Any]], prefix: str = "") -> dict[str, fl
     """Medians, 95th percentiles and the number of keys."""
     made: dict[str, float] = {f"{prefix}keys": len(samples)}
     for name in NAMES:
-        values = sorted(each[name] for each in samples)
+        values = [each[name] for each in samples]
         made[f"{prefix}{name}/median"] = round(statistics.median(values), 2)
-        made[f"{prefix}{name}/p95"] = values[int(0.95 * (len(values) - 1))]
+        made[f"{prefix}{name}/p95"] = round(float(np.percentile(values, 95)), 2)
     return made
