@@ -6,6 +6,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +68,13 @@ def ask(engine: "Engine", gap: CrossGap, seen: Context) -> tuple[str, float]:
 
 
 def interval(samples: list[dict[str, Any]]) -> tuple[float, float]:
-    """95% of the ratio, gaps drawn again."""
-    rng, ratios = random.Random(0), []
+    """95% of the ratio, whole packages drawn again: their gaps are no independent witnesses."""
+    packages: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for each in samples:
+        packages[each["place"].partition("/")[0]].append(each)
+    rng, groups, ratios = random.Random(0), list(packages.values()), []
     for _ in range(DRAWS):
-        drawn = rng.choices(samples, k=len(samples))
+        drawn = list(chain(*rng.choices(groups, k=len(groups))))
         ratios.append(
             sum(each[WITH]["right"] for each in drawn) / max(1, sum(each[WITHOUT]["right"] for each in drawn))
         )

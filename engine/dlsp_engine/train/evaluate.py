@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     print(so_far, file=sys.stderr, flush=True)
         except KeyboardInterrupt:
             if not measured:
-                sys.exit("Stopped: nothing was measured.")
+                raise
             print(f"Stopped after {len(measured)} of {len(gaps)} gaps: these count.", file=sys.stderr)
         scores = summary(measured, asked.draft)
         print(json.dumps(scores, indent=1))
@@ -206,6 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stamp(asked.adapter, weights, scores)
     except (EngineError, OSError) as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped: nothing was measured.")
     return 0
 
 
