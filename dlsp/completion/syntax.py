@@ -31,7 +31,9 @@ def cut_broken(text: str, before: str, after: str, source: Source | None) -> str
 def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
     cursor = len(encoded(before))
     allowed = source.errors(source.tree, cursor)
-    allowed = min(allowed, _without_line(source, cursor)) if allowed else 0
+    # What is missing behind a bracket or quote that is closed already is not for the text to write.
+    if allowed and not after.split("\n", 1)[0].strip():
+        allowed = min(allowed, _without_line(source, cursor))
     lines = text.split("\n")
     for count in range(len(lines), max(0, len(lines) - MOST_BORDERS), -1):
         if time.monotonic() > end:
