@@ -1,8 +1,12 @@
 """Cut an answer where it makes the document parse worse."""
 
+import re
 import time
+from collections.abc import Iterator
+from itertools import product
 
-from dlsp.completion.brackets import OPENERS, unclosed
+from dlsp.completion.brackets import CLOSERS, OPENERS, unclosed
+from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source, encoded
 
 MOST_BORDERS = 12
@@ -10,13 +14,37 @@ REACHES = (1_000, 3_000)
 """Bytes around the cursor; what the first finds broken, the second must too."""
 PATIENCE_S = 0.1
 """After so long the check ends, and the text is taken as it is."""
+_OPEN = r"[^;}]\Z|\{\n"
+_WORDS = ((r"\w", "\nend"), (r"\w[\s\S]*\n", "\nend\nend"))
+_C_LIKE = ((_OPEN, ";"), (_OPEN, " {}"), (r"\btry\b", " finally {}"), ("@", "\nint x;"))
+_TAILS = {
+    "bash": (
+        (r"\bif\b", "\nfi"),
+        (r"\bdo\b", "\ndone"),
+        (r"\bcase\b", "\nesac"),
+        (r"\bdo\b[\s\S]*\bif\b", "\nfi\ndone"),
+        (r"\bif\b[\s\S]*\bdo\b", "\ndone\nfi"),
+    ),
+    "c": ((_OPEN, ";"), (r"\btypedef\b", " x;"), (r"\btemplate\b", "\nint x;"), ("#if", "\n#endif")),
+    "c_sharp": _C_LIKE,
+    "go": ((_OPEN, " {}"),),
+    "java": _C_LIKE,
+    "javascript": ((_OPEN, " {}"),),
+    "lua": _WORDS,
+    "ruby": _WORDS,
+    "rust": ((_OPEN, ";"), (_OPEN, " {}"), ("#", "\nfn x() {}")),
+}
+"""What finishes lines that have a pattern, beside brackets, by the language's family."""
+_LONG = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
+"""Strings and comments of several lines."""
+_MARKUP = re.compile(r"<([A-Za-z][\w.]*|(?=>))|</|/>|[()\[\]{}]")
 
 
 def cut_broken(text: str, before: str, after: str, source: Source | None) -> str:
     """`text` up to its last border, a line's end, at which the document has no more errors than without it.
 
-    What is begun counts as finished: brackets that are still open as closed, a block as one with a statement. Only
-    the surroundings are looked at, so that a long document takes no longer than a short one.
+    What is begun counts as finished: brackets, tags and strings that are still open as closed, a block as one with a
+    statement. Only the surroundings are looked at, so that a long document takes no longer than a short one.
     """
     kept = text
     end = time.monotonic() + PATIENCE_S
@@ -54,10 +82,24 @@ def _without_line(source: Source, cursor: int) -> int:
 
 
 def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> bool:
-    endings = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before)])
-    documents = (encoded(before + text + ending + after) for ending in endings)
     cursor = len(encoded(before))
+    documents = (encoded(before + text + ending + after) for ending in _endings(text, before, source.language))
     return any(source.errors(source.imagined(document), cursor) <= allowed for document in documents)
+
+
+def _endings(text: str, before: str, language: Language) -> Iterator[str]:
+    """What may finish that which the text only begins, the likeliest first."""
+    string = next((close for begin, close in _LONG.items() if _is_open(text, begin, close)), "")
+    value = "" if string or text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
+    closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(text)])
+    lines = before.rpartition("\n")[2] + text
+    tails = ["", *(tail for mark, tail in _TAILS.get(language.family, ()) if re.search(mark, lines))]
+    for tail, begun in product(tails, dict.fromkeys(["", value, string])):
+        yield from (begun + closer + tail for closer in closers)
+
+
+def _is_open(text: str, begin: str, close: str) -> bool:
+    return text.count(begin) % 2 == 1 if begin == close else text.rfind(begin) > text.rfind(close)
 
 
 def _finish(text: str) -> str:
@@ -71,3 +113,15 @@ def _block(text: str, before: str) -> str:
         return closers
     line = (before + text).rstrip().rpartition("\n")[2]
     return f"{closers}\n{line[: len(line) - len(line.lstrip())]}    pass"
+
+
+def _markup(text: str) -> str:
+    """What closes the brackets and the tags that the text only begins."""
+    begun: list[str] = []
+    for found in _MARKUP.finditer(text):
+        token, name = found[0], found[1]
+        if name is not None or token in OPENERS:
+            begun.append(OPENERS.get(token, f"</{name}>"))
+        elif begun and (token == begun[-1] or (token[0] in "</" and begun[-1][0] == "<")):
+            begun.pop()
+    return "".join(reversed(begun))

@@ -24,6 +24,18 @@ CASES = {
     "broken before a bracket that is closed already": ("a.py", "def f(a):\n    g(a, ▮▮= = 2▯)\n"),
     "javascript": ("a.js", "function f(a) {\n  ▮const b = a;▮\n  return } b;▯\n}\n"),
     "a brace only opened": ("a.go", "package a\n\nfunc f() {\n\t▮for i := 0; i < 3; i++ {▮▯\n}\n"),
+    "a loop of a shell only begun": ("a.sh", "f▮or file in *; do\n  if [ -f x ]; then▮▯\n"),
+    "a condition of a shell that nothing finishes": ("a.sh", "i▮▮f [ -f x ]; then; done (▯\n"),
+    "a method of Ruby only begun": ("a.rb", "class A\n  d▮ef push(item)\n    if item▮▯\nend\n"),
+    "a function of Lua only begun": ("a.lua", "l▮ocal function f(a)▮▯\n\nx = 1\n"),
+    "a class of C++ only begun": ("a.cpp", "▮class A {\npublic:▮▯\n\nint x;\n"),
+    "a struct of C only begun": ("a.c", "▮typedef struct {\n  int a;▮▯\n\nint x;\n"),
+    "a template only begun": ("a.cpp", "class A {\n  ▮template <typename T>▮▯\n};\n"),
+    "a try of Java only begun": ("A.java", "class A {\n  void f() {\n    ▮try {▮▯\n  }\n}\n"),
+    "a match of Rust only begun": ("a.rs", "fn f() {\n    ▮let x = match y {\n        Some(z) => z,▮▯\n}\n"),
+    "tags only begun": ("a.tsx", "function F() {\n  ▮return (\n    <ul>\n      {a.map((b) => (\n        <li>▮▯\n}\n"),
+    "broken between tags": ("a.tsx", "function F() {\n  return <b>\n    ▮▮<ul>{= =}</ul>▯\n  </b>;\n}\n"),
+    "a docstring only begun": ("a.py", 'def f():\n    ▮"""Do a.\n\n    Args:▮▯\n\nx = 1\n'),
     "json": ("a.json", '{\n  "a": 1▮,\n  "b": [2]▮,\n  "c" 3▯\n}\n'),
 }
 
