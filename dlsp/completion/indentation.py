@@ -12,8 +12,15 @@ _BLOCK = (":", "{", "=>", "do", "then")
 _BRACKET = ("(", "[")
 # Words end in a colon in prose, too; the width of a level is learned from code.
 _BEGINS = re.compile(
-    r"(?:.*(?:\{|=>|\bdo|\bthen)|\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:)\s*"
+    r"(?:.*(?:\{|=>|\bdo|\bthen)|\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:"
+    r"|\s*(?:class|def|module|(?:local )?function)\b.*[\w)?!])\s*"
 )
+_MAY_BEGIN = re.compile(
+    r"\s*(?:begin|case|class|def|else|elsif|ensure|for|if|module|rescue|unless|until|when|while|(?:local )?function)\b"
+    r"(?!.*[;}]\s*$)"
+)
+_ITEM = re.compile(r"^\s*(?:- )+")
+_GOES_ON = re.compile(r"\s*(?:\??\.|&&|\|\|)")
 
 
 def indented(text: str, before: str, after: str) -> str:
@@ -38,16 +45,23 @@ def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
     if not lead or not line_before:
         return text
     cursor, above, first = _columns(line_before), _columns(opener), _columns(line_before + text)
-    in_bracket, in_block = opener.rstrip().endswith(_BRACKET), opener.rstrip().endswith(_BLOCK)
+    in_bracket = opener.rstrip().endswith(_BRACKET)
+    in_block = opener.rstrip().endswith(_BLOCK) or bool(_MAY_BEGIN.match(opener))
+    hangs = bool(_GOES_ON.match(text)) and not _GOES_ON.match(opener)
     # A list of arguments may hang two levels deep; where the document does not say what a level is, all may be twice.
-    levels = 2 if in_bracket or (in_block and not unit) else 1 if in_block else 0
-    if first <= above + levels * (unit or UNIT):
+    levels = 2 if in_bracket or (in_block and not unit) else 1 if in_block or hangs else 0
+    if first <= above + levels * (unit or UNIT) or first == _columns(_ITEM.sub(_blank, opener)):
         return text
     kept = max(cursor, above + unit) if unit and levels else cursor
     head, *rest = text[lead:].split("\n")
     if all(_columns(line) >= first for line in rest if line.strip()):
         rest = [_at(line, _columns(line) - first + kept) for line in rest]
     return "\n".join([" " * (kept - cursor) + head, *rest])
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Blanks for the marks of a list's item, whose further lines stand under its text."""
+    return found[0].replace("-", " ")
 
 
 def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:

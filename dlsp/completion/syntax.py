@@ -89,10 +89,10 @@ def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> b
 
 def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     """What may finish that which the text only begins, the likeliest first."""
+    lines = before.rpartition("\n")[2] + text
     string = next((close for begin, close in _LONG.items() if _is_open(text, begin, close)), "")
     value = "" if string or text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
-    closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(text)])
-    lines = before.rpartition("\n")[2] + text
+    closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(lines)])
     tails = ["", *(tail for mark, tail in _TAILS.get(language.family, ()) if re.search(mark, lines))]
     for tail, begun in product(tails, dict.fromkeys(["", value, string])):
         yield from (begun + closer + tail for closer in closers)
@@ -116,7 +116,7 @@ def _block(text: str, before: str) -> str:
 
 
 def _markup(text: str) -> str:
-    """What closes the brackets and the tags that the text only begins."""
+    """What closes the brackets and the tags that a text only begins."""
     begun: list[str] = []
     for found in _MARKUP.finditer(text):
         token, name = found[0], found[1]

@@ -34,6 +34,7 @@ CASES = {
     "a try of Java only begun": ("A.java", "class A {\n  void f() {\n    ▮try {▮▯\n  }\n}\n"),
     "a match of Rust only begun": ("a.rs", "fn f() {\n    ▮let x = match y {\n        Some(z) => z,▮▯\n}\n"),
     "tags only begun": ("a.tsx", "function F() {\n  ▮return (\n    <ul>\n      {a.map((b) => (\n        <li>▮▯\n}\n"),
+    "a tag begun before the cursor": ("a.tsx", "function F() {\n  return <b>\n    <▮ul>▮▯\n  </b>;\n}\n"),
     "broken between tags": ("a.tsx", "function F() {\n  return <b>\n    ▮▮<ul>{= =}</ul>▯\n  </b>;\n}\n"),
     "a docstring only begun": ("a.py", 'def f():\n    ▮"""Do a.\n\n    Args:▮▯\n\nx = 1\n'),
     "json": ("a.json", '{\n  "a": 1▮,\n  "b": [2]▮,\n  "c" 3▯\n}\n'),
