@@ -43,6 +43,12 @@ def closes_alone(text: str) -> bool:
     return len(text) <= MOST_ALONE and all(char in CLOSERS or char in "\"'`" for char in text)
 
 
+def closes_below(text: str) -> bool:
+    """Whether Enter between brackets may have put `text` behind the cursor: a line's end, and closing brackets."""
+    closers = text.strip()
+    return text.startswith(("\n", "\r")) and closes_alone(closers) and all(char in CLOSERS for char in closers)
+
+
 def cut_unmatched(text: str, before: str) -> str:
     """`text` up to a bracket that closes nothing: neither what `text` opened nor what is open before the cursor."""
     own: list[str] = []

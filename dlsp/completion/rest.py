@@ -15,7 +15,7 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
     if not rest:
         return text
     if rest[0] in CLOSERS:
-        text = text[: _unmatched(text, rest[0])]
+        text = text[: unmatched(text, rest[0])]
     elif rest[0] in QUOTES and _count(line_before, rest[0]) % 2 == 1:
         text = text[: _quote(text, rest[0])]
     first = text.split("\n", 1)[0].rstrip()
@@ -24,7 +24,7 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
     return text
 
 
-def _unmatched(text: str, closer: str) -> int:
+def unmatched(text: str, closer: str) -> int:
     """Where `closer` first closes something that `text` did not open; the length of `text` if nowhere."""
     depth = 0
     for at, char in enumerate(text):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dlsp.completion.brackets import closes_alone
+from dlsp.completion.brackets import closes_alone, closes_below
 from dlsp.context.parts import plain
 
 NEAR = 2_000
@@ -15,7 +15,7 @@ NEAR = 2_000
 class Rest:
     """What of an answer is left at a place: `text` with `\\n` at the line ends, after `typed` of it.
 
-    `closers` are brackets and quotes that an editor has put behind the cursor meanwhile.
+    `closers` are brackets and quotes that an editor has put behind the cursor meanwhile, on its line or below.
     """
 
     text: str
@@ -100,4 +100,4 @@ class Answer:
         """What an editor has closed by itself before the text after the place; None where that is another text."""
         closers = after[: max(0, len(after) - self.length)]
         same = len(after) == self.length + len(closers) and after.startswith(self.after, len(closers))
-        return closers if same and closes_alone(closers) else None
+        return closers if same and (closes_alone(closers) or closes_below(closers)) else None

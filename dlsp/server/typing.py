@@ -54,8 +54,11 @@ class Typing:
         lines = text.replace("\r\n", "\n").split("\n")
         column = units(lines[-1]) + (start.character if len(lines) == 1 else 0)
         end = types.Position(start.line + len(lines) - 1, column)
-        between = types.Position(end.line, max(0, end.character - 1))
-        self._ends = (end, between) if text in PAIRS else (end,)
+        self._ends = (end,)
+        if text in PAIRS:
+            self._ends = (end, types.Position(end.line, max(0, end.character - 1)))
+        elif not text.strip() and len(lines) == 3 and len(lines[1]) > len(lines[2]):  # Enter between two brackets
+            self._ends = (end, types.Position(start.line + 1, units(lines[1])))
 
     def seen(self, elsewhere: int) -> None:
         """So many edits there were in other documents: answers and the anchor from before the last are out of date."""

@@ -25,6 +25,8 @@ LEFT = {
     "not beyond its end": (TEXT + "\n|", None),
     "before a bracket that closed itself": ("sum(|)", "a) + 1\n    pass"),
     "not before other new text": ("sum(|x", None),
+    "over Enter between brackets": ("sum(a) + 1\n    |\n    }", "pass"),
+    "not over Enter before other text": ("sum(a) + 1\n    |\n    x", None),
 }
 
 
@@ -90,6 +92,11 @@ def test_before_closers_the_first_line_ends() -> None:
     assert before_closers("a, b", "f(", ")") == "a, b"
     assert before_closers('key"]', 'd["', '"]') == "key"
     assert before_closers("a\nb", "x", "") == "a\nb"
+
+
+def test_before_closers_below_the_block_ends() -> None:
+    assert before_closers("if (a) {\n    b();\n  }\n  c();\n}\nd();", "  ", "\n}") == "if (a) {\n    b();\n  }\n  c();"
+    assert before_closers("a,\n  b\n", "  ", "\n") == "a,\n  b"
 
 
 def test_what_leads_to_a_place() -> None:

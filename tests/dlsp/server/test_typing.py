@@ -108,6 +108,24 @@ async def test_brackets_that_close_themselves(editor: Editor, stub: StubEngine) 
     assert asked(stub)[-1]["suffix"] == asked(stub)[0]["suffix"]
 
 
+async def test_enter_between_brackets_goes_on_where_the_cursor_is(editor: Editor, stub: StubEngine) -> None:
+    answer = "x = {\n        1: a,\n    }\n    return x"
+    stub.answer = lambda request: answer
+    editor.open(URI, "def f(a):\n    \n")
+    assert await text(editor, 1, 4) == answer
+    editor.type(URI, 1, 4, "x = ")
+    editor.type(URI, 1, 8, "{}")
+    assert await text(editor, 1, 9) is None
+    assert "the line is complete" in editor.log[-1]
+    await quiet_for(stub, 0.1)
+    count = len(stub.requests)
+    editor.type(URI, 1, 9, "\n        \n    ")
+    await quiet_for(stub, 0.1)
+    assert len(stub.requests) == count, "nothing is asked at the bracket's line"
+    assert await text(editor, 2, 8) == "1: a,"
+    assert "from memory" in editor.log[-1]
+
+
 async def test_after_an_accept_the_next_one_is_there(editor: Editor, stub: StubEngine) -> None:
     stub.answer = lambda request: "a + b" if not request["gaps"][0]["middle"] else "\n\nprint(add(1, 2))"
     assert await text(editor, 1, 11) == "a + b"
