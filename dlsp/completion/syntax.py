@@ -90,16 +90,20 @@ def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> b
 def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     """What may finish that which the text only begins, the likeliest first."""
     lines = before.rpartition("\n")[2] + text
-    string = next((close for begin, close in _LONG.items() if _is_open(text, begin, close)), "")
-    value = "" if string or text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
+    strings = dict.fromkeys(_open_string(each) for each in (text, before[-4000:] + text))
+    value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
     closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(lines)])
     tails = ["", *(tail for mark, tail in _TAILS.get(language.family, ()) if re.search(mark, lines))]
-    for tail, begun in product(tails, dict.fromkeys(["", value, string])):
+    for tail, begun in product(tails, dict.fromkeys(["", value, *strings])):
         yield from (begun + closer + tail for closer in closers)
 
 
-def _is_open(text: str, begin: str, close: str) -> bool:
-    return text.count(begin) % 2 == 1 if begin == close else text.rfind(begin) > text.rfind(close)
+def _open_string(text: str) -> str:
+    """What closes the string or comment of several lines that a text only begins, "" for none."""
+    for begin, close in _LONG.items():
+        if text.count(begin) % 2 == 1 if begin == close else text.rfind(begin) > text.rfind(close):
+            return close
+    return ""
 
 
 def _finish(text: str) -> str:
