@@ -98,7 +98,7 @@ def end(before: str, after: str) -> str | None:
 def unwritten(body: str) -> bool:
     """Whether a body, on lines of its own, does nothing: by the rule that makes a gap of a function."""
     lines = body.split("\n")
-    return all(PLACEHOLDER.fullmatch(line) for line in lines[_kept(lines, 0, len(lines) - 1) :])
+    return _holds_places(lines[_kept(lines, 0, len(lines) - 1) :])
 
 
 def _head(lines: list[str], number: int) -> int | None:
@@ -158,7 +158,7 @@ def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | 
     if end == head < len(lines) - 1 and not lines[first].strip() and (closing or at == first or lines[first]):
         end = first  # the empty line that the body is to be written on
     keep = _kept(lines, first, end)
-    if any(not PLACEHOLDER.fullmatch(line) for line in lines[keep : end + 1]):
+    if not _holds_places(lines[keep : end + 1]):
         return None
     if not (COMMENT.match(inline) or PLACEHOLDER.fullmatch(inline.rstrip("}; ") if brace else inline)):
         return None
@@ -186,6 +186,21 @@ def _kept(lines: list[str], first: int, end: int) -> int:
     while at <= end and COMMENT.match(lines[at]):
         at += 1
     return at
+
+
+def _holds_places(lines: list[str]) -> bool:
+    """Whether all statements on these lines are placeholders; brackets that are open go on with the next line."""
+    statement, depth = "", 0
+    for line in lines:
+        bare = STRINGS.sub("", line)
+        depth += sum(bare.count(each) for each in OPEN) - sum(bare.count(each) for each in CLOSE)
+        statement += line.strip() + " "
+        if depth > 0:
+            continue
+        if not PLACEHOLDER.fullmatch(statement):
+            return False
+        statement = ""
+    return not statement
 
 
 def _todo(lines: list[str], at: int) -> Gap | None:

@@ -19,6 +19,10 @@ FOUND = {
         'class A:\n    def f(\n        self, a: int = 3\n    ) -> dict[str, int]:\n        """One.\n\n        Two.\n'
         '        """\n        # TODO: it\n        BODY\n\n    def g(self):\n        return 1\n',
     ),
+    "an error over several lines": (
+        'def f(a):\n    """One."""\n    raise NotImplementedError(\n        "later"|\n    )\n\nx = 1\n',
+        'def f(a):\n    """One."""\n    BODY\n\nx = 1\n',
+    ),
     "tabs": ("class A:\n\tdef f(self):|\n", "class A:\n\tdef f(self):\n\t\tBODY\n"),
     "braces on one line": ("function f(a) {|}\ng()\n", "function f(a) {\n    BODY\n}\ng()\n"),
     "braces with a TODO": ("function f(a) {\n  // TODO |\n}\ng()\n", "function f(a) {\n  // TODO \n  BODY\n}\ng()\n"),
@@ -116,6 +120,10 @@ def test_where_a_function_ends(name: str) -> None:
         ("# TODO: it\n    ...", True),
         ("// TODO: it\n  throw new Error('not yet');", True),
         ("todo!()", True),
+        ('raise NotImplementedError(\n        "later"\n    )', True),
+        ("throw new Error(\n    'not ' + f(\n      a)\n  );", True),
+        ('raise NotImplementedError(\n        "later"\n    )\n    return a', False),
+        ("g(\n        a\n    )", False),
         ("return a", False),
         ("# TODO: faster\n    return a", False),
         ("if a:\n        pass\n    return a", False),
