@@ -38,7 +38,7 @@ CASES = {
     "broken between tags": ("a.tsx", "function F() {\n  return <b>\n    ▮▮<ul>{= =}</ul>▯\n  </b>;\n}\n"),
     "a docstring only begun": ("a.py", 'def f():\n    ▮"""Do a.\n\n    Args:▮▯\n\nx = 1\n'),
     "a docstring that is still open": ("a.py", 'def f():\n    """Do ▮a.\n\n    Args:▮▯\n\nx = [1, "a"]\n'),
-    "a comment that is still open": ("a.ts", "/**\n * Finds ▮the user.\n * @param▮▯\nfunction f(a: A[]) {\n  a();\n}\n"),
+    "a comment that is still open": ("a.ts", "/**\n * Finds ▮a user.\n * @param▮▯\nfunction f(a: A[]) {\n  a();\n}\n"),
     "json": ("a.json", '{\n  "a": 1▮,\n  "b": [2]▮,\n  "c" 3▯\n}\n'),
 }
 
