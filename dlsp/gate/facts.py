@@ -7,7 +7,8 @@ from pathlib import PurePath
 from dlsp.gate.edit import Edit
 
 PROSE = frozenset([".md", ".markdown", ".rst", ".txt", ".tex", ".adoc", ".org", ""])
-_HASH = frozenset([".py", ".pyi", ".rb", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".r", ".pl", ".mk", ".cfg"])
+_PYTHON = frozenset([".py", ".pyi", ".ipynb"])
+_HASH = frozenset([*_PYTHON, ".rb", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".r", ".pl", ".mk", ".cfg"])
 _DASHES = frozenset([".lua", ".sql", ".hs", ".elm", ".ada"])
 # One that is not closed reaches to the end: looked for again from each of its quotes, it would take seconds.
 _STRING = re.compile(r"([\"'`])(?:\\.|(?!\1)[^\\])*(\1|\\?\Z)")
@@ -38,7 +39,7 @@ def inside(before: str, path: str) -> str:
     if suffix in PROSE:
         return "prose"
     seen = before[-_SEEN:]
-    if suffix in (".py", ".pyi") and any(seen.count(triple) % 2 for triple in _TRIPLE):
+    if suffix in _PYTHON and any(seen.count(triple) % 2 for triple in _TRIPLE):
         return "string"
     line = seen.rpartition("\n")[2]
     bare = _STRING.sub(lambda string: "" if string[1] == string[2] else string[1], line)

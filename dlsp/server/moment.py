@@ -26,7 +26,10 @@ class Silence(Exception):
 
 @dataclass(frozen=True)
 class Moment:
-    """The document between `before` and `after` the cursor, as it is now, and what is known of its typing."""
+    """The document between `before` and `after` the cursor, as it is now, and what is known of its typing.
+
+    A notebook is one document: what stands in a cell is read with the cells around it. `position` is the cell's.
+    """
 
     uri: str
     path: Path
@@ -53,7 +56,9 @@ class Moment:
         typing, path = server.typing(uri), document_path(uri)
         if mode != "off":  # which does no work at all, no index either
             typing.seen(server.surroundings(uri).edits_besides(path))
-        return cls(uri, path, language, mode, right, text[:offset], text[offset:], typing, server.link(uri))
+        above, below = _cells(server, uri, language)
+        before, after = above + text[:offset], text[offset:] + below
+        return cls(uri, path, language, mode, right, before, after, typing, server.link(uri))
 
     def facts(self, agreed: int = 0) -> Facts:
         return self.typing.facts(self.before, self.after, self.position, self._inside, agreed)
@@ -66,3 +71,17 @@ class Moment:
         """The engine took too long."""
         if self.link.engine:
             self.link.doubt(self.link.engine)
+
+
+def _cells(server: Server, uri: str, language: str) -> tuple[str, str]:
+    """The text of the notebook's cells before and after one, of those in its language; nothing outside of notebooks."""
+    book = server.workspace.get_notebook_document(cell_uri=uri)
+    cells = [unquote(cell.document) for cell in book.cells] if book else []
+    if unquote(uri) not in cells:
+        return "", ""
+    at, documents = cells.index(unquote(uri)), server.workspace.text_documents
+    above, below = (
+        [document.source for each in part if (document := documents.get(each)) and document.language_id == language]
+        for part in (cells[:at], cells[at + 1 :])
+    )
+    return "".join(f"{each}\n\n" for each in above), "".join(f"\n\n{each}" for each in below)

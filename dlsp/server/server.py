@@ -34,6 +34,7 @@ from dlsp.server.typing import Typing
 log = logging.getLogger(__name__)
 
 PULL_S = 5
+CELL = "vscode-notebook-cell:"
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells(notebook="*", cells=[types.NotebookCellLanguage("*")])]
 )
@@ -214,13 +215,17 @@ class Server(LanguageServer):
 # Reading a URI takes longer than much that is done for a keystroke, and asks for it several times.
 @lru_cache(maxsize=512)
 def document_path(uri: str) -> Path:
-    """A document's path, of one that is no file its name."""
-    return Path(to_fs_path(uri) or unquote(uri).rpartition("/")[2])
+    """A document's path, of a notebook's cell the notebook's; of one that is no file its name."""
+    return Path(_place(uri) or unquote(uri).rpartition("/")[2])
+
+
+def _place(uri: str) -> str | None:
+    return to_fs_path(f"file:{uri.removeprefix(CELL)}" if uri.startswith(CELL) else uri)
 
 
 @lru_cache(maxsize=512)
 def _innermost(uri: str, folders: tuple[str, ...]) -> Path | None:
-    path = to_fs_path(uri)
+    path = _place(uri)
     inside = [each for each in map(_folder, folders) if each and path and Path(path).is_relative_to(each)]
     return max(inside, key=lambda folder: len(folder.parts), default=None)
 

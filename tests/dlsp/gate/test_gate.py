@@ -43,6 +43,7 @@ def test_edits(removed: bool, text: str, kind: Edit) -> None:
         ('x = "so', "a.py", "string"),
         ('x = "so \\" # \\', "a.py", "string"),
         ("x = 1  # it's", "a.py", "comment"),
+        ("x = 1  # so", "a.ipynb", "comment"),
         ("x = 'it\\'s'  # so", "a.py", "comment"),
         ('"""One.\n\nTwo', "a.py", "string"),
         ('"""One."""\nx', "a.py", "code"),

@@ -178,6 +178,48 @@ async def test_cells_of_a_notebook_are_documents(editor: Editor, stub: StubEngin
     assert "not open" in editor.log[-1]
 
 
+async def test_a_cell_is_read_with_the_cells_around_it(stub: StubEngine, tmp_path: Path) -> None:
+    async with Editor(tmp_path) as editor:
+        notify = editor.client.protocol._send_data
+        texts = [("python", "import numpy as np"), ("markdown", "Some words."), ("python", "x = np.😀")]
+        texts += [("python", "print(x)")]
+        cells = [f"vscode-notebook-cell:{tmp_path.as_posix()}/n.ipynb#{at}" for at in range(len(texts))]
+        book = {"uri": (tmp_path / "n.ipynb").as_uri(), "notebookType": "jupyter-notebook", "version": 1}
+        book["cells"] = [{"kind": 2, "document": each} for each in cells]
+        documents = [
+            {"uri": uri, "languageId": language, "version": 1, "text": text}
+            for uri, (language, text) in zip(cells, texts, strict=True)
+        ]
+        opened = {"notebookDocument": book, "cellTextDocuments": documents}
+        notify({"jsonrpc": "2.0", "method": "notebookDocument/didOpen", "params": opened})
+        await editor.ready(cells[2])
+        item = await editor.suggestion(cells[2], 0, 9)
+        assert item is not None
+        assert item.range == types.Range(types.Position(0, 9), types.Position(0, 9))
+        (gap,) = stub.asked[-1]["gaps"]
+        assert (gap["prefix"] + gap["middle"], gap["suffix"]) == ("import numpy as np\n\nx = np.😀", "\n\nprint(x)")
+
+        (tmp_path / ".dlspignore").write_text("*.ipynb\n")
+        notify(
+            {
+                "jsonrpc": "2.0",
+                "method": "notebookDocument/didChange",
+                "params": {
+                    "notebookDocument": {"uri": book["uri"], "version": 2},
+                    "change": {
+                        "cells": {
+                            "textContent": [
+                                {"document": {"uri": cells[2], "version": 2}, "changes": [{"text": "x = 1 + "}]}
+                            ]
+                        }
+                    },
+                },
+            }
+        )
+        assert await editor.suggestion(cells[2], 0, 8) is None
+        assert "excluded" in editor.log[-1]
+
+
 async def test_settings_change_without_a_restart(stub: StubEngine, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
