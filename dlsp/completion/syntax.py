@@ -3,13 +3,13 @@
 import re
 import time
 from collections.abc import Iterator
-from itertools import product
 
 from dlsp.completion.brackets import CLOSERS, OPENERS, unclosed
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source, encoded
 
-MOST_BORDERS = 12
+MOST_BROKEN = 3
+"""Borders one after the other: what follows on these is broken, too."""
 REACHES = (1_000, 3_000)
 """Bytes around the cursor; what the first finds broken, the second must too."""
 PATIENCE_S = 0.1
@@ -62,16 +62,18 @@ def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
     # What is missing behind a bracket or quote that is closed already is not for the text to write.
     if allowed and not after.split("\n", 1)[0].strip():
         allowed = min(allowed, _without_line(source, cursor))
-    lines = text.split("\n")
-    for count in range(len(lines), max(0, len(lines) - MOST_BORDERS), -1):
-        if time.monotonic() > end:
-            return text
-        kept = "\n".join(lines[:count]).rstrip() if count < len(lines) else text
+    if time.monotonic() > end or _fits(text, before, after, source, allowed):
+        return text
+    lines, kept, failed = text.split("\n"), "", 0
+    for count in range(1, len(lines)):
+        if failed == MOST_BROKEN or time.monotonic() > end:
+            break
+        border = "\n".join(lines[:count]).rstrip()
         # A comma before what is cut off may have to go with it.
-        for each in dict.fromkeys([kept, kept.removesuffix(",")] if count < len(lines) else [kept]):
-            if each and _fits(each, before, after, source, allowed):
-                return each
-    return ""
+        ends = filter(None, dict.fromkeys([border, border.removesuffix(",")]))
+        found = next((each for each in ends if _fits(each, before, after, source, allowed)), "")
+        kept, failed = (found, 0) if found else (kept, failed + bool(border))
+    return kept
 
 
 def _without_line(source: Source, cursor: int) -> int:
@@ -93,9 +95,10 @@ def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     strings = dict.fromkeys(_open_string(each) for each in (text, before[-4000:] + text))
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
     closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(lines)])
-    tails = ["", *(tail for mark, tail in _TAILS.get(language.family, ()) if re.search(mark, lines))]
-    for tail, begun in product(tails, dict.fromkeys(["", value, *strings])):
-        yield from (begun + closer + tail for closer in closers)
+    for begun in dict.fromkeys(["", value, *strings]):
+        yield from (begun + closer for closer in closers)
+    for tail in (tail for mark, tail in _TAILS.get(language.family, ()) if re.search(mark, lines)):
+        yield from (closer + tail for closer in closers)
 
 
 def _open_string(text: str) -> str:
