@@ -1,7 +1,8 @@
 // A whole function, written into the document while its canvas comes into focus, then kept or dismissed.
 //
 // The document holds committed text only; the canvas is drawn behind it. All of it is one undo step. The first edit by
-// anybody else ends it, and what was written so far stays.
+// anybody else ends it, and what was written so far stays. While another tab hides the document it waits: VS Code lets
+// only an editor that is shown write without an undo step of its own.
 import * as vscode from "vscode";
 import { ProgressType, ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./server";
@@ -20,13 +21,15 @@ interface Edit {
 }
 
 interface Filling {
-  editor: vscode.TextEditor;
+  document: vscode.TextDocument;
   /** What was there, and the cursor as it was. */
   original: string;
   selections: readonly vscode.Selection[];
   /** Where the text stands that was written so far. */
   range: vscode.Range | undefined;
   text: string;
+  /** What came last; it may not be written yet. */
+  last: { at: Edit["range"]; text: string; canvas: (string | null)[] } | undefined;
   asked: vscode.CancellationTokenSource;
   /** Edits one after the other. */
   writing: Promise<void>;
@@ -45,7 +48,9 @@ export class Fill implements vscode.Disposable {
   private readonly canvas = vscode.window.createTextEditorDecorationType({});
   private readonly watches = [
     vscode.workspace.onDidChangeTextDocument((change) => this.changed(change)),
-    vscode.workspace.onDidCloseTextDocument((document) => this.now?.editor.document === document && this.end()),
+    vscode.workspace.onDidCloseTextDocument((document) => this.now?.document === document && this.end()),
+    vscode.window.onDidChangeActiveTextEditor(() => this.keys()),
+    vscode.window.onDidChangeVisibleTextEditors(() => this.now && this.write(this.now)),
   ];
 
   constructor(
@@ -55,7 +60,7 @@ export class Fill implements vscode.Disposable {
 
   /** Why nothing is suggested in a document now. */
   busy(document: vscode.TextDocument): string | undefined {
-    return this.now?.editor.document === document ? "dlsp is filling in a function here." : undefined;
+    return this.now?.document === document ? "dlsp is filling in a function here." : undefined;
   }
 
   /** Write the function at a position, by default at the cursor. */
@@ -69,21 +74,23 @@ export class Fill implements vscode.Disposable {
     const { document, selections } = editor;
     const position = at ?? selections[0]?.active;
     const asked = new vscode.CancellationTokenSource();
-    const plain = { original: "", range: undefined, text: "", ours: 0, finished: false };
-    const filling: Filling = { editor, selections, asked, writing: Promise.resolve(), ...plain };
+    const plain = { original: "", range: undefined, text: "", last: undefined, ours: 0, finished: false };
+    const filling: Filling = { document, selections, asked, writing: Promise.resolve(), ...plain };
     this.now = filling;
     this.keys();
     this.status.set("thinking", "filling in the function");
 
     const partialResultToken = `dlsp-fill-${++this.number}`;
     const partials = client.onProgress(new ProgressType<Partial & Edit>(), partialResultToken, (seen) => {
-      this.write(filling, seen.range, seen.committed, seen.canvas);
+      filling.last = { at: seen.range, text: seen.committed, canvas: seen.canvas };
+      this.write(filling);
     });
     try {
       const textDocument = { uri: client.code2ProtocolConverter.asUri(document.uri) };
       const edit: Edit = await client.sendRequest(METHOD, { textDocument, position, partialResultToken }, asked.token);
       filling.finished = true;
-      this.write(filling, edit.range, edit.newText, []);
+      filling.last = { at: edit.range, text: edit.newText, canvas: [] };
+      this.write(filling);
       await filling.writing;
     } catch (error) {
       if (this.now === filling) {
@@ -97,8 +104,10 @@ export class Fill implements vscode.Disposable {
   }
 
   /** Keep the function. */
-  keep(): void {
-    if (this.now?.finished) {
+  async keep(): Promise<void> {
+    const filling = this.now;
+    await filling?.writing;
+    if (filling?.finished && this.now === filling) {
       this.end();
     }
   }
@@ -114,13 +123,16 @@ export class Fill implements vscode.Disposable {
     if (this.now !== filling) {
       return;
     }
-    const { editor, range, original, selections } = filling;
+    const { document, range, original, selections } = filling;
     this.end();
-    if (
-      range &&
-      (await editor.edit((edit) => edit.replace(range, original), { undoStopBefore: false, undoStopAfter: true }))
-    ) {
+    const [editor] = editors(document);
+    if (range && editor) {
+      await editor.edit((edit) => edit.replace(range, original), { undoStopBefore: false, undoStopAfter: true });
       editor.selections = selections;
+    } else if (range) {
+      const edit = new vscode.WorkspaceEdit();
+      edit.replace(document.uri, range, original);
+      await vscode.workspace.applyEdit(edit);
     }
   }
 
@@ -129,16 +141,17 @@ export class Fill implements vscode.Disposable {
     vscode.Disposable.from(this.region, this.canvas, ...this.watches).dispose();
   }
 
-  /** Have the document show this much of the function, once the edits before are done. */
-  private write(filling: Filling, at: Edit["range"], text: string, canvas: (string | null)[]): void {
-    filling.writing = filling.writing.then(() => this.writeNow(filling, at, text, canvas));
+  /** Have the document show what came last, once the edits before are done. */
+  private write(filling: Filling): void {
+    filling.writing = filling.writing.then(() => this.writeNow(filling));
   }
 
-  private async writeNow(filling: Filling, at: Edit["range"], text: string, canvas: (string | null)[]): Promise<void> {
-    if (this.now !== filling) {
+  private async writeNow(filling: Filling): Promise<void> {
+    const [editor] = editors(filling.document);
+    if (this.now !== filling || !filling.last || !editor) {
       return;
     }
-    const { editor } = filling;
+    const { at, text, canvas } = filling.last;
     const first = filling.range === undefined;
     const old = filling.range ?? new vscode.Range(position(at.start), position(at.end));
     if (first) {
@@ -147,11 +160,16 @@ export class Fill implements vscode.Disposable {
     if (first || text !== filling.text) {
       const along = !first && text.startsWith(filling.text);
       filling.ours = 1;
-      const done = await editor.edit(
-        (edit) => (along ? edit.insert(old.end, text.slice(filling.text.length)) : edit.replace(old, text)),
-        { undoStopBefore: first, undoStopAfter: false },
-      );
+      const done = await editor
+        .edit((edit) => (along ? edit.insert(old.end, text.slice(filling.text.length)) : edit.replace(old, text)), {
+          undoStopBefore: first,
+          undoStopAfter: false,
+        })
+        .then(undefined, () => undefined); // its tab was left just now
       filling.ours = 0;
+      if (done === undefined) {
+        return;
+      }
       if (!done || this.now !== filling) {
         return this.end();
       }
@@ -162,7 +180,7 @@ export class Fill implements vscode.Disposable {
     this.draw(filling, canvas);
   }
 
-  private draw({ editor, range, text, finished }: Filling, canvas: (string | null)[]): void {
+  private draw({ document, range, text, finished }: Filling, canvas: (string | null)[]): void {
     if (!range) {
       return;
     }
@@ -171,14 +189,16 @@ export class Fill implements vscode.Disposable {
       ? "    Tab keeps, Esc dismisses"
       : canvas.map((token) => token?.replaceAll(/\r?\n/g, "↵") ?? MASK).join("");
     const color = new vscode.ThemeColor(finished ? "editorCodeLens.foreground" : "editorGhostText.foreground");
-    editor.setDecorations(this.region, [new vscode.Range(line, 0, range.end.line, range.end.character)]);
-    editor.setDecorations(this.canvas, [
-      { range: new vscode.Range(range.end, range.end), renderOptions: { after: { contentText, color } } },
-    ]);
+    for (const editor of editors(document)) {
+      editor.setDecorations(this.region, [new vscode.Range(line, 0, range.end.line, range.end.character)]);
+      editor.setDecorations(this.canvas, [
+        { range: new vscode.Range(range.end, range.end), renderOptions: { after: { contentText, color } } },
+      ]);
+    }
   }
 
   private changed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
-    if (this.now?.editor.document === document && contentChanges.length > 0 && this.now.ours-- <= 0) {
+    if (this.now?.document === document && contentChanges.length > 0 && this.now.ours-- <= 0) {
       this.end();
     }
   }
@@ -189,14 +209,25 @@ export class Fill implements vscode.Disposable {
     this.now = undefined;
     this.keys();
     filling?.asked.cancel();
-    filling?.editor.setDecorations(this.region, []);
-    filling?.editor.setDecorations(this.canvas, []);
+    for (const editor of filling ? editors(filling.document) : []) {
+      editor.setDecorations(this.region, []);
+      editor.setDecorations(this.canvas, []);
+    }
   }
 
+  /** The keys are for the document that is filled in, not for another that is looked at meanwhile. */
   private keys(): void {
-    void vscode.commands.executeCommand("setContext", "dlsp.filling", this.now !== undefined);
-    void vscode.commands.executeCommand("setContext", "dlsp.filled", this.now?.finished ?? false);
+    const here = this.now !== undefined && this.now.document === vscode.window.activeTextEditor?.document;
+    void vscode.commands.executeCommand("setContext", "dlsp.filling", here);
+    void vscode.commands.executeCommand("setContext", "dlsp.filled", here && this.now?.finished);
   }
+}
+
+/** Those that show a document now, the active one first. VS Code makes new ones whenever a tab is come back to. */
+function editors(document: vscode.TextDocument): vscode.TextEditor[] {
+  const active = vscode.window.activeTextEditor;
+  const shown = vscode.window.visibleTextEditors.filter((editor) => editor.document === document);
+  return shown.sort((a, b) => Number(b === active) - Number(a === active));
 }
 
 function tell(sentence: string): void {

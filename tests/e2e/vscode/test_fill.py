@@ -8,7 +8,7 @@ import pytest
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, bodies, events
 from tests.e2e.vscode.code import Code
-from tests.e2e.vscode.settings import FILL, REWRITE
+from tests.e2e.vscode.settings import CLOSE, FILL, REWRITE
 
 HINT = "Tab keeps, Esc dismisses"
 
@@ -71,6 +71,50 @@ def test_an_edit_ends_it_and_nothing_is_lost(code: Code, stub: StubEngine, asked
     code.type("y")
     stub.wait_for(lambda stub: stub.dropped)
     assert code.text() == "def add(a, b):\n    return a\n\n\nx = 1\ny"
+
+
+def test_another_tab_meanwhile_is_left_alone_and_the_function_waits(
+    code: Code, stub: StubEngine, asked: Callable[..., None]
+) -> None:
+    asked(CANVAS, hold=True)
+    code.until(lambda: "░░" in code.after(), "the canvas is shown")
+    filled, other = code.name, code.open("y = 2\n", alone=False)
+    stub.raw = events(FILLED, DONE)
+    stub.more.clear()
+    code.until(lambda: code.status()[0] == "sparkle", "the function is there")
+    code.press("Tab", "Escape")
+    assert code.text() == "y = 2\n    "
+    code.show(filled)
+    code.until(lambda: HINT in code.after(), "the function is shown")
+    code.show(other)
+    code.show(filled)
+    code.until(lambda: HINT in code.after(), "the function is shown again")
+    code.press("Escape")
+    code.wait_for_text(ADD)
+    code.press(FILL)
+    code.until(lambda: HINT in code.after(), "another is shown")
+    code.press("Tab", "Control+Z")
+    code.wait_for_text(ADD)
+    code.show(other)
+    code.press(CLOSE)
+    code.show(filled)
+
+
+def test_a_function_elsewhere_dismisses_the_one_that_is_hidden(
+    code: Code, stub: StubEngine, asked: Callable[..., None]
+) -> None:
+    asked(CANVAS, FILLED, DONE)
+    code.until(lambda: HINT in code.after(), "the function is shown")
+    hidden, other = code.name, code.open(ADD, alone=False)
+    code.press("Control+Home", FILL)
+    code.until(lambda: HINT in code.after(), "the other function is shown")
+    code.press("Tab")
+    assert code.text() == ADDED
+    code.show(hidden)
+    code.wait_for_text(ADD)
+    code.show(other)
+    code.press(CLOSE)
+    code.show(hidden)
 
 
 def test_a_place_without_a_function_says_so(code: Code, asked: Callable[..., None]) -> None:
