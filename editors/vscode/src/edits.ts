@@ -53,7 +53,8 @@ export class Edits implements vscode.Disposable {
 
   /** Carry the edit on at the place at the cursor; go to the next place where there is none. */
   goOn(): Promise<void> {
-    this.going = this.going.then(async () => {
+    const before = this.going.catch(() => undefined); // a place whose file is gone is no end of all keys
+    this.going = before.then(async () => {
       const site = this.here();
       if (site) {
         await this.apply([site]);
@@ -158,7 +159,8 @@ export class Edits implements vscode.Disposable {
   private async apply(chosen: readonly Site[]): Promise<void> {
     const edit = new vscode.WorkspaceEdit();
     for (const site of chosen) {
-      if (stands(site, await vscode.workspace.openTextDocument(site.uri))) {
+      const document = await vscode.workspace.openTextDocument(site.uri).then(undefined, () => undefined); // it is gone
+      if (document && stands(site, document)) {
         edit.replace(site.uri, site.range, site.newText);
       }
     }

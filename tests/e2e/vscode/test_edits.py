@@ -95,3 +95,36 @@ def test_the_next_place_is_in_another_file(code: Code, stub: StubEngine) -> None
         code.wait_for_text(text.replace("late_fee", "overdue_fee"))
     code.until(lambda: code.after() == "", "nothing is left")
     code.press(CLOSE, CLOSE)
+
+
+@pytest.fixture
+def vanished(code: Code, stub: StubEngine) -> Code:
+    """The places are shown, and the other file that has some is gone."""
+    stub.answer = lambda request: ""
+    remove(code)
+    for name, text in {"caller.py": CALLER, "fees.py": FEES}.items():
+        (code.project / name).write_text(text)
+    code.show("fees.py")
+    code.go(1, 5)
+    rename(code)
+    (code.project / "caller.py").unlink()
+    return code
+
+
+def test_everywhere_is_where_files_are_still(vanished: Code) -> None:
+    vanished.press("Shift+Tab")
+    vanished.wait_for_text(FEES_RENAMED)
+    vanished.press(CLOSE)
+
+
+def test_a_key_goes_on_after_one_that_failed(vanished: Code) -> None:
+    vanished.press("Control+End", "ArrowUp", "End")
+    time.sleep(0.5)  # what a key does follows the cursor by some milliseconds
+    vanished.press("Tab")
+    vanished.until(lambda: any("caller.py" in each for each in vanished.notifications()), "it is said")
+    vanished.clear_notifications()
+    vanished.go(6, 12)
+    time.sleep(0.5)
+    vanished.press("Tab")
+    vanished.wait_for_text(RENAMED.replace("= late_fee", "= overdue_fee"))
+    vanished.press(CLOSE)
