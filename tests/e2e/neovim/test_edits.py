@@ -66,7 +66,7 @@ def test_everywhere_is_one_undo_step_in_each_buffer(renamed: Neovim, folder: Pat
     gone(renamed)
     renamed.keys("u")
     assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
-    renamed.command(f"buffer {str(folder / 'caller.py').replace(' ', chr(92) + ' ')}")
+    renamed.command(f"buffer {name(folder / 'caller.py')}")
     assert text(renamed) == CALLER.replace("late_fee", "overdue_fee")
     assert (folder / "caller.py").read_text() == CALLER
     renamed.keys("u")
@@ -117,3 +117,48 @@ def test_off_shows_nothing(manners: Neovim, folder: Path) -> None:
     manners.keys(RENAME)
     manners.lua("vim.wait(900)")
     assert manners.screen()[0] == "def overdue_fee(days):"
+
+
+def name(file: Path) -> str:
+    """A file's name as an argument of a command."""
+    return str(file).replace(" ", "\\ ")
+
+
+def test_a_file_whose_name_begins_alike_is_another_one(manners: Neovim, stub: StubEngine, folder: Path) -> None:
+    for file, held in {"caller.py": CALLER, "caller.pyi": CALLER, "fees.py": FEES}.items():
+        (folder / file).write_text(held)
+    manners.open(folder / "caller.pyi", CALLER)
+    manners.command(f"edit {name(folder / 'fees.py')}")
+    manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
+    manners.keys(RENAME)
+    shown(manners)
+    manners.keys("<S-Tab>")
+    gone(manners)
+    for file in ("caller.py", "caller.pyi"):
+        manners.command(f"buffer {name(folder / file)}$")
+        assert text(manners) == CALLER.replace("late_fee", "overdue_fee")
+
+
+def test_a_place_that_may_not_be_changed_is_passed_over(renamed: Neovim, folder: Path) -> None:
+    renamed.command(f"split {name(folder / 'caller.py')} | setlocal nomodifiable | wincmd p")
+    renamed.keys("<S-Tab>")
+    assert text(renamed) == FEES_RENAMED
+    renamed.command("only")
+
+
+def test_a_place_in_a_closed_fold_is_seen(renamed: Neovim) -> None:
+    renamed.command("5,7fold")
+    renamed.keys("<Tab>")
+    assert renamed.cursor() == [6, 11]
+    assert renamed.eval("foldclosed('.')") == -1
+
+
+def test_a_key_that_begins_another_is_not_waited_for(renamed: Neovim) -> None:
+    renamed.command("nnoremap <Esc><Esc> ix<Esc>")
+    renamed.command("set timeoutlen=60000")
+    renamed.keys("<Esc>")
+    try:
+        gone(renamed)
+    finally:
+        renamed.command("nunmap <Esc><Esc>")
+        renamed.command("set timeoutlen&")

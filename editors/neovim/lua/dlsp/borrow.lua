@@ -13,7 +13,7 @@ function M.take(buf, keys, desc)
     for lhs, call in pairs(keys) do
       local there = vim.fn.maparg(lhs, "n", false, true)
       before[buf][lhs] = there.buffer == 1 and there or false
-      vim.keymap.set("n", lhs, call, { buffer = buf, desc = desc })
+      vim.keymap.set("n", lhs, call, { buffer = buf, desc = desc, nowait = true })
     end
   end)
 end

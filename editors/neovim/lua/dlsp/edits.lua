@@ -126,6 +126,7 @@ local function go(site)
   end
   local row, col = range.bytes(0, site.range, encoding)
   pcall(vim.api.nvim_win_set_cursor, 0, { row + 1, col })
+  vim.cmd.normal({ "zv", bang = true }) -- seen, not in a closed fold
 end
 
 ---Put the new text into some places: one undo step in each buffer.

@@ -16,8 +16,12 @@ local SPACE = vim.api.nvim_create_namespace("dlsp.sites")
 ---@param site dlsp.Site
 ---@return integer?
 function M.buffer(site)
-  local buf = vim.fn.bufnr(vim.fn.fnameescape(vim.uri_to_fname(site.textDocument.uri)))
-  return buf > 0 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
+  local name = vim.uri_to_fname(site.textDocument.uri)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do -- `bufnr()` takes a part of a name, too: a.pyi for a.py
+    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == name then
+      return buf
+    end
+  end
 end
 
 ---The order of places: file by file, down the text.
@@ -32,14 +36,14 @@ function M.before(a, b)
   return from.line < to.line or (from.line == to.line and from.character < to.character)
 end
 
----Whether a place in a loaded buffer is what the server meant.
+---Whether a place in a loaded buffer is what the server meant, and may be changed.
 ---@param buf integer
 ---@param site dlsp.Site
 ---@param encoding string
 ---@return boolean
 function M.stands(buf, site, encoding)
   local version = site.textDocument.version
-  if type(version) == "number" and version ~= (vim.lsp.util.buf_versions[buf] or 0) then
+  if not vim.bo[buf].modifiable or type(version) == "number" and version ~= (vim.lsp.util.buf_versions[buf] or 0) then
     return false
   end
   return range.text(buf, site.range, encoding) == (site.oldText:gsub("\r\n?", "\n"))
