@@ -93,3 +93,31 @@ def test_the_command_of_a_plain_client_edits_the_document(manners: Neovim, stub:
     manners.keys("u")
     assert manners.lines() == ADD.splitlines()
     assert manners.lua("return Failed") is None
+
+
+def test_a_change_that_nobody_typed_ends_it(manners: Neovim, stub: StubEngine) -> None:
+    stub.raw = events(CANVAS, FILLED, DONE)
+    asked(manners, stub)
+    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.lua("vim.api.nvim_buf_set_lines(0, 0, 0, true, { '# 1', '# 2' }); require('dlsp').accept('all')")
+    assert manners.lines() == ["# 1", "# 2", *ADD.splitlines()]
+
+
+def test_typing_goes_on_behind_it(manners: Neovim, stub: StubEngine) -> None:
+    stub.raw = events(CANVAS, FILLED, DONE)
+    asked(manners, stub, "ggA<Plug>(dlsp-fill)")
+    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.keys("<Tab>")
+    manners.type("  # so")
+    assert manners.lines()[1] == "    return a + b  # so"
+
+
+def test_a_server_that_ends_meanwhile_gives_the_keys_back(manners: Neovim, stub: StubEngine) -> None:
+    stub.hold.set()
+    asked(manners, stub)
+    stub.wait_for(lambda stub: bodies(stub))
+    manners.command("Dlsp restart")
+    manners.until(lambda: "before the function was filled in" in manners.messages(), "it is said")
+    assert manners.eval("maparg('<Esc>', 'n')") == ""
+    stub.hold.clear()
+    manners.wait_for_server()

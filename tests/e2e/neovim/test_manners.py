@@ -125,6 +125,30 @@ def test_neovims_own_menu_goes_first(manners: Neovim, stub: StubEngine) -> None:
     assert manners.lines()[2] in ("apple", "apricot")
 
 
+def test_a_plugins_menu_takes_the_suggestion_away_and_gives_it_back(manners: Neovim) -> None:
+    manners.lua(
+        """
+        Events = {}
+        package.loaded["cmp"] = {
+          visible = function() return Open end,
+          event = { on = function(_, name, call) Events[name] = call end },
+        }
+        """
+    )
+    cmp = "Open = ...; Events[Open and 'menu_opened' or 'menu_closed']()"
+    blink = "vim.cmd.doautocmd(... and 'User BlinkCmpMenuOpen' or 'User BlinkCmpMenuClose')"
+    try:
+        manners.keys("ireturn ")
+        for menu in (cmp, blink):
+            manners.wait_for_ghost()
+            manners.lua(menu, True)
+            manners.until(lambda: manners.screen()[0] == "return", "the keys are the menu's")
+            manners.lua(menu, False)
+        manners.wait_for_ghost()
+    finally:
+        manners.lua("package.loaded['cmp'] = nil")
+
+
 def test_macros_record_and_play_keys_alone(manners: Neovim) -> None:
     manners.keys("qaoreturn ")
     assert quiet(manners)
@@ -163,6 +187,34 @@ def test_brackets_that_close_themselves(manners: Neovim, stub: StubEngine) -> No
     assert len(asked(stub)) == before
     manners.keys("<Tab>")
     assert manners.lines() == ["return f(a[0]) + 1"]
+
+
+@pytest.mark.parametrize(
+    ("suggested", "key", "steps"),
+    [
+        ("f(a[0]) + 1", "<M-Right>", ["f(a[0])", "f(a[0])", "f(a[0]) +", "f(a[0]) + 1"]),
+        ("f(a[0] or g(b), c)\n    d", "<M-C-Right>", ["f(a[0] or g(b), c)", "f(a[0] or g(b), c)\n    d"]),
+        ("f(a[b(')') + c])", "<M-Right>", ["f(a[b])", "f(a[b(')')])", "f(a[b(')') +])"]),
+    ],
+)
+def test_brackets_that_closed_themselves_are_no_part_of_what_is_accepted(
+    manners: Neovim, stub: StubEngine, suggested: str, key: str, steps: list[str]
+) -> None:
+    stub.answer = lambda request: suggested
+    manners.command("inoremap <buffer> ( ()<Left>")
+    manners.command("inoremap <buffer> [ []<Left>")
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    manners.keys("f(a[")
+    for step in steps:
+        manners.keys(key)
+        assert "\n".join(manners.lines()) == "return " + step
+
+
+def test_insert_mode_alone_asks(manners: Neovim) -> None:
+    manners.keys("ireturn <Esc>")
+    manners.keys("i")  # nothing changes, and the cursor stays where it is
+    manners.wait_for_ghost()
 
 
 def test_composed_text_comes_at_once(manners: Neovim, stub: StubEngine) -> None:

@@ -129,7 +129,8 @@ end
 ---Whether a function is shown that can be accepted.
 ---@return boolean
 function M.ready()
-  return current ~= nil and current.edit ~= nil and current.buf == vim.api.nvim_get_current_buf()
+  local here = current and current.edit and current.buf == vim.api.nvim_get_current_buf()
+  return here and current.tick == vim.api.nvim_buf_get_changedtick(current.buf) or false
 end
 
 ---Put the shown function into the buffer, as one undo step, and the cursor at its end.
@@ -143,7 +144,8 @@ function M.accept()
   local row, col, end_row, end_col = place(fill, fill.edit.range)
   local lines = vim.split((fill.edit.newText:gsub("\r\n?", "\n")), "\n")
   vim.api.nvim_buf_set_text(fill.buf, row, col, end_row, end_col, lines)
-  vim.api.nvim_win_set_cursor(0, { row + #lines, math.max(0, #lines[#lines] - 1 + (#lines == 1 and col or 0)) })
+  local on = vim.api.nvim_get_mode().mode == "i" and 0 or 1 -- in normal mode, the cursor is on the last character
+  vim.api.nvim_win_set_cursor(0, { row + #lines, math.max(0, #lines[#lines] - on + (#lines == 1 and col or 0)) })
   return true
 end
 
@@ -159,6 +161,16 @@ end
 function M.changed(buf)
   if current and current.buf == buf and vim.api.nvim_buf_get_changedtick(buf) ~= current.tick then
     stop()
+  end
+end
+
+---A client has left the buffer: what its server has not answered yet it never will.
+---@param buf integer
+---@param id integer the client's
+function M.lost(buf, id)
+  if current and current.buf == buf and current.client.id == id and not current.edit then
+    stop()
+    vim.notify("dlsp: the server ended before the function was filled in.", vim.log.levels.INFO)
   end
 end
 

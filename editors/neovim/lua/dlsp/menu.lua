@@ -2,6 +2,36 @@
 local M = {}
 
 local block = false
+local followed ---@type table? nvim-cmp, once it is listened to
+local changed = function() end ---@type fun(open: boolean)
+
+---Call `call` when the menu of a well-known plugin opens or closes: that comes some time after the key, and no event of
+---Neovim's tells of it.
+---@param call fun(open: boolean)
+function M.follow(call)
+  changed = vim.schedule_wrap(call)
+  for pattern, open in pairs({ BlinkCmpMenuOpen = true, BlinkCmpMenuClose = false }) do
+    vim.api.nvim_create_autocmd("User", {
+      group = vim.api.nvim_create_augroup("dlsp." .. pattern, {}),
+      pattern = pattern,
+      callback = function()
+        changed(open)
+      end,
+    })
+  end
+end
+
+---@param cmp table nvim-cmp, which may be loaded at any time
+local function listen(cmp)
+  if followed ~= cmp and cmp.event then
+    followed = cmp
+    for event, open in pairs({ menu_opened = true, menu_closed = false }) do
+      cmp.event:on(event, function()
+        changed(open)
+      end)
+    end
+  end
+end
 
 ---Whether a completion menu is open, Neovim's own or that of a well-known plugin.
 ---@return boolean
@@ -10,6 +40,9 @@ function M.open()
     return true
   end
   local cmp, blink = package.loaded["cmp"], package.loaded["blink.cmp"]
+  if cmp then
+    listen(cmp)
+  end
   return (cmp and cmp.visible and cmp.visible() or blink and blink.is_menu_visible and blink.is_menu_visible()) or false
 end
 

@@ -5,6 +5,7 @@ local FIRST = {
   word = [=[\v^\_s*%(\k+|[^[:keyword:][:space:]]+)]=],
   line = [=[\v^\n*[^\n]*]=],
 }
+local CLOSES = { ["("] = ")", ["["] = "]", ["{"] = "}", ['"'] = '"', ["'"] = "'", ["`"] = "`" }
 
 ---@param text string
 ---@param part "all"|"word"|"line"
@@ -15,6 +16,25 @@ function M.first(text, part)
   end
   local found = vim.fn.matchstr(text, FIRST[part])
   return found ~= "" and found or text
+end
+
+---How many bytes of `after`, which stands behind the cursor, `text` has itself: what it closes without having opened it.
+---@param text string
+---@param after string
+---@return integer
+function M.closed(text, after)
+  local open, count = {}, 0
+  for char in text:gmatch(".") do
+    local last = open[#open]
+    if #open == 0 and char == after:sub(count + 1, count + 1) then
+      count = count + 1
+    elseif char == last then
+      table.remove(open)
+    elseif CLOSES[char] and last ~= '"' and last ~= "'" and last ~= "`" then
+      table.insert(open, CLOSES[char])
+    end
+  end
+  return count
 end
 
 return M

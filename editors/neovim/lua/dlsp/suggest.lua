@@ -197,9 +197,16 @@ function M.accept(part)
     return false
   end
   local rest, tail, typed = left(s)
-  local text = require("dlsp.parts").first(rest, part)
+  local parts = require("dlsp.parts")
+  local text, now = parts.first(rest, part), here()
   local chosen, all = s.items[s.index], text == rest
-  M.insert(text, all and tail or 0)
+  local gone = all and tail or parts.closed(text, now.after:sub(1, tail))
+  M.insert(text, gone)
+  local old = math.max(0, gone - (#now.after - #s.after)) -- of the rest of the line as it was at first
+  s.after = s.after:sub(old + 1)
+  for _, each in ipairs(s.items) do
+    each.tail = math.max(0, each.tail - old)
+  end
   if all then
     M.clear()
     feedback.accepted(s.buf, chosen)

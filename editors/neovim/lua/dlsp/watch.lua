@@ -16,12 +16,16 @@ function M.start()
   end
   on("ModeChanged", function()
     menu.mode_changed(vim.v.event.old_mode, vim.v.event.new_mode)
+    if vim.v.event.new_mode == "i" and not config.get().native then
+      suggest.check(true) -- at `InsertEnter` the mode is another one yet
+    end
   end)
   on("LspAttach", function(event)
     require("dlsp.native").attach(event.data.client_id)
     require("dlsp.edits").attached()
   end)
-  on("LspDetach", function()
+  on("LspDetach", function(event)
+    require("dlsp.fill").lost(event.buf, event.data.client_id)
     vim.schedule(require("dlsp.client").forget_roots)
   end)
   on({ "TextChanged", "TextChangedI" }, function(event)
@@ -34,7 +38,14 @@ function M.start()
   if config.get().native then
     return
   end
-  on({ "InsertEnter", "TextChangedI", "CursorMovedI", "CompleteDone" }, function()
+  menu.follow(function(open)
+    if open then
+      suggest.clear()
+    else
+      suggest.check(true)
+    end
+  end)
+  on({ "TextChangedI", "CursorMovedI", "CompleteDone" }, function()
     suggest.check(true)
   end)
   vim.api.nvim_create_autocmd("User", {
