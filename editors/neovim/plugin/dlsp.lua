@@ -62,7 +62,10 @@ local function keys()
   require("dlsp.keys").set()
 end
 if vim.v.vim_did_enter == 1 then
-  keys()
+  vim.schedule(keys) -- after `setup`, which plugin managers call next
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    require("dlsp").open(buf)
+  end
 else
   vim.api.nvim_create_autocmd("VimEnter", { group = group, once = true, callback = keys })
 end

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.neovim.neovim import PLUGIN, Neovim
 from tests.e2e.texts import asked
 
 
@@ -159,3 +159,35 @@ def test_nothing_happens_without_dlsp_but_one_sentence(configured: Configured, s
         "dlsp is not installed: `pip install dlsp`, or say where it is in vim.g.dlsp.cmd."
     ]
     assert vim.lua("return require('dlsp').statusline()") == "dlsp !"
+
+
+def test_settings_come_in_time_where_the_plugin_is_loaded_late(
+    program: Path, stub: StubEngine, folder: Path, tmp_path: Path
+) -> None:
+    """As plugin managers do: the plugin's own files first, then `setup`, in a Neovim that shows a file already."""
+    stub.reset()
+    (folder / "sum.py").write_text("")
+    config = f"vim.opt.runtimepath:remove({str(PLUGIN)!r})"
+    with Neovim(program, tmp_path / "own", folder / "sum.py", stub.file.parent, config) as vim:
+        vim.lua(
+            """
+            vim.opt.runtimepath:prepend(...)
+            vim.cmd.runtime("plugin/dlsp.lua")
+            require("dlsp").setup({ settings = { suggest = "eager" }, keys = { accept = "<C-J>" } })
+            """,
+            str(PLUGIN),
+        )
+        vim.wait_for_server()
+        vim.keys("ireturn ")
+        vim.wait_for_ghost()
+        vim.keys("<C-J>")
+        assert vim.lines() == ["return a + b"]
+        assert "dlsp" not in vim.lua("return vim.fn.maparg('<Tab>', 'i', false, true).desc or ''")
+
+
+def test_a_key_without_a_mapping_ends_an_abbreviation(configured: Configured, stub: StubEngine) -> None:
+    vim = configured("pcall(vim.keymap.del, 'i', '<Tab>')")  # Neovim 0.11 has one itself, which ends none
+    stub.answer = lambda request: ""
+    vim.command("iabbrev teh the")
+    vim.keys("iteh<Tab>x")
+    assert vim.lines() == ["the x"]

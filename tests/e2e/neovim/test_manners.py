@@ -245,6 +245,17 @@ def test_snippets_keep_tab(manners: Neovim) -> None:
     assert manners.lines() != ["f(x, y)"]
 
 
+def test_a_snippet_of_luasnip_keeps_tab_where_it_had_it(manners: Neovim) -> None:
+    if not manners.eval("has('nvim-0.11')"):
+        pytest.skip("Tab had no mapping before")
+    manners.lua("package.loaded['luasnip'] = { locally_jumpable = function() return true end }")
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()
+    manners.keys("<Tab>")
+    manners.lua("package.loaded['luasnip'] = nil")
+    assert manners.lines() == ["return  "]
+
+
 def test_a_file_with_dos_line_ends(manners: Neovim, stub: StubEngine) -> None:
     stub.answer = lambda request: "a\n    b"
     manners.command("set fileformat=dos")

@@ -3,11 +3,18 @@ local M = {}
 
 local jumps = false -- the accept key had a mapping before, as Neovim 0.11's to the next place of a snippet
 
+---Whether the cursor is in a snippet, of Neovim or of LuaSnip, that has a next place.
+---@return boolean
+local function in_snippet()
+  local luasnip = package.loaded["luasnip"]
+  return vim.snippet.active({ direction = 1 }) or luasnip and luasnip.locally_jumpable(1) or false
+end
+
 ---@type table<string, fun(): boolean> whether an action has something to do; else the key is somebody else's
 local WANTED = {
   accept = function()
     -- A snippet's next place goes first: there Tab is how one gets on.
-    return require("dlsp").visible() and not (jumps and vim.snippet.active({ direction = 1 }))
+    return require("dlsp").visible() and not (jumps and in_snippet())
   end,
   ["accept-word"] = function()
     return require("dlsp.suggest").visible()
@@ -33,14 +40,13 @@ end
 ---@param action string
 ---@param lhs string
 local function set(action, lhs)
-  local plug, otherwise = "<Plug>(dlsp-" .. action .. ")", "<Plug>(dlsp-not-" .. action .. ")"
+  local plug, otherwise = "<Plug>(dlsp-" .. action .. ")", lhs -- not mapped again, and abbreviations see it
   local before = M.mapping(lhs)
   jumps = jumps or action == "accept" and before ~= nil
   if before then
+    otherwise = "<Plug>(dlsp-not-" .. action .. ")"
     before.lhs, before.lhsraw, before.lhsrawalt = otherwise, vim.keycode(otherwise), nil
     vim.fn.mapset("i", false, before)
-  else
-    vim.keymap.set("i", otherwise, lhs)
   end
   vim.keymap.set("i", lhs, function()
     if action == "accept" and require("dlsp.native").accept() then
