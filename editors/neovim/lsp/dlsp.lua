@@ -4,5 +4,6 @@ return {
   root_markers = { ".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml" },
   handlers = require("dlsp.client").handlers,
   commands = require("dlsp.client").commands,
+  reuse_client = require("dlsp.client").is_ours, -- as the plugin does: one server is enough for all folders
   init_options = require("dlsp.config").get().settings,
 }

@@ -78,3 +78,32 @@ def test_neovims_own_client(native: Neovim) -> None:
     native.until(lambda: native.lines() == ["return a + b"], "it is accepted")
     native.keys("<Esc>o<Tab>")
     assert native.lines()[1].isspace()
+
+
+def test_neovims_own_client_asks_nothing_while_it_is_off(native: Neovim, stub: StubEngine) -> None:
+    native.command("Dlsp toggle")
+    (before,) = native.server_pids()
+    native.command("Dlsp restart")
+    native.until(lambda: native.server_pids() not in ([], [before]), "there is another server")
+    native.until(lambda: native.lua("return require('dlsp.client').of(0) ~= nil"), "it is attached")
+    number = len(stub.requests)
+    native.keys("ireturn ")
+    native.until(lambda: any("snoozed" in each for each in native.log()), "there is a reason for quiet")
+    assert len(stub.requests) == number
+    native.command("Dlsp toggle")
+    native.keys("x")
+    native.until(lambda: native.screen()[0] == "return xa + b", "Neovim shows the suggestion")
+
+
+def test_one_server_where_neovim_starts_it_too(program: Path, stub: StubEngine, tmp_path: Path) -> None:
+    stub.reset()
+    for name in ("one", "two"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    config = "vim.cmd.filetype('on'); if vim.lsp.enable then vim.lsp.enable('dlsp') end"
+    with Neovim(program, tmp_path / "own", tmp_path / "one" / "a.py", stub.file.parent, config) as vim:
+        vim.command(f"split {tmp_path}/two/b.py")
+        vim.wait_for_server()
+        folders = "return #(require('dlsp.client').of(0) or { workspace_folders = {} }).workspace_folders == 2"
+        vim.until(lambda: vim.lua(folders), "the server knows both folders")
+        assert vim.lua("return #vim.lsp.get_clients({ name = 'dlsp' })") == 1
+        assert vim.errors() == ""

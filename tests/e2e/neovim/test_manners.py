@@ -275,12 +275,20 @@ def test_tabs_are_shown_as_wide_as_they_are(manners: Neovim, stub: StubEngine) -
 
 @pytest.mark.parametrize("how", ["Dlsp toggle", "Dlsp snooze 1", "let b:dlsp = v:false"])
 def test_off_asks_nothing(manners: Neovim, stub: StubEngine, how: str) -> None:
+    manners.lua(
+        """
+        Told = 0
+        local function tell() Told = Told + 1; return true end
+        vim.api.nvim_create_autocmd("User", { pattern = "DlspStatus", callback = tell })
+        """
+    )
     manners.command(how)
     manners.keys("ireturn ")
     assert quiet(manners)
     assert asked(stub) == []
     assert manners.lua("return require('dlsp').statusline()") == "dlsp off"
     if "Dlsp" in how:
+        assert manners.lua("return Told") == 1
         manners.command("Dlsp toggle")
         manners.keys("x")
         manners.wait_for_ghost()

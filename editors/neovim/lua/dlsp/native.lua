@@ -1,5 +1,6 @@
 -- Neovim 0.12's own client for inline completion, for those who ask for it by `native = true`.
 local client = require("dlsp.client")
+local compat = require("dlsp.compat")
 local config = require("dlsp.config")
 
 local M = {}
@@ -10,6 +11,16 @@ function M.attach(id)
   local server = vim.lsp.get_client_by_id(id)
   if config.get().native and vim.lsp.inline_completion and server and server.name == client.NAME then
     vim.lsp.inline_completion.enable(true, { client_id = id })
+    M.pause(require("dlsp.switch").minutes())
+  end
+end
+
+---It was switched off for some minutes, or on. Neovim goes on asking, so it is the server that rests.
+---@param minutes number
+function M.pause(minutes)
+  for _, server in ipairs(config.get().native and vim.lsp.get_clients({ name = client.NAME }) or {}) do
+    local params = { command = "dlsp.snooze", arguments = { minutes } }
+    compat.call(server, "request", "workspace/executeCommand", params, function() end)
   end
 end
 

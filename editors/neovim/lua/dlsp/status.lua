@@ -12,6 +12,16 @@ local SIGNS = { off = "off", stopped = "–", loading = "↓", ready = "", think
 -- What a server says of itself (Copilot's names).
 local KINDS = { Normal = "ready", Warning = "error", Error = "error", Inactive = "quiet" }
 
+---Tell of a change.
+---@param before dlsp.State
+local function announce(before)
+  local data = { before = before, state = M.state }
+  vim.schedule(function()
+    vim.api.nvim_exec_autocmds("User", { pattern = "DlspStatus", modeline = false, data = data })
+    vim.cmd.redrawstatus()
+  end)
+end
+
 local told = false -- the server says itself what it is doing
 
 ---@param state dlsp.State
@@ -21,12 +31,14 @@ function M.set(state, message)
   if state == M.state and message == M.message then
     return
   end
-  local data = { before = M.state, state = state }
+  local before = M.state
   M.state, M.message = state, message
-  vim.schedule(function()
-    vim.api.nvim_exec_autocmds("User", { pattern = "DlspStatus", modeline = false, data = data })
-    vim.cmd.redrawstatus()
-  end)
+  announce(before)
+end
+
+---It was switched on or off.
+function M.switched()
+  announce(M.state)
 end
 
 ---What is to be seen from here, for a server that does not say what it is doing.

@@ -5,6 +5,7 @@ local M = {}
 local off = false
 ---@type integer the loop's time, in milliseconds, until which nothing is suggested
 local snoozed = 0
+local LONG_MS = 2 ^ 31 -- no timer needs to wait for longer
 
 ---Why there are no suggestions in `buf`, nil where there are.
 ---@param buf integer 0: the current one
@@ -33,16 +34,30 @@ function M.on(buf)
   return M.why_off(buf) == nil
 end
 
+---For how many minutes it is off everywhere.
+---@return number
+function M.minutes()
+  return off and LONG_MS / 60000 or math.max(0, (snoozed - vim.uv.now()) / 60000)
+end
+
+local function changed()
+  require("dlsp.native").pause(M.minutes())
+  require("dlsp.status").switched()
+end
+
 ---@return boolean whether it is on now
 function M.toggle()
   off = not off and snoozed <= vim.uv.now()
   snoozed = 0
+  changed()
   return not off
 end
 
 ---@param minutes number
 function M.snooze(minutes)
   snoozed = vim.uv.now() + minutes * 60000
+  changed()
+  vim.defer_fn(changed, math.min(minutes * 60000, LONG_MS) + 1)
 end
 
 return M
