@@ -28,6 +28,8 @@ interface Answer {
 export class Edits implements vscode.Disposable {
   private sites: Site[] = [];
   private hint: Hint | undefined;
+  /** Documents with places, or with the edit itself, since the last change by anybody else: the keys are for these. */
+  private readonly concerned = new Set<string>();
   private asked: vscode.CancellationTokenSource | undefined;
   private writing = false;
   /** After a change of ours, until the server has answered anew: a Tab that comes meanwhile waits for that. */
@@ -88,6 +90,7 @@ export class Edits implements vscode.Disposable {
 
   /** None of these places. */
   dismiss(): void {
+    this.concerned.clear();
     this.clear();
     this.server.notify("dlsp/didDismissEdits", {});
   }
@@ -114,6 +117,9 @@ export class Edits implements vscode.Disposable {
     const client = this.server.client;
     if (!editor || !client?.isRunning() || client === this.deaf || this.off(editor.document)) {
       return;
+    }
+    if (editor.selections.length > 1) {
+      return; // several cursors: what is typed is the user's way to carry it on
     }
     const asked = new vscode.CancellationTokenSource();
     this.asked = asked;
@@ -143,6 +149,11 @@ export class Edits implements vscode.Disposable {
       newText,
     }));
     this.sites.sort((a, b) => compare(a.uri.toString(), b.uri.toString()) || a.range.start.compareTo(b.range.start));
+    for (const each of [edit, ...sites.map(({ textDocument }) => textDocument)]) {
+      if (each) {
+        this.concerned.add(asUri(each.uri).toString());
+      }
+    }
     const places = `${sites.length} place${sites.length > 1 ? "s" : ""}`;
     this.hint =
       edit && sites.length > 0
@@ -198,6 +209,7 @@ export class Edits implements vscode.Disposable {
     }
     const mine = document === vscode.window.activeTextEditor?.document;
     if (mine || this.sites.some((site) => same(site.uri, document.uri))) {
+      this.concerned.clear();
       this.clear();
     }
     if (mine && vscode.workspace.getConfiguration("dlsp", document).get<boolean>("edits", true)) {
@@ -209,9 +221,10 @@ export class Edits implements vscode.Disposable {
     this.drawing.show(this.sites, this.hint);
   }
 
-  /** At the beginning of a line Tab goes on indenting, unless a place is there. */
+  /** At the beginning of a line Tab goes on indenting, unless a place is there; in other documents it is a Tab. */
   private keys(): void {
-    const some = this.renewing || this.sites.length > 0;
+    const uri = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
+    const some = this.renewing || (this.sites.length > 0 && this.concerned.has(uri));
     const set = (name: string, value: boolean) => void vscode.commands.executeCommand("setContext", name, value);
     set("dlsp.edits", some);
     set("dlsp.canGoOn", some && (this.renewing || this.here() !== undefined || !indents()));

@@ -76,6 +76,30 @@ def test_tab_indents_at_the_beginning_of_a_line(renamed: Code) -> None:
     assert renamed.text() == RENAMED.replace("    return days", "        return days")
 
 
+def test_the_keys_of_another_file_are_its_own(renamed: Code) -> None:
+    place, _ = renamed.name, renamed.open("x = 1\n    y = 2", "other.py", alone=False)
+    time.sleep(0.5)  # what a key does follows the file by some milliseconds
+    renamed.press("Shift+Tab")
+    renamed.wait_for_text("x = 1\ny = 2")
+    renamed.press(CLOSE)
+    renamed.show(place)
+    assert renamed.text() == RENAMED
+
+
+def test_several_cursors_carry_it_on_themselves(code: Code, stub: StubEngine) -> None:
+    stub.answer = lambda request: ""
+    remove(code)
+    code.open(FEES, "fees.py")
+    code.go(1, 5)
+    code.until(lambda: code.status()[0] in ("sparkle", "dash"), "the server runs")
+    code.press(*["Shift+ArrowRight"] * len("late_fee"), "Control+D")
+    code.type("overdue_fee")
+    time.sleep(2)  # more than the places take
+    assert code.text() == FEES_RENAMED.replace("+ overdue_fee", "+ late_fee")
+    assert code.after() == ""
+    code.press("Escape")
+
+
 def test_the_next_place_is_in_another_file(code: Code, stub: StubEngine) -> None:
     stub.answer = lambda request: ""
     remove(code)
