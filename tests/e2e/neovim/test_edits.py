@@ -162,3 +162,16 @@ def test_a_key_that_begins_another_is_not_waited_for(renamed: Neovim) -> None:
     finally:
         renamed.command("nunmap <Esc><Esc>")
         renamed.command("set timeoutlen&")
+
+
+def test_the_next_place_is_gone_to_whatever_hidden_says(renamed: Neovim) -> None:
+    renamed.command("set nohidden")
+    renamed.keys("G$<Tab>")
+    renamed.command("set hidden")
+    assert Path(renamed.eval("expand('%')")).name == "caller.py"
+
+
+def test_marks_do_not_come_back_for_another_edit(renamed: Neovim) -> None:
+    renamed.keys("Gox = 1<Esc>")
+    renamed.lua("vim.wait(1500)")
+    assert not renamed.lua("return require('dlsp.edits').visible()")

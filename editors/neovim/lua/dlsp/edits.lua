@@ -120,7 +120,7 @@ end
 local function go(site)
   local encoding = offer.client.offset_encoding
   if sites.buffer(site) ~= vim.api.nvim_get_current_buf() then
-    vim.cmd.edit(vim.fn.fnameescape(vim.uri_to_fname(site.textDocument.uri)))
+    vim.cmd("hide edit " .. vim.fn.fnameescape(vim.uri_to_fname(site.textDocument.uri))) -- whatever 'hidden' says
   else
     vim.cmd.normal({ "m'", bang = true })
   end
