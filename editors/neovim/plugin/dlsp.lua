@@ -57,6 +57,13 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "FileT
   end,
 })
 
+vim.api.nvim_create_autocmd("BufFilePre", { -- the server knows a buffer by its name, and would know the new one not
+  group = group,
+  callback = function(event)
+    require("dlsp").close(event.buf)
+  end,
+})
+
 -- Keys last, so that those of the user and of other plugins are seen and left alone.
 local function keys()
   require("dlsp.keys").set()

@@ -107,3 +107,14 @@ def test_one_server_where_neovim_starts_it_too(program: Path, stub: StubEngine, 
         vim.until(lambda: vim.lua(folders), "the server knows both folders")
         assert vim.lua("return #vim.lsp.get_clients({ name = 'dlsp' })") == 1
         assert vim.errors() == ""
+
+
+@pytest.mark.parametrize("how", ["file", "saveas"])
+def test_a_buffer_with_another_name_goes_on(manners: Neovim, folder: Path, how: str) -> None:
+    manners.keys("ireturn <Esc>")
+    notes = len(manners.log())
+    manners.command(f"{how} {str(folder / 'other.py').replace(' ', chr(92) + ' ')}")
+    manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
+    manners.keys("Ax")
+    manners.wait_for_ghost()
+    assert not [each for each in manners.log()[notes:] if "Error" in each]

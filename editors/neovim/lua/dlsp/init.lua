@@ -13,6 +13,14 @@ function M.open(buf)
   end)
 end
 
+---Use dlsp in a buffer no longer.
+---@param buf integer
+function M.close(buf)
+  for _, client in ipairs(vim.lsp.get_clients({ bufnr = buf, name = "dlsp" })) do
+    vim.lsp.buf_detach_client(buf, client.id)
+  end
+end
+
 ---Settings, for those who like to call a function; the same as setting `vim.g.dlsp`.
 ---@param settings table
 function M.setup(settings)
