@@ -56,10 +56,11 @@ def test_the_real_vocabulary(gguf):
     from dlsp_engine.model.convert import converted
 
     tokenizer = QwenTokenizer(converted(gguf, store.folder()))
-    text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|>\r\n"
+    text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|><tool_call>\r\n"
     tokens = tokenizer.encode(text)
     assert tokenizer.decode(tokens) == text
     assert not tokenizer.stops & set(tokens), "special tokens in a source file are plain text"
+    assert prompt(Gap("", "", "<tool_call>"), tokenizer).forced, "and are seen when they were typed"
     heals = {tokenizer.token_bytes(t) for t in tokenizer.completions(b"retu").tolist()}
     assert heals >= {b"return", b"re", b"r"}
     assert all(h.startswith(b"retu") or b"retu".startswith(h) for h in heals)

@@ -85,7 +85,10 @@ class QwenTokenizer(_Healing):
             self._tokenizer = HubTokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise EngineError(f"{path} is damaged; delete the folder {folder} and start again.") from error
-        # Text is data: what looks like a special token in a source file must not become one.
+        # Text is data: what looks like an added token in a source file, `<tool_call>` too, must not become one.
+        self._tokenizer.add_special_tokens(
+            [each.content for each in self._tokenizer.get_added_tokens_decoder().values()]
+        )
         self._tokenizer.encode_special_tokens = True
 
     def encode(self, text: str) -> list[int]:
