@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -23,6 +24,8 @@ def main() -> int:
     serve.add_argument("--idle-seconds", type=float, default=1800)
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     options = parser.parse_args()
+    # Else Python ends on the spot: the state file would stay, and what was half converted.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     try:
         from dlsp_engine import threads

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -93,7 +94,12 @@ def warm_up(engine: Engine) -> None:
 async def _listen(listener: socket.socket, service: Service, file: StateFile, idle_seconds: float) -> None:
     config = uvicorn.Config(app(service), log_level="warning", timeout_graceful_shutdown=END_S)
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+
+    async def serve() -> None:
+        with suppress(SystemExit):  # what it was told by a signal it says again when it has ended
+            await server.serve(sockets=[listener])
+
+    serving = asyncio.create_task(serve())
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     try:

@@ -1,0 +1,55 @@
+"""The engine as a process of its own, on a tiny model."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+MAIN = """
+import sys
+from dlsp_engine import Engine, __main__
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.serve import process
+from dlsp_engine.text.tokenizer import ByteTokenizer
+
+shape = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
+process.load = lambda *_: Engine(Qwen2(Weights.random(shape), Adapter.random(shape)), ByteTokenizer())
+sys.exit(__main__.main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are ended at once there")
+def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(tmp_path: Path):
+    command = [sys.executable, "-c", MAIN, "serve", "--model", "m", "--gguf", "m.gguf", "--threads", "1"]
+    command += ["--cache", str(tmp_path), "--state", str(tmp_path), "--device", "cpu"]
+    engine = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    file = tmp_path / "engine-m.json"
+    try:
+        deadline = time.monotonic() + 60
+        while not file.exists():
+            assert engine.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        state = json.loads(file.read_text())
+        client = httpx.Client(base_url=state["address"], headers={"Authorization": f"Bearer {state['token']}"})
+        long = {"gaps": [{"prefix": "a", "suffix": ""}] * 8, "max_tokens": 1024, "temperature": 4}
+        with client, client.stream("POST", "/v1/infill", json=long, timeout=20) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            os.kill(engine.pid, signal.SIGTERM)
+            assert "ending" in list(lines)[-1]
+        assert engine.wait(20) == 0
+        assert not file.exists()
+        assert engine.communicate()[1] == "", "it is no error"
+    finally:
+        engine.kill()
+        engine.wait()
