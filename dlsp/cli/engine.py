@@ -1,9 +1,9 @@
 """`dlsp engine`: the resident process that holds the model."""
 
 import asyncio
+import signal
 import subprocess
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +13,7 @@ from dlsp.engine import processes, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.models.choose import AUTO, named
+from dlsp.wording import duration
 
 END_S = 10
 """An engine that lets go of its lock has its weights to let go of yet."""
@@ -39,12 +40,15 @@ def run(args: Namespace) -> int:
         raise UserError(f"The engine of {model.name} runs already; end it with `dlsp engine stop`.")
     # In a group of its own: Ctrl-C reaches the engine as a request to end, also while it loads.
     engine = subprocess.Popen(launch.serve_command(model), **processes.own_group(sys.platform))
+    before = signal.signal(signal.SIGTERM, lambda *_: engine.terminate())
     try:
         return engine.wait()
     except KeyboardInterrupt:
         engine.terminate()
         engine.wait()
         raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def start(args: Namespace) -> int:
@@ -93,7 +97,7 @@ async def _told(model: Model) -> str:
         return f"The engine of {model.name} is loading." if state.alive(model.name) else ""
     async with engine:
         found = {"address": engine.state.address, **await engine.health()}
-    found["uptime_s"] = time.strftime("%H:%M:%S", time.gmtime(found["uptime_s"]))
+    found["uptime_s"] = duration(found["uptime_s"])
     names = ("model", "version", "pid", "address", "dtype", "adapter", "uptime_s", "requests", "busy")
     return "\n".join(f"{name.removesuffix('_s'):9} {found[name]}" for name in names)
 

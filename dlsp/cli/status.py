@@ -1,7 +1,6 @@
 """`dlsp status`: the engines that run, and what was offered of late."""
 
 import asyncio
-import time
 from argparse import Namespace
 from typing import Any
 
@@ -9,7 +8,7 @@ from dlsp.engine import launch, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.server import logfile
-from dlsp.wording import count
+from dlsp.wording import count, duration
 
 LAST = 5
 
@@ -39,7 +38,7 @@ async def engine(model: Model) -> str:
             health = await found.health()
     except UserError as error:
         return f"{model.name}: {error}"
-    up = time.strftime("%H:%M:%S", time.gmtime(health["uptime_s"]))
+    up = duration(health["uptime_s"])
     at_work = f"{count(health.get('waiting', 0), 'gap')} at work" if health["busy"] else "idle"
     kept = f"{count(health.get('sessions', 0), 'session')} ({health.get('session_bytes', 0) / 2**20:.0f} MB)"
     return f"{model.name}: {at_work}, up {up}, {count(health['requests'], 'request')}, {kept}, process {health['pid']}"

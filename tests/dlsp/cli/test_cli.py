@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dlsp import __version__, cli
 from dlsp.cli import complete
+from dlsp.engine.client import Engine
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE
 from tests.dlsp.stub_engine import COST, StubEngine
@@ -94,7 +96,7 @@ def test_engine_commands(stub: StubEngine, capsys: Output) -> None:
     assert cli.main(["engine", "status"]) == 0
     shown = capsys.readouterr().out
     assert "model     qwen2.5-coder-0.5b\n" in shown
-    assert "uptime    01:01:01\n" in shown
+    assert "uptime    1:01:01\n" in shown
     assert cli.main(["engine", "stop"]) == 0
     assert "has ended" in capsys.readouterr().out
     assert cli.main(["engine", "stop"]) == 0
@@ -130,6 +132,31 @@ def test_ended_is_said_when_the_process_has(state_folder: Path, capsys: Output) 
         assert cli.main(["engine", "stop"]) == 0
         assert "has ended" in capsys.readouterr().out
         assert process.poll() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are ended at once there")
+def test_the_engine_in_the_foreground_ends_with_its_command(state_folder: Path) -> None:
+    code = "import sys; from dlsp import cli; from dlsp.engine import launch; "
+    code += "launch.serve_command = lambda model: [sys.executable, '-c', 'import time; print(1, flush=True); "
+    code += "time.sleep(60)']; cli.main(['engine', 'run'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout
+        assert command.stdout.readline() == "1\n"
+        command.terminate()
+        assert command.wait(10) == 0
+        assert command.stdout.read() == "", "the engine would still hold the pipe"
+
+
+def test_days_are_no_hours(stub: StubEngine, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    health = Engine.health
+
+    async def old(engine: Engine, timeout: float = 2) -> dict[str, Any]:
+        return await health(engine, timeout) | {"uptime_s": 90061.5}
+
+    monkeypatch.setattr(Engine, "health", old)
+    for command in (["status"], ["engine", "status"]):
+        assert cli.main(command) == 0
+        assert "1 day, 1:01:01" in capsys.readouterr().out
 
 
 def test_an_unknown_model(capsys: Output) -> None:

@@ -176,7 +176,7 @@ def test_status(stub: StubEngine, capsys: Output) -> None:
     stub.file.with_name("server.log").write_text("one\ntwo\n")
     assert cli.main(["status"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("qwen2.5-coder-0.5b: idle, up 01:01:01, 2 requests, ")
+    assert shown[0].startswith("qwen2.5-coder-0.5b: idle, up 1:01:01, 2 requests, ")
     assert shown[1:] == ["one", "two"]
 
 
