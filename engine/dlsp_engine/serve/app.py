@@ -61,7 +61,7 @@ def app(service: Service) -> Starlette:
     metrics.watch("dlsp_session_bytes", "Keys and values of these sessions.", lambda: scheduler.sessions.bytes)
 
     async def health(request: Request) -> Response:
-        if refusal := _refusal(request, None):
+        if refusal := _refusal(request, service.token):
             return refusal
         told = ("nonce", "model", "version", "dtype", "adapter", "step", "requests")
         return JSONResponse(
@@ -134,12 +134,12 @@ def _error(status: int, sentence: str) -> Response:
     return JSONResponse({"error": sentence}, status)
 
 
-def _refusal(request: Request, token: str | None) -> Response | None:
-    """The token, where one is asked, lets in; a browser never gets in, whatever it carries."""
+def _refusal(request: Request, token: str) -> Response | None:
+    """The token lets in; a browser never gets in, whatever it carries."""
     if any(name in request.headers for name in BROWSER):
         return _error(403, "Requests from a browser are refused.")
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if token is not None and not hmac.compare_digest(given.encode(), token.encode()):
+    if not hmac.compare_digest(given.encode(), token.encode()):
         return _error(401, "The bearer token is missing or wrong; it stands in the engine's state file.")
     return None
 
