@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import Damaged, EngineError
 from dlsp_engine.machine import machine
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
@@ -50,7 +50,7 @@ def stored(
     try:
         return _read(path, weights.architecture, kind)
     except Exception as error:
-        raise EngineError(f"{path} is damaged; delete it and start again.") from error
+        raise Damaged(f"{path} is damaged; delete it and start again.") from error
 
 
 def _machine(kind: Int8) -> str:

@@ -7,7 +7,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import Damaged
 from dlsp_engine.model.architecture import Architecture
 
 
@@ -58,7 +58,7 @@ class Weights:
                 ]
                 return cls(shape, layers, get("embedding"), get("norm"))
         except Exception as error:
-            raise EngineError(f"{path} is damaged; delete the folder {folder} and start again.") from error
+            raise Damaged(f"{path} is damaged; delete the folder {folder} and start again.") from error
 
     @classmethod
     def random(cls, shape: Architecture, dtype: torch.dtype = torch.float32, seed: int = 0) -> "Weights":

@@ -14,7 +14,7 @@ import uvicorn
 
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import Damaged, EngineError
 from dlsp_engine.model.convert import converted
 from dlsp_engine.model.gpu import choose
 from dlsp_engine.serve import watchdog
@@ -76,12 +76,9 @@ def load(gguf: Path, cache: Path, dtype: str, device: str) -> Engine:
     """The engine on converted weights; what was converted is made anew, once, if it turns out to be damaged."""
     try:
         return Engine.load(gguf, cache, dtype, device=device)
-    except Exception as error:
-        if not gguf.is_file():
-            raise
-        folder = converted(gguf, cache)
-        log.warning("converting %s again: %s", gguf.name, type(error).__name__)
-        shutil.rmtree(folder, ignore_errors=True)
+    except Damaged as error:
+        log.warning("converting %s again: %s", gguf.name, error)
+        shutil.rmtree(converted(gguf, cache), ignore_errors=True)
         return Engine.load(gguf, cache, dtype, device=device)
 
 

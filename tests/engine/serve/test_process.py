@@ -11,6 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from dlsp_engine.errors import Damaged, EngineError
+from dlsp_engine.serve import process
+
 MAIN = """
 import sys
 from dlsp_engine import Engine, __main__
@@ -53,3 +56,37 @@ def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(
     finally:
         engine.kill()
         engine.wait()
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (Damaged("weights are damaged."), True),
+        (EngineError("The GPU has too little free memory."), False),
+        (EngineError("The int8 weights could not be written (No space left on device)."), False),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), False),
+    ],
+)
+def test_only_what_is_damaged_is_converted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, again: bool
+):
+    """It takes a minute and a gigabyte, and a full disk stays full."""
+    gguf = tmp_path / "m.gguf"
+    gguf.touch()
+    (folder := tmp_path / "converted").mkdir()
+    monkeypatch.setattr(process, "converted", lambda *_: folder)
+    calls: list[Path] = []
+
+    def load(gguf: Path, cache: Path, dtype: str, device: str) -> str:
+        calls.append(gguf)
+        if len(calls) == 1:
+            raise error
+        return "an engine"
+
+    monkeypatch.setattr(process.Engine, "load", load)
+    if again:
+        assert process.load(gguf, tmp_path, "auto", "cpu") == "an engine"
+    else:
+        with pytest.raises(type(error), match=str(error)[:20]):
+            process.load(gguf, tmp_path, "auto", "cpu")
+    assert folder.exists() != again
