@@ -27,9 +27,8 @@ def size() -> Check:
 def model_file(model: Model) -> Check:
     try:
         file = store.verify(model)
-    except UserError as error:
-        said, _, todo = str(error).partition(": run ")
-        return Check("model", False, f"{said}." if todo else said, f"Run {todo}" if todo else "")
+    except store.ModelMissing as error:
+        return Check("model", False, f"{error.said}.", f"{error.todo[0].upper()}{error.todo[1:]}.")
     return Check(
         "model", True, f"{model.name}, SHA-256 {model.sha256}", data={"file": str(file), "sha256": model.sha256}
     )

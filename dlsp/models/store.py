@@ -16,7 +16,11 @@ from dlsp.models.progress import SILENT, Progress
 
 
 class ModelMissing(UserError):
-    """The model's file is not there, or not what it should be."""
+    """The model's file is not there, or not what it should be: what is `said`, and what `todo` about it."""
+
+    def __init__(self, said: str, todo: str) -> None:
+        super().__init__(f"{said}: {todo}.")
+        self.said, self.todo = said, todo
 
 
 def folder() -> Path:
@@ -46,15 +50,15 @@ def verify(model: Model, progress: Progress = SILENT) -> Path:
     pull = "dlsp model pull" if model == DEFAULT else f"dlsp model pull {model.name}"
     record = _record(file, model)
     if record is None:
-        raise ModelMissing(f"The model {model.name} is not here yet: run `{pull}`.")
+        raise ModelMissing(f"The model {model.name} is not here yet", f"run `{pull}`")
     try:
         right = record["size"] == model.size and digest(file, model.size, progress) == model.sha256
     except OSError as error:
-        raise ModelMissing(f"The model file {file} cannot be read ({error.strerror}): make it readable.") from None
+        raise ModelMissing(f"The model file {file} cannot be read ({error.strerror})", "make it readable") from None
     if not right:
         with suppress(OSError):
             _note(file).unlink(missing_ok=True)
-        raise ModelMissing(f"The model file {file} is damaged or incomplete: run `{pull}` to replace it.")
+        raise ModelMissing(f"The model file {file} is damaged or incomplete", f"run `{pull}` to replace it")
     _remember(file, record)
     return file
 

@@ -83,11 +83,11 @@ def test_an_engine_that_cannot_start(
     state_folder: Path, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(*_: object) -> Any:
-        raise ModelMissing("It is not here.")
+        raise ModelMissing("It is not here", "pull it")
 
     monkeypatch.setattr("dlsp.engine.launch.serve_command", missing)
     assert cli.main(["doctor"]) == 1
-    assert "!! engine     It is not here." in capsys.readouterr().out
+    assert "!! engine     It is not here: pull it." in capsys.readouterr().out
 
 
 def test_the_steps_costs_when_the_engine_tells_them() -> None:
@@ -110,6 +110,18 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file" / "state"))
     assert not machine.state_folder().good
     assert "DLSP_STATE_DIR" in machine.state_folder().todo
+
+
+def test_a_model_file_that_cannot_be_read_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(*_: object) -> str:
+        raise OSError(errno.EIO, "Input/output error: run for it")
+
+    record = {"size": DEFAULT.size, "mtime_ns": 0, "sha256": DEFAULT.sha256}
+    monkeypatch.setattr("dlsp.models.store._record", lambda *_: record)
+    monkeypatch.setattr("dlsp.models.store.digest", unreadable)
+    found = engine.model_file(DEFAULT)
+    assert found.said.endswith("cannot be read (Input/output error: run for it).")
+    assert found.todo == "Make it readable."
 
 
 def test_a_full_disk_and_a_small_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

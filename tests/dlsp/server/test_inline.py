@@ -91,7 +91,7 @@ async def test_without_a_model_there_is_nothing_to_wait_for(
     server: Server, loaded: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def missing(model: Model) -> None:
-        raise ModelMissing("Pull it.")
+        raise ModelMissing("It is not here", "pull it")
 
     monkeypatch.setattr(launch, "connect", missing)
     assert not (await asyncio.wait_for(ask(server), 1)).items

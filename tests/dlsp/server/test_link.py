@@ -107,7 +107,11 @@ async def test_a_failed_start_is_tried_again_ever_later_and_told_once(making: Ma
 
 @pytest.mark.parametrize(
     ("error", "quiet"),
-    [(ModelMissing("Pull it."), Quiet.MISSING), (UserError("No."), Quiet.FAILED), (KeyError("x"), Quiet.FAILED)],
+    [
+        (ModelMissing("It is not here", "pull it"), Quiet.MISSING),
+        (UserError("No."), Quiet.FAILED),
+        (KeyError("x"), Quiet.FAILED),
+    ],
 )
 async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception, quiet: Quiet) -> None:
     seen = Seen()
