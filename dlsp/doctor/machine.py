@@ -19,8 +19,8 @@ from dlsp.models.catalogue import Model
 FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
 FEATURES += ("asimddp", "bf16", "i8mm", "sve")  # Arm
 PACKAGES = ("torch", "pygls", "lsprotocol", "transformers", "triton")
-CONVERTED = 2.1
-"""Free disk that a model's conversion takes, in sizes of its file."""
+CONVERTED = 4.2
+"""Free disk that a model's conversion takes at most, to bf16 and then to int8, in sizes of its file."""
 
 
 def versions() -> Check:
@@ -55,7 +55,7 @@ def memory(model: Model) -> Check:
 
     have = psutil.virtual_memory()
     need = int(2.2 * model.size) + 300 * 2**20  # bf16 weights of a file with about 4 bits, and room to work
-    good = have.available + _mapped(model) >= need
+    good = have.available >= need or _runs(model)
     said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.name} takes about {need / 1e9:.1f} GB"
     todo = "" if good else "Close other programs, or set a smaller model."
     return Check("memory", good, said, todo, {"available": have.available, "total": have.total, "need": need})
@@ -69,7 +69,7 @@ def disk(model: Model) -> Check:
         return Check(
             "disk", False, f"{folder} cannot be read ({error.strerror}).", "Set DLSP_CACHE_DIR to another folder."
         )
-    need = 0 if _mapped(model) else int(CONVERTED * model.size)
+    need = 0 if _converted(model) else int(CONVERTED * model.size)
     said = f"{free / 1e9:.1f} GB free for {folder}"
     todo = "" if free >= need else f"Free {need / 1e9:.1f} GB, or set DLSP_CACHE_DIR to a larger disk."
     return Check("disk", free >= need, said, todo, {"free": free, "need": need})
@@ -114,7 +114,15 @@ def _gpu() -> str:
     return told.partition("\n")[0].strip()
 
 
-def _mapped(model: Model) -> int:
+def _runs(model: Model) -> bool:
+    """Whether its engine has its memory already."""
+    try:
+        return state.alive(model.name)
+    except UserError:  # told by another check
+        return False
+
+
+def _converted(model: Model) -> int:
     """Bytes of the model's converted weights, 0 before they are converted."""
     folders = (store.folder() / "converted").glob(f"{Path(model.file).stem}-*")
     return sum(file.stat().st_size for folder in folders for file in folder.glob("*.safetensors"))

@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from dlsp import cli
 from dlsp.cli import doctor
 from dlsp.doctor import engine, machine, surroundings
 from dlsp.doctor.check import Check
-from dlsp.models.catalogue import DEFAULT
+from dlsp.models.catalogue import CATALOGUE, DEFAULT
 from dlsp.models.store import ModelMissing
 from tests.dlsp.stub_engine import StubEngine
 
@@ -124,13 +125,26 @@ def test_a_model_file_that_cannot_be_read_says_what_to_do(monkeypatch: pytest.Mo
     assert found.todo == "Make it readable."
 
 
-def test_a_full_disk_and_a_small_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_and_a_small_memory(state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "not" / "there"))
-    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10**8))
-    assert not machine.disk(DEFAULT).good
+    # What the 1.5B model's weights take, in bf16 and in int8.
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=3_087_448_024 + 1_593_699_240 - 1))
+    assert machine.disk(DEFAULT).good
+    assert not machine.disk(CATALOGUE[1]).good
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=10**9, total=4 * 10**9))
     assert not machine.memory(DEFAULT).good
     assert machine.memory(DEFAULT).todo
+
+
+def test_weights_on_the_disk_are_no_memory(state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
+    (folder := tmp_path / "converted" / f"{Path(DEFAULT.file).stem}-1").mkdir(parents=True)
+    with (folder / "weights.safetensors").open("wb") as file:
+        file.truncate(2 * DEFAULT.size)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=5 * 10**8, total=4 * 10**9))
+    assert not machine.memory(DEFAULT).good
+    with FileLock(state_folder / f"engine-{DEFAULT.name}.lock"):
+        assert machine.memory(DEFAULT).good, "its engine runs, and has what it takes"
 
 
 def test_an_old_neovim_needs_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
