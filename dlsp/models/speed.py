@@ -30,18 +30,25 @@ class Speed:
 def speeds() -> dict[str, Speed]:
     """Model file -> the speed in the fastest type; {} where nothing is known."""
     try:
-        entries: dict[str, Any] = json.loads((store.folder() / "costs.json").read_text())
-        found: dict[str, Speed] = {}
-        for name, entry in entries.items():
-            file = f"{name.split()[0]}.gguf"  # then the type, then the instructions
-            table = entry["costs"]
-            step, chunk = (table["milliseconds"][table["rows"].index(rows)] for rows in (WIDTH, CHUNK))
-            speed = Speed(step + (table["canvas"] + (WIDTH - 1) * table["canvas_row"]) / 2, chunk)
-            if any(model.file == file for model in CATALOGUE):
-                found[file] = min(speed, found.get(file, speed), key=lambda each: each.step)
-        return found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        entries: dict[str, Any] = dict(json.loads((store.folder() / "costs.json").read_text()))
+    except (OSError, ValueError, TypeError):
         return {}
+    found: dict[str, Speed] = {}
+    for name, entry in entries.items():
+        file = f"{name.partition(' ')[0]}.gguf"  # then the type, then the instructions
+        if any(model.file == file for model in CATALOGUE) and (speed := _speed(entry)):
+            found[file] = min(speed, found.get(file, speed), key=lambda each: each.step)
+    return found
+
+
+def _speed(entry: Any) -> Speed | None:
+    """Of what was measured once; None if another version wrote it."""
+    try:
+        table = entry["costs"]
+        step, chunk = (float(table["milliseconds"][table["rows"].index(rows)]) for rows in (WIDTH, CHUNK))
+        return Speed(step + (table["canvas"] + (WIDTH - 1) * table["canvas_row"]) / 2, chunk)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return None
 
 
 def speed(model: Model, known: dict[str, Speed]) -> tuple[Speed, str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -53,15 +53,9 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
 
     They stand under `name`, the instructions and the threads in use, so that a run with fewer does not replace them.
     """
-    try:
-        known = json.loads(path.read_text())
-    except (OSError, ValueError):
-        known = None
-    if not isinstance(known, dict):
-        known = {}
     here = machine() | {"threads": torch.get_num_threads(), "step": STEP}
     name = f"{name} {here['capability']} {here['threads']} threads"
-    entry = known.get(name)
+    entry = _known(path).get(name)
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
             costs = Costs.from_json(entry["costs"])
@@ -72,6 +66,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
         except (KeyError, TypeError, ValueError):
             pass
     costs = measure(model)
+    known = _known(path)  # another engine may have measured meanwhile
     known[name] = {"machine": here, "costs": asdict(costs)}
     try:
         partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -80,6 +75,14 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     except OSError:
         pass  # it will be measured again
     return costs
+
+
+def _known(path: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def faster_dense() -> str:

@@ -94,6 +94,19 @@ def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp
     assert len(counted) == 2
 
 
+def test_what_another_engine_measured_meanwhile_stays(tiny, tmp_path, monkeypatch):
+    path, real = tmp_path / "costs.json", costs.measure
+    monkeypatch.setattr(costs, "REPEATS", 1)
+
+    def measure(model):
+        path.write_text('{"large": 3}')
+        return real(model)
+
+    monkeypatch.setattr(costs, "measure", measure)
+    costs.remembered(tiny.model, "tiny float32", path)
+    assert json.loads(path.read_text()).keys() > {"large"}
+
+
 def test_a_folder_that_cannot_be_written_is_no_error(tiny, counted, tmp_path):
     assert costs.remembered(tiny.model, "tiny float32", tmp_path / "missing" / "costs.json").rows == costs.ROWS
 

@@ -98,6 +98,13 @@ def test_the_fastest_type_counts(measured):
     assert choose().model == LARGE
 
 
+def test_an_entry_of_another_version_leaves_the_others(measured, tmp_path: Path):
+    measured(small=10)
+    file = tmp_path / "costs.json"
+    file.write_text(json.dumps({"older": {"costs": {"rows": [1]}}, "newer": 3} | json.loads(file.read_text())))
+    assert choose().model == LARGE
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a b": {"costs": {"rows": []}}}', '{"x": 3}'])
 def test_a_damaged_file_is_nothing_measured(tmp_path, monkeypatch, text):
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
