@@ -139,6 +139,23 @@ def file(tiny, kind, tmp_path) -> Path:
     return made
 
 
+def test_what_is_there_needs_no_folder_that_can_be_written(tiny, kind, file, monkeypatch):
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(int8_file, "FileLock", refused)
+    int8_file.stored(file.parent, tiny.model.weights, tiny.model.adapter, kind)
+    with pytest.raises(EngineError, match=r"could not be written to .* \(Permission denied\)"):
+        int8_file.stored(file.parent, tiny.model.weights, Adapter.random(tiny.model.shape, seed=7), kind)
+
+
+def test_what_a_killed_engine_left_half_written_goes(tiny, kind, file):
+    half = file.with_name(f"{file.stem[:-4]}0000.partial")
+    half.write_bytes(b"half")
+    int8_file.stored(file.parent, tiny.model.weights, Adapter.random(tiny.model.shape, seed=7), kind, lambda line: None)
+    assert not half.exists()
+
+
 def test_a_damaged_file_is_one_sentence(tiny, kind, file):
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(EngineError, match="damaged; delete it"):

@@ -38,10 +38,11 @@ def stored(
     """
     path = folder / f"int8-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
     try:
-        with FileLock(folder / "lock"):
-            if not path.exists():
-                say("quantising the weights to int8, once for this machine and this adapter")
-                _write(path, quantised(weights, adapter, kind, say))
+        if not path.exists():
+            with FileLock(folder / "lock"):
+                if not path.exists():
+                    say("quantising the weights to int8, once for this machine and this adapter")
+                    _write(path, quantised(weights, adapter, kind, say))
     except OSError as error:
         raise EngineError(
             f"The int8 weights could not be written to {folder} ({error.strerror or error}); free some space or set "
@@ -69,8 +70,9 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
     partial = path.with_suffix(".partial")
     try:
         save_file(tensors, partial)
-        for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.safetensors"):
-            old.unlink(missing_ok=True)
+        for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*"):
+            if old != partial:
+                old.unlink(missing_ok=True)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
