@@ -77,8 +77,9 @@ async def start(
         # Somebody else's engine may be loading. While our own starts, its lock is not to be touched.
         if child is None or ended:
             if not state.alive(model.name):
-                if ended:
-                    raise UserError(f"The engine did not start: {log.last or _unsaid(log)} (log: {log.path})")
+                if child and ended:
+                    why = _killed(log) if child.returncode < 0 else log.last or _unsaid(log)
+                    raise UserError(f"The engine did not start: {why} (log: {log.path})")
                 child = processes.start(command, log.path)
             elif await _outdated(model):  # it came first, with an older dlsp
                 await stop(model)
@@ -133,6 +134,12 @@ def serve_command(model: Model, threads: int = 0) -> list[str]:
     # -P: a torch.py in the current folder must not be taken for the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]
     return command + [part for name, value in options.items() for part in (f"--{name}", str(value))]
+
+
+def _killed(log: Log) -> str:
+    """Of an engine that a signal ended."""
+    after = f" after '{log.last}'" if log.last else ""
+    return f"it was killed{after}: if memory is short, close other programs or set a smaller model."
 
 
 def _unsaid(log: Log) -> str:

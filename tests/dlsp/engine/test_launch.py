@@ -117,6 +117,15 @@ async def test_a_start_that_could_not_say_why(starting: Starting, monkeypatch: p
         await launch.ensure(DEFAULT)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+async def test_a_start_that_was_killed_says_so(starting: Starting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the system does when memory is short: what was said last is progress, and no reason."""
+    code = "import os; print('quantising layer 4 of 24', flush=True); os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(launch, "serve_command", lambda *_: [sys.executable, "-c", code])
+    with pytest.raises(UserError, match=r"did not start: it was killed after 'quantising layer 4 of 24': .*memory"):
+        await launch.ensure(DEFAULT)
+
+
 async def test_the_wait_ends(starting: Starting) -> None:
     starting(load=1.5)
     with pytest.raises(UserError, match="not ready after"):
