@@ -46,6 +46,10 @@ class Sessions:
         self._keep(next(self._numbers), session)
 
     def _keep(self, name: str | int, session: Session) -> None:
+        if session.cache.bytes > self.most_bytes:
+            session.cache = session.cache.fork(session.cache.length)  # without the room that it grew into
+            if session.cache.bytes > self.most_bytes:
+                return
         self._kept[name] = session
         self._kept.move_to_end(name)
         while self.bytes > self.most_bytes:

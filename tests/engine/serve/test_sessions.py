@@ -38,9 +38,23 @@ def test_bytes_count_and_not_the_number(tiny: Engine):
 
 
 def test_one_that_is_too_large_is_not_kept(tiny: Engine):
-    kept = Sessions(100)
-    kept.keep("a", session(tiny, 256))
-    assert (len(kept), kept.bytes) == (0, 0)
+    small = session(tiny, 256)
+    kept = Sessions(2 * small.cache.bytes)
+    kept.keep("a", small)
+    kept.keep("b", read(tiny, [2] * 2048))
+    kept.leave(read(tiny, [1] * 2048))
+    assert list(kept) == [small], "and the others stay"
+
+
+def test_room_that_a_session_grew_into_is_no_reason_to_lose_it(tiny: Engine):
+    grown = session(tiny, 1024)
+    grown.cache.length = 1024
+    grown.cache.reserve(1)
+    kept = Sessions(session(tiny, 1280).cache.bytes)
+    assert grown.cache.bytes > kept.most_bytes, "it has doubled"
+    kept.keep("a", grown)
+    assert kept.take("a") is grown
+    assert grown.cache.length == 1024
 
 
 def test_without_a_name_nothing_is_kept(tiny: Engine):
