@@ -7,6 +7,11 @@ def test_greedy_is_the_argmax():
     assert choose(torch.tensor([0.0, 3.0, 1.0]), 0, 0, 0) == 1
 
 
+def test_the_colder_the_greedier():
+    logits = torch.tensor([1.0, 3.0, 2.0])
+    assert {choose(logits, p, 1e-40, 0) for p in range(20)} == {1}
+
+
 def test_forced_stays_among_the_allowed():
     logits = torch.tensor([9.0, 3.0, 1.0, 2.0])
     allowed = torch.tensor([2, 3])

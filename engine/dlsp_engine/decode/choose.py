@@ -14,7 +14,7 @@ def choose(logits: Tensor, position: int, temperature: float, seed: int) -> int:
         return int(logits.argmax())
     generator = torch.Generator().manual_seed((seed * 1_000_003 + position) % 2**63)
     noise = -torch.empty(logits.shape).exponential_(generator=generator).log()
-    return int((logits / temperature + noise.to(logits.device)).argmax())
+    return int((logits + temperature * noise.to(logits.device)).argmax())
 
 
 def choose_forced(logits: Tensor, allowed: Tensor, position: int, temperature: float, seed: int) -> int:
