@@ -6,7 +6,8 @@ from pathlib import PurePath
 
 from dlsp_engine.text.tokenizer import Tokenizer
 
-_PARTIAL = re.compile(r"(?:\w{1,48}|[ \t]{1,48})\Z")
+PARTIAL = 48
+_PARTIAL = re.compile(rf"(?:\w{{1,{PARTIAL}}}|[ \t]{{1,{PARTIAL}}})\Z")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
     A word or an indentation that the anchor cuts in two moves from the prefix into the middle, so that the model
     sees tokens as it was trained on them.
     """
-    cut = _PARTIAL.search(gap.prefix)
+    cut = _PARTIAL.search(gap.prefix, max(0, len(gap.prefix) - PARTIAL))
     split = cut.start() if cut else len(gap.prefix)
     tokens = [
         *_files(gap, tokenizer),
