@@ -33,7 +33,7 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:\d{1,5}")
 
 def folder() -> Path:
     """The state folder, made on demand for its owner only: `DLSP_STATE_DIR`, else the platform's."""
-    path = Path(os.environ.get("DLSP_STATE_DIR") or user_state_path("dlsp", appauthor=False)).absolute()
+    path = Path(os.environ.get("DLSP_STATE_DIR") or user_state_path("dlsp", appauthor=False)).expanduser().absolute()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

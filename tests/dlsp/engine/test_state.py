@@ -30,6 +30,14 @@ def test_read(state_folder: Path) -> None:
     assert state.read("m") == state.State("http://127.0.0.1:4000", "t", "n", 1, "m", "1", 0.5)
 
 
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("DLSP_STATE_DIR", "~/state")
+    monkeypatch.chdir(tmp_path)
+    assert state.folder() == tmp_path / "state"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"address": "http://127.0.0.1:1"}', "\xff"])
 def test_what_is_not_a_state_is_none(state_folder: Path, text: str) -> None:
     (state_folder / "engine-m.json").write_text(text, encoding="latin-1")
