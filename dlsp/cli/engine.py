@@ -63,7 +63,15 @@ def start(args: Namespace) -> int:
 
 
 def stop(args: Namespace) -> int:
-    if not [model for model in _meant(args) if _stopped(model)]:
+    loading, any_ended = [], False
+    for model in _meant(args):
+        if _stopped(model):
+            any_ended = True
+        elif state.alive(model.name):
+            loading.append(model.name)
+    if loading:
+        raise UserError(f"The engine of {' and '.join(loading)} is still loading; try again when it is ready.")
+    if not any_ended:
         print(_none(args))
     return 0
 
@@ -80,8 +88,6 @@ def _stopped(model: Model) -> bool:
 
     found = state.read(model.name)
     if not asyncio.run(launch.stop(model)):
-        if state.alive(model.name):
-            raise UserError(f"The engine of {model.name} is still loading; try again when it is ready.")
         return False
     over = found is None or processes.ended(found, END_S)
     print(f"The engine of {model.name} {'has ended' if over else 'is ending, and lets go of its memory soon'}.")

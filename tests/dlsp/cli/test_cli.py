@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from dlsp import __version__, cli
 from dlsp.cli import complete
@@ -120,6 +121,17 @@ def test_without_a_model_all_engines_are_meant(
         assert capsys.readouterr().out.count("address") == 1
         assert cli.main(["engine", "stop"]) == 0
         assert capsys.readouterr().out == "".join(f"The engine of {model.name} has ended.\n" for model in CATALOGUE)
+
+
+def test_an_engine_that_loads_keeps_no_other_from_its_end(
+    stub: StubEngine, state_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dlsp.cli.engine.CATALOGUE", CATALOGUE[::-1])
+    with FileLock(state_folder / f"engine-{CATALOGUE[1].name}.lock"):
+        assert cli.main(["engine", "stop"]) == 1
+        shown = capsys.readouterr()
+        assert shown.out == f"The engine of {CATALOGUE[0].name} has ended.\n"
+        assert "is still loading" in shown.err
 
 
 def test_ended_is_said_when_the_process_has(state_folder: Path, capsys: Output) -> None:
