@@ -74,9 +74,9 @@ class Scheduler:
     Once it is `broken` the process is to end; `closed` once its thread has ended.
     """
 
-    def __init__(self, engine: Engine, sessions: Sessions | None = None, metrics: Metrics | None = None) -> None:
-        self.sessions = sessions or Sessions()
-        self.metrics = metrics or Metrics()
+    def __init__(self, engine: Engine) -> None:
+        self.sessions = Sessions()
+        self.metrics = Metrics()
         self.closed = False
         self.broken = False
         self.usual_step_s: float | None = None
