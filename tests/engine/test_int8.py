@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dlsp_engine import Engine, EngineError, Gap, Options
 from dlsp_engine.model import int8_file
+from dlsp_engine.model import quantised as quantised_module
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import Apart
@@ -123,6 +124,20 @@ def test_weights_from_the_file_are_the_same_to_the_bit(tiny, tmp_path):
     int8_file.stored(tmp_path, dense.weights, other, kind, said.append)
     assert sum("once" in line for line in said) == 2
     assert len(list(tmp_path.glob("int8-*"))) == 1, "what serves no more is removed"
+
+
+def test_the_head_is_quantised_a_few_rows_at_once(tiny, kind, monkeypatch):
+    """In float32 the whole of it would be what a small machine ends the engine for."""
+    rows, real = [], quantised_module.quantise_weight
+    monkeypatch.setattr(quantised_module, "quantise_weight", lambda weight: rows.append(len(weight)) or real(weight))
+    whole = quantised(tiny.model.weights, tiny.model.adapter, kind)
+    monkeypatch.setattr(quantised_module, "HEAD_ROWS", 100)
+    rows.clear()
+    pieces = quantised(tiny.model.weights, tiny.model.adapter, kind)
+    assert max(rows) <= 100
+    assert pieces.keys() == whole.keys()
+    for name, tensor in pieces.items():
+        torch.testing.assert_close(tensor.float(), whole[name].float(), atol=1, rtol=1e-5)
 
 
 @pytest.fixture

@@ -11,6 +11,9 @@ from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight
 from dlsp_kernels.int8_linear.choose import Int8
 
+HEAD_ROWS = 8192
+"""Of the head at once: in float32 the whole of it takes more memory than all else, several times over."""
+
 
 def quantised(
     weights: Weights, adapter: Adapter, kind: Int8, say: Callable[[str], None] = lambda line: None
@@ -27,7 +30,9 @@ def quantised(
         tensors[f"{i}.qkv_bias"] = layer.qkv_bias
         for name, (_, outs) in projections(shape).items():
             tensors |= _linear(f"{i}.{name}", getattr(layer, name), low.get(name), outs, kind)
-    return tensors | _linear("head", rotate_head(weights, turn), None, [shape.vocab], kind)
+    head = [quantise_weight(rotate_head(rows, weights.norm, turn)) for rows in weights.embedding.split(HEAD_ROWS)]
+    base, scale = map(torch.cat, zip(*head, strict=True))
+    return tensors | {"head.weight": kind.laid(base), "head.scale": scale}
 
 
 def _linear(name: str, weight: Tensor, update: LowRank | None, outs: list[int], kind: Int8) -> dict[str, Tensor]:

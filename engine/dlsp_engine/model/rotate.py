@@ -39,9 +39,9 @@ def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
     )
 
 
-def rotate_head(weights: Weights, turn: Tensor) -> Tensor:
-    """[vocab, dim] in float32, the last norm's weights within."""
-    return (weights.embedding.float() * weights.norm.float()) @ turn
+def rotate_head(rows: Tensor, norm: Tensor, turn: Tensor) -> Tensor:
+    """rows [n, dim] of the embedding -> [n, dim] in float32, the last norm's weights within."""
+    return (rows.float() * norm.float()) @ turn
 
 
 def rotate_low_rank(low: dict[str, LowRank], layer: Layer, turn: Tensor, shape: Architecture) -> dict[str, LowRank]:
