@@ -18,11 +18,12 @@ class Log:
 
     def news(self) -> list[str]:
         """The lines finished since the last call, blank ones left out."""
-        if not self.path.exists():
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._seen)
+                said = file.read()
+        except OSError:
             return []
-        with self.path.open("rb") as file:
-            file.seek(self._seen)
-            said = file.read()
         whole = said[: max(said.rfind(b"\n"), said.rfind(b"\r")) + 1]
         self._seen += len(whole)
         lines = [line.strip() for line in whole.decode("utf-8", "replace").splitlines() if line.strip()]

@@ -36,7 +36,8 @@ def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
             os.close(output)
     except OSError as error:
         raise UserError(
-            f"The engine could not be started ({error.strerror}; its log is {log}): free some space and memory."
+            f"The engine could not be started ({error.strerror}; its log is {log}): free some space and memory, "
+            "or set DLSP_STATE_DIR to a folder that can be written."
         ) from error
 
 

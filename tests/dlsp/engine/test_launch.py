@@ -126,6 +126,13 @@ async def test_a_start_that_was_killed_says_so(starting: Starting, monkeypatch: 
         await launch.ensure(DEFAULT)
 
 
+async def test_a_log_that_cannot_be_read_or_written_is_one_sentence(starting: Starting) -> None:
+    """As one is that somebody else made, who ran dlsp here once."""
+    state.log(DEFAULT.name).mkdir()
+    with pytest.raises(UserError, match=r"could not be started \(Is a directory; its log is .*DLSP_STATE_DIR"):
+        await launch.ensure(DEFAULT)
+
+
 async def test_the_wait_ends(starting: Starting) -> None:
     starting(load=1.5)
     with pytest.raises(UserError, match="not ready after"):
