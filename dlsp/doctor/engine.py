@@ -1,7 +1,7 @@
 """The model and its engine: the file, the process, the step's costs, and a completion against the clock."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from dlsp.doctor.check import Check
@@ -34,12 +34,12 @@ def model_file(model: Model) -> Check:
     )
 
 
-async def checks(model: Model) -> list[Check]:
-    """The engine, started if need be, and what it does; one failing check if there is no engine to be had."""
+async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> list[Check]:
+    """The engine, which `start` gives if none runs, and what it does; one failing check if there is none to be had."""
     began = time.perf_counter()
     try:
         found = await launch.connect(model)
-        engine = found or await launch.ensure(model)
+        engine = found or await start(model)
     except UserError as error:
         return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
     started = None if found else time.perf_counter() - began

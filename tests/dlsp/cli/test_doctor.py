@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from dlsp.doctor import engine, machine, surroundings
 from dlsp.doctor.check import Check
 from dlsp.models.catalogue import CATALOGUE, DEFAULT
 from dlsp.models.store import ModelMissing
+from tests.dlsp import stub_engine
 from tests.dlsp.stub_engine import StubEngine
 
 Output = pytest.CaptureFixture[str]
@@ -89,6 +91,21 @@ def test_an_engine_that_cannot_start(
     monkeypatch.setattr("dlsp.engine.launch.serve_command", missing)
     assert cli.main(["doctor"]) == 1
     assert "!! engine     It is not here: pull it." in capsys.readouterr().out
+
+
+def test_a_start_is_watched(
+    state_folder: Path, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one takes minutes."""
+    command = [sys.executable, stub_engine.__file__, "--state", str(state_folder)]
+    monkeypatch.setattr("dlsp.engine.launch.serve_command", lambda *_: command)
+    try:
+        cli.main(["doctor", "--json"])
+        shown = capsys.readouterr()
+        assert "loading the weights" in shown.err
+        assert any(check["name"] == "completion" for check in json.loads(shown.out)["checks"])
+    finally:
+        cli.main(["engine", "stop"])
 
 
 def test_the_steps_costs_when_the_engine_tells_them() -> None:
