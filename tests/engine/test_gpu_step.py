@@ -282,7 +282,7 @@ def test_a_broken_kernel_leaves_a_working_engine(tiny: Engine, caplog: pytest.Lo
 def test_a_device_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose.resolve("auto") == "cpu"
-    with pytest.raises(EngineError, match="sees no GPU"):
+    with pytest.raises(EngineError, match="sees no GPU: set DLSP_DEVICE"):
         choose.resolve("cuda")
-    with pytest.raises(EngineError, match="not one of"):
+    with pytest.raises(EngineError, match="no device 'tpu': set DLSP_DEVICE to one of auto"):
         choose.resolve("tpu")

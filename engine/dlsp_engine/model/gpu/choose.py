@@ -20,13 +20,13 @@ POOL_BYTES = 8 * 2**30
 def resolve(device: str) -> str:
     """`auto` is `cuda` where the kernels run, else `cpu`. Raises EngineError for a device that is not there."""
     if device not in DEVICES:
-        raise EngineError(f"device '{device}' is not one of {', '.join(DEVICES)}.")
+        raise EngineError(f"There is no device '{device}': set DLSP_DEVICE to one of {', '.join(DEVICES)}.")
     if device == "auto":
         return "cuda" if is_nvidia() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
-        raise EngineError("PyTorch sees no GPU; set device to 'auto' or 'cpu', or install PyTorch's CUDA build.")
+        raise EngineError("PyTorch sees no GPU: set DLSP_DEVICE to auto or cpu, or install PyTorch's CUDA build.")
     if device == "mps" and not torch.backends.mps.is_available():
-        raise EngineError("PyTorch sees no Apple GPU; set device to 'auto' or 'cpu'.")
+        raise EngineError("PyTorch sees no Apple GPU: set DLSP_DEVICE to auto or cpu.")
     return device
 
 
@@ -46,4 +46,4 @@ def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> 
     try:
         return GpuQwen2(weights, adapter, device, device == "cuda" and is_nvidia(), format, max(64, room // page))
     except torch.OutOfMemoryError as error:
-        raise EngineError("The GPU has too little free memory for this model; set device to 'cpu'.") from error
+        raise EngineError("The GPU has too little free memory for this model: set DLSP_DEVICE to cpu.") from error
