@@ -119,7 +119,7 @@ class Setting:
         x = torch.randn(4096, 4096, device=self.device).bfloat16()
         began = time.perf_counter()
         while time.perf_counter() - began < HEAT_SECONDS:
-            x @ x
+            torch.mm(x, x)
             torch.cuda.synchronize()
 
     def wait(self) -> None:
