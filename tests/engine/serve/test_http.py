@@ -133,6 +133,7 @@ def test_an_engine_that_cannot_tell_its_steps_is_broken(
     monkeypatch.setattr("dlsp_engine.serve.stream._canvas", full)
     told = events(client, {"gaps": [GAP | {"session": "a"}, GAP], "max_tokens": 30})
     assert told[-1] == {"event": "error", "error": "The engine is ending; ask again."}
+    service.scheduler.join()  # the second gap is told after the first, which ends the answer
     assert service.scheduler.closed
     assert service.scheduler.broken
     assert not service.scheduler.busy
