@@ -12,7 +12,7 @@ def summary(results: Needed) -> str:
     proof = results["identity"].metrics
     same, others = round(proof["all/identical"] + proof["all/tie"]), round(proof["all/different"])
     quality, large = results[f"quality-single-line-{SMALL}-int8-300"], results[f"quality-single-line-{LARGE}-int8-100"]
-    typing, beside = results[f"replay-{SMALL}"].metrics, results[f"replay-{SMALL}-6"].metrics
+    typing = results[f"replay-{SMALL}"].metrics
     neovim, vscode = results["neovim"].metrics, results["vscode"].metrics
 
     def passed(variant: str) -> str:
@@ -47,8 +47,7 @@ def summary(results: Needed) -> str:
         (
             "characters completed while lines are written",
             f"{typing[f'{OURS}/writing/completed']:.0%}, {typing[f'{OURS}/writing/right_first']:.0%} right when shown",
-            f"{beside[f'{OURS}/writing/scripts']:.0f} scripts: {beside[f'{OURS}/writing/completed']:.0%}, "
-            f"{VIM}'s policy {beside[f'{VIM}/writing/completed']:.0%}",
+            f"{VIM}'s policy {typing[f'{VIM}/writing/completed']:.0%}, {typing[f'{VIM}/writing/right_first']:.0%}",
         ),
         ("resident memory", *memory()),
         (

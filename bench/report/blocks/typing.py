@@ -1,6 +1,6 @@
 """What a person who types is offered."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from bench.report.blocks.words import SMALL, Needed, prose, ran, spread
 from bench.report.load import Result
@@ -31,23 +31,17 @@ def replay(results: Needed) -> str:
         f"suggestions at 100 keys and one visible at {per_100('wrong_per_100')} of them, quiet where quiet is right "
         f"{share(metrics, 'all/quiet')}. From the key to a suggestion of the engine {shown}, to any answer of its, "
         f"shown or not, {engine}, to one from memory {memory} ({ran(found)})."
-    ) + beside(results[f"replay-{SMALL}-6"], {sample["script"] for sample in found.samples})
+    ) + _beside(found)
 
 
-def beside(found: Result, above: Collection[str]) -> str:
-    """Some scripts played to both; `above` are those of the replay above."""
+def _beside(found: Result) -> str:
     metrics = found.metrics
-    scripts = {sample["script"] for sample in found.samples}
-    known = sum(script in above for script in scripts)
-    which = "of these scripts" if known == len(scripts) else f"scripts, {known} of them among these,"
-    others = " and ".join(f"{metrics[f'{who}/others']:.0%}" for who in (OURS, PEER))
     (completed, wrong, late), ours = ([metrics[f"{who}/all/{what}"] for what in PEERS] for who in (PEER, OURS))
     return "\n\n" + prose(
-        f"Beside it llama.vim's policy on llama.cpp with the same file, {metrics[f'{PEER}/all/scripts']:.0f} {which} "
-        f"in a run of their own, other programs taking {others} of the machine: "
-        f"{completed:.0%} of the characters completed ({ours[0]:.0%} by dlsp), a wrong suggestion visible at "
-        f"{wrong:.1f} of 100 keys ({ours[1]:.1f}); at {late:.0%} of the keys the next one came first ({ours[2]:.0%}): "
-        f"on two cores its window is too large for typing ({ran(found)})."
+        "Beside it llama.vim's policy on llama.cpp with the same file, the same scripts, other programs taking "
+        f"{metrics[f'{PEER}/others']:.0%} of the machine: {completed:.0%} of the characters completed ({ours[0]:.0%} "
+        f"by dlsp), a wrong suggestion visible at {wrong:.1f} of 100 keys ({ours[1]:.1f}); at {late:.0%} of the keys "
+        f"the next one came first ({ours[2]:.0%}): on two cores its window is too large for typing."
     )
 
 
