@@ -60,18 +60,14 @@ def test_check_tells_by_its_exit_status(texts: list[str], tmp_path, monkeypatch,
     assert readme.main(["--check"]) == 0
 
 
-def test_the_typing_says_what_it_was_measured_beside(measured: Results) -> None:
-    """Scripts of another corpus are not called these; a busy machine is not called idle."""
+@pytest.mark.parametrize("contender", [typing.OURS, typing.PEER])
+def test_the_typing_says_what_it_was_measured_beside(contender: str, measured: Results) -> None:
+    """A busy machine is not called idle."""
     busy = [
-        replace(one, metrics=one.metrics | {"dlsp/others": 0.31}) if one.name.startswith("replay-") else one
+        replace(one, metrics=one.metrics | {f"{contender}/others": 0.31}) if one.name.startswith("replay-") else one
         for one in measured
     ]
-    needed = Needed(Results(busy, MACHINE))
-    assert "other programs taking 31% of the machine" in " ".join(typing.replay(needed).split())
-    short = needed[f"replay-{SMALL}-6"]
-    known = {sample["script"] for sample in short.samples}
-    assert f"{len(known)} of these scripts" in " ".join(typing.beside(short, known).split())
-    assert f"{len(known)} scripts, 0 of them among these" in " ".join(typing.beside(short, set()).split())
+    assert "other programs taking 31% of the machine" in " ".join(typing.replay(Needed(Results(busy, MACHINE))).split())
 
 
 def test_a_row_of_the_summary_compares_like_with_like(measured: Results) -> None:
@@ -80,4 +76,4 @@ def test_a_row_of_the_summary_compares_like_with_like(measured: Results) -> None
     metrics = needed[f"replay-{SMALL}"].metrics
     row = next(line for line in summary.summary(needed).splitlines() if "characters completed" in line)
     assert f"{metrics['dlsp/writing/right_first']:.0%} right when shown" in row
-    assert f"{needed[f'replay-{SMALL}-6'].metrics['dlsp/writing/completed']:.0%}, llama.vim" in row
+    assert f"llama.vim's policy {metrics['llama.vim/writing/completed']:.0%}" in row
