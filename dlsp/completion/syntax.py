@@ -97,8 +97,9 @@ def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(lines)])
     for begun in dict.fromkeys(["", value, *strings]):
         yield from (begun + closer for closer in closers)
-    for tail in (tail for mark, tail in _TAILS.get(language.family, ()) if re.search(mark, lines)):
-        yield from (closer + tail for closer in closers)
+    for mark, tail in _TAILS.get(language.family, ()):
+        if re.search(mark, lines):
+            yield from (closer + tail for closer in closers)
 
 
 def _open_string(text: str) -> str:

@@ -2,10 +2,9 @@
 
 from bench.report.blocks.latency import PEER
 from bench.report.blocks.typing import OURS
+from bench.report.blocks.typing import PEER as VIM
 from bench.report.blocks.words import LARGE, SMALL, Needed
 from bench.report.page import Table, number, percent
-
-VIM = "llama.vim"
 
 
 def summary(results: Needed) -> str:
