@@ -59,7 +59,8 @@ def notes(facts: Mapping[str, Mapping[str, str]], isa: str) -> list[str]:
             return ["llama.cpp could not be restricted to AVX2: its build chooses nothing at run time."]
         return ["Both sides have AVX2: ours is restricted to it, llama.cpp is built for it."]
     if not wide and any("AVX512" in own for own in isas.values()):
-        return ["llama.cpp's wheel is built for AVX2; a build of its own for this machine may be faster."]
+        build = f"`pip install --force-reinstall --no-deps --no-binary xllamacpp xllamacpp=={facts[PEER]['version']}`"
+        return [f"llama.cpp's wheel is built for AVX2; a build for this machine is faster: {build}."]
     return []
 
 

@@ -59,7 +59,7 @@ def test_the_table_has_a_line_for_each_contender_of_each_measure(monkeypatch: py
 @pytest.mark.parametrize(
     ("isa", "peer", "own", "said"),
     [
-        ("native", "AVX AVX2", "AVX512", "built for AVX2; a build"),
+        ("native", "AVX AVX2", "AVX512", "--no-binary xllamacpp xllamacpp==1.2`"),
         ("native", "AVX2 AVX512", "AVX512", None),
         ("native", "AVX2", "AVX2", None),
         ("avx2", "AVX2", "AVX2", "Both sides have AVX2"),
@@ -67,7 +67,7 @@ def test_the_table_has_a_line_for_each_contender_of_each_measure(monkeypatch: py
     ],
 )
 def test_the_reader_is_told_when_instruction_sets_differ(isa: str, peer: str, own: str, said: str | None):
-    told = notes({PEER: {"isa": peer}, "int8": {"isa": own}}, isa)
+    told = notes({PEER: {"isa": peer, "version": "1.2"}, "int8": {"isa": own}}, isa)
     assert len(told) == (said is not None)
     assert said is None or said in told[0]
     assert notes({"int8": {"isa": own}}, isa) == []
