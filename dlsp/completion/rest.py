@@ -1,8 +1,14 @@
 """Cut an answer where it repeats the rest of the cursor's line."""
 
+import re
+
 from dlsp.completion.brackets import CLOSERS, closes_own
 
 QUOTES = "\"'`"
+# Apostrophes inside words and before them (lifetimes of Rust) begin no string.
+_STRING = re.compile(
+    r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE
+)
 
 
 def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
@@ -17,7 +23,8 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
     if rest[0] in CLOSERS:
         text = text[: unmatched(text, rest[0])]
     elif rest[0] in QUOTES and _count(line_before, rest[0]) % 2 == 1:
-        text = text[: _quote(text, rest[0])]
+        triple = rest[0] * 3
+        text = text[: _quote(text, triple if rest.startswith(triple) else rest[0])]
     first = text.split("\n", 1)[0].rstrip()
     if first.endswith(rest) and not closes_own(first, len(first) - len(rest)):
         return first.removesuffix(rest)
@@ -25,9 +32,10 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
 
 
 def unmatched(text: str, closer: str) -> int:
-    """Where `closer` first closes something that `text` did not open; the length of `text` if nowhere."""
+    """Where `closer`, outside of strings, first closes something that `text` did not open; the length of `text` if
+    nowhere."""
     depth = 0
-    for at, char in enumerate(text):
+    for at, char in enumerate(_STRING.sub(lambda string: " " * len(string[0]), text)):
         depth += (char == CLOSERS[closer]) - (char == closer)
         if depth < 0:
             return at
@@ -36,7 +44,7 @@ def unmatched(text: str, closer: str) -> int:
 
 def _quote(text: str, quote: str) -> int:
     """Where `text` first has `quote`, not escaped; the length of `text` if nowhere."""
-    return next((at for at, char in enumerate(text) if char == quote and not _escaped(text, at)), len(text))
+    return next((at for at in range(len(text)) if text.startswith(quote, at) and not _escaped(text, at)), len(text))
 
 
 def _count(text: str, quote: str) -> int:

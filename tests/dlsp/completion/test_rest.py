@@ -19,6 +19,11 @@ CASES = {
     "escaped quote": r'x = "▮say \"hi\" now▮"▯"' + "\n",
     "quotes outside a string": 'x = ▮"start" + ▮▯"end"\n',
     "docstring": 'def f():\n    """▮Add.▮"""\n    return 1▯"""\n',
+    "docstring with quotes": 'def f():\n    """▮The "name" of it.▮"""\n    return 1▯"""\n',
+    "closing bracket in a string": 'print(▮":)", 2▮)▯)\n',
+    "closing bracket in a pattern": "f(▮/\\)/g, a▮)▯)\n",
+    "closing bracket between lifetimes": "fn f(▮a: &'a str▮) -> &'a str▯)\n",
+    "closing bracket in a text with apostrophes": "it isn't (▮don't▮), isn't it▯)\n",
     "nothing but the rest": "f(▮▮)▯)\n",
 }
 
