@@ -6,11 +6,14 @@ from collections.abc import Iterator
 CLOSERS = {")": "(", "]": "[", "}": "{"}
 OPENERS = {opener: closer for closer, opener in CLOSERS.items()}
 MOST_ALONE = 4
-# No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds.
+# No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds. Nor
+# does one at an apostrophe inside a word or before it (lifetimes of Rust).
 _TOKEN = re.compile(
-    r'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|`[^`]*(?:`|\Z)'
-    r'|"(?:\\.|[^"\\\n])*"?|(?<!\\)\'(?:\\.|[^\'\\\n])*\'|(?:#|//)[^\n]*|[()\[\]{}]'
+    r'\\.|"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|`[^`]*(?:`|\Z)'
+    r'|"(?:\\.|[^"\\\n])*"?|(?<!\w)[bfruBFRU]{0,2}\'(?:\\.|[^\'\\\n])*\'(?!\w)|(?:#|//)[^\n]*|[()\[\]{}]'
 )
+_LABEL = re.compile(r"""\s*(?:[\w$*?.^\-\[\]]|"[^"\n]*"|'[^'\n]*'|[ ]?\|[ ]?)++""")
+"""What a `)` alone ends: the mark of a list's item, or a case of a shell."""
 
 
 def brackets(text: str) -> Iterator[tuple[int, str]]:
@@ -64,10 +67,16 @@ def cut_unmatched(text: str, before: str) -> str:
         if CLOSERS[char] in outer:
             own.clear()
             _close(outer, char)
-        elif (before + text[:at]).count(CLOSERS[char]) <= (before + text[:at]).count(char):
-            # Counted once more, as strings may have been taken wrongly.
+            continue
+        above = before + text[:at]
+        # Counted once more, as strings may have been taken wrongly.
+        if above.count(CLOSERS[char]) <= above.count(char) and not (char == ")" and _LABEL.fullmatch(_line(above))):
             return text[:at]
     return text
+
+
+def _line(text: str) -> str:
+    return text.rpartition("\n")[2]
 
 
 def _close(stack: list[str], closer: str) -> None:

@@ -14,6 +14,9 @@ CASES = {
     "in a comment": "x = ▮a  # :)▮▯\n",
     "the end of a block": "class A {\n  f() {\n    ▮g();\n  }\n}▮▯\n",
     "one too many": "class A {\n  f() {\n    ▮g();\n  }\n}\n▮}▯\n",
+    "escaped": "x = ▮/\\)\\)/▮▯\n",
+    "a numbered list": "Steps:\n\n▮1) first\n2) second▮▯\n",
+    "cases of a shell": 'case "$1" in\n    ▮-h|--help)\n        usage\n        ;;\n    *)▮▯\n',
     "before has a lone quote": "it's (▮a)▮▯\n",
 }
 
@@ -28,3 +31,5 @@ def test_unclosed() -> None:
     assert unclosed("f(a, [1, {'b': '('") == ["(", "[", "{"]
     assert unclosed('f("""(""")') == []
     assert unclosed("it\\'s (") == ["("]
+    assert unclosed("fn f<'a>(x: &'a str, ") == ["("]
+    assert unclosed("match x { b'(' | '[' => r'{'") == ["{"]
