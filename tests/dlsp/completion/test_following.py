@@ -11,6 +11,12 @@ LINES = {
     "closing line": "f(\n    ▮a,\n    b,\n▮)▯\n)\n",
     "closing line of its own": "{\n▮if (a) {\n  b();\n}▮▯\n}\n",
     "closing line after a stray one": "{\n▮x)\nf(\n)▮▯\n)\n",
+    "another object": '[\n  ▮{\n    "a": 1\n  },▮▯\n  {\n    "a": 2\n  }\n]\n',
+    "the same object": '[\n  ▮▮{\n    "a": 2\n  }▯\n  {\n    "a": 2\n  }\n]\n',
+    "another method": "class A:\n    ▮@a\n    def f(self):\n        pass▮▯\n\n    @a\n    def g(self):\n",
+    "only what another method begins with": "class A:\n    ▮▮@property▯\n\n    @property\n    def g(self):\n",
+    "another test": "▮#[test]\nfn f() {\n}▮▯\n\n#[test]\nfn g() {\n}\n",
+    "another item": "<ul>\n  ▮<li>\n    a\n  </li>▮▯\n  <li>\n    b\n  </li>\n</ul>\n",
     "a second equal line": "a.append(▮0)▮▯\na.append(0)\n",
 }
 OVERLAPS = {
