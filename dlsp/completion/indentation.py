@@ -34,9 +34,12 @@ def indented(text: str, before: str, after: str) -> str:
         text = _once(text, line_before, opener, unit)
     text = _in_levels(text, line_before, opener, unit) if unit else text
     tabs, blanks = (before.count(lead) + after.count(lead) for lead in ("\n\t", "\n  "))
-    if tabs > blanks:
+    # Some documents have both; what is near decides.
+    by_tab = (line_before if line_before[:1].isspace() else opener).startswith("\t")
+    by_blanks = line_before.startswith("  ")
+    if by_tab or (tabs > blanks and not by_blanks):
         return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT).replace(" " * UNIT, "\t"), text)
-    return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT), text) if blanks > tabs else text
+    return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT), text) if by_blanks or blanks > tabs else text
 
 
 def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:

@@ -19,6 +19,9 @@ CASES = {
     "after the cursor's, where a block begins": ("  if b:\n  ▮", "  x = 1", "  x = 1"),
     "tabs": ("def f():\n\tif b:\n\t\t▮", "x = 1\n        y = 2\n    z = 3", "x = 1\n\t\ty = 2\n\tz = 3"),
     "blanks": ("def f():\n    if b:\n        ▮", "x = 1\n\ty = 2", "x = 1\n    y = 2"),
+    "tabs in a document of blanks": (FOUR + "if b:\n\t▮", "if c:\n\t\tx = 1", "if c:\n\t\tx = 1"),
+    "tabs above in a document of blanks": (FOUR * 2 + "if b:\n\tx = 1\n▮", "\ty = 2", "\ty = 2"),
+    "blanks in a document of tabs": (TABS * 2 + "if b:\n    ▮", "if c:\n        x = 1", "if c:\n        x = 1"),
     "neither yet": ("▮", "if a:\n\tx = 1", "if a:\n\tx = 1"),
     "of two, twice, all of it": (
         TWO + "function g(a) {\n  ▮\n}\n",
