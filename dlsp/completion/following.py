@@ -7,7 +7,7 @@ from dlsp.completion.brackets import closes_own
 
 LEAST = 4
 """Letters and digits that an overlap must have to be one, and not a coincidence."""
-_BEGINS = re.compile(r"\s*(?:@.*|#\[.*|/\*+|<\w[^<>]*>|\W*[(\[{])\s*")
+_BEGINS = re.compile(r"\s*(?:@.*|#\[.*|/\*+|<\w[^<>]*>|\W*[(\[{]|(?:\*|//+|#|--+))\s*")
 """A line with which many things begin: what comes next tells whether it is the same one."""
 
 

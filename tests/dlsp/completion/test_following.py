@@ -17,6 +17,7 @@ LINES = {
     "only what another method begins with": "class A:\n    ▮▮@property▯\n\n    @property\n    def g(self):\n",
     "another test": "▮#[test]\nfn f() {\n}▮▯\n\n#[test]\nfn g() {\n}\n",
     "another item": "<ul>\n  ▮<li>\n    a\n  </li>▮▯\n  <li>\n    b\n  </li>\n</ul>\n",
+    "another paragraph of a comment": "/**\n * a\n ▮*\n * @param b▮▯\n *\n * @returns c\n */\n",
     "a second equal line": "a.append(▮0)▮▯\na.append(0)\n",
 }
 OVERLAPS = {
