@@ -45,8 +45,14 @@ def suggestion(fill: dict[str, Any], before: str, after: str, source: Source | N
 
     With the document's `source`, nothing that makes it parse worse.
     """
-    text, quiet = trimmed(fill["text"], before, after, source)
+    text, quiet = trimmed(whole(fill["text"], fill["reason"]), before, after, source)
     return Suggestion(text, quiet, fill["reason"], fill["cost"])
+
+
+def whole(text: str, reason: str) -> str:
+    """An answer that ended for a reason; of several lines without the last, where the length allowed cut it off."""
+    lines = text.rpartition("\n")[0]
+    return lines if reason == "length" and lines.strip() else text
 
 
 def trimmed(answer: str, before: str, after: str, source: Source | None = None) -> tuple[str, Quiet | None]:

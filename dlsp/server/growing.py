@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from dlsp import suggest
 from dlsp.engine.client import Engine, EngineGone
 from dlsp.recall.answer import Answer
 from dlsp.server.link import Link
@@ -42,7 +43,8 @@ class Growing:
                 async for event in events:
                     answer.confidence = event.get("confidence", ())
                     if event["event"] == "fill":
-                        answer.text, answer.reason, answer.cost = event["text"], event["reason"], event["cost"]
+                        answer.text = suggest.whole(event["text"], event["reason"])
+                        answer.reason, answer.cost = event["reason"], event["cost"]
                     else:
                         answer.text = event["committed"]
                     self._tell()

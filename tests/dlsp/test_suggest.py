@@ -49,6 +49,20 @@ def test_a_suggestion_or_a_reason(answer: str, text: str, quiet: Quiet | None) -
     assert (made.text, made.quiet, made.reason) == (text, quiet, "line")
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason", "text"),
+    [
+        ("a\nb\nc", "length", "a\nb"),
+        ("a\nb\nc", "block", "a\nb\nc"),
+        ("a", "length", "a"),
+        ("\n  a", "length", "\n  a"),
+    ],
+)
+def test_a_line_that_the_length_cut_off_is_not_offered(answer: str, reason: str, text: str) -> None:
+    fill = {"event": "fill", "gap": 0, "text": answer, "reason": reason, "cost": COST}
+    assert suggest.suggestion(fill, "", "\n").text == text
+
+
 def test_what_would_break_the_syntax_is_not_offered() -> None:
     fill = {"event": "fill", "gap": 0, "text": "b = = 1", "reason": "line", "cost": COST}
     language = languages.of("a.py")
