@@ -94,7 +94,9 @@ def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     lines = before.rpartition("\n")[2] + text
     strings = dict.fromkeys(_open_string(each) for each in (text, before[-4000:] + text))
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
-    closers = dict.fromkeys(["", _finish(text), _finish(before[-4000:] + text), _block(text, before), _markup(lines)])
+    closers = dict.fromkeys(
+        ["", _finish(text), _finish(before[-4000:] + text), f"{_finish(text)},", _block(text, before), _markup(lines)]
+    )
     for begun in dict.fromkeys(["", value, *strings]):
         yield from (begun + closer for closer in closers)
     for mark, tail in _TAILS.get(language.family, ()):
