@@ -7,7 +7,7 @@ from dlsp.completion.following import cut_following_lines, cut_overlap
 from dlsp.completion.indentation import indented
 from dlsp.completion.loops import cut_repeats, cut_stutter
 from dlsp.completion.rest import cut_rest_of_line
-from dlsp.completion.special import cut_special
+from dlsp.completion.special import cut_fence, cut_special
 from dlsp.completion.syntax import cut_broken
 from dlsp.syntax.source import Source
 
@@ -28,6 +28,8 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     line_before = above.rpartition("\n")[2]
     rest, *following = below.split("\n")
     text = cut_special(answer.replace("\r\n", "\n"))
+    if source is None or source.language.name != "markdown":
+        text = cut_fence(text, above + below)
     text = indented(text, above, below)
     text = cut_rest_of_line(text, line_before, rest)
     text = to_border(text, rest)

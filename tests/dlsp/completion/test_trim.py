@@ -14,6 +14,8 @@ CASES = {
         "a, [1])\n    return x<|endoftext|>",
         "a, [1]",
     ),
+    "talk after the code": ("RUN make\n▮\n", "USER app\n```\n\nThis Dockerfile:", "USER app"),
+    "fences where there are some": ("```sh\nmake\n▮\n", "make run\n```", "make run\n```"),
     # the document's line endings
     "carriage returns": ("if a:\r\n    ▮\r\nb\r\n", "x = 1\n    y = 2", "x = 1\r\n    y = 2"),
     "carriage returns and a repeat": ("a\r\n▮\r\nb\r\n", "x = 1\nb", "x = 1"),
