@@ -2,6 +2,7 @@
 
 from dlsp.completion.border import to_border
 from dlsp.completion.brackets import cut_unmatched
+from dlsp.completion.definitions import cut_defined
 from dlsp.completion.endings import line_ending, with_endings, without_tail
 from dlsp.completion.following import cut_following_lines, cut_overlap
 from dlsp.completion.indentation import indented
@@ -33,6 +34,7 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     text = indented(text, above, below)
     text = cut_rest_of_line(text, line_before, rest)
     text = to_border(text, rest)
+    text = cut_defined(text, above, below)
     text = cut_following_lines(text, line_before, rest, following)
     text = cut_overlap(text, below)
     text = cut_stutter(cut_repeats(text, above), above + below)

@@ -16,6 +16,11 @@ CASES = {
     ),
     "talk after the code": ("RUN make\n▮\n", "USER app\n```\n\nThis Dockerfile:", "USER app"),
     "fences where there are some": ("```sh\nmake\n▮\n", "make run\n```", "make run\n```"),
+    "a method that stands below, under another's attribute": (
+        "impl A {\n    /// F.\n    ▮\n    #[inline]\n    fn f() {}\n\n    fn g() {}\n}\n",
+        "#[inline]\n    fn g() {}",
+        "",
+    ),
     # the document's line endings
     "carriage returns": ("if a:\r\n    ▮\r\nb\r\n", "x = 1\n    y = 2", "x = 1\r\n    y = 2"),
     "carriage returns and a repeat": ("a\r\n▮\r\nb\r\n", "x = 1\nb", "x = 1"),
