@@ -36,10 +36,19 @@ def indented(text: str, before: str, after: str) -> str:
     tabs, blanks = (before.count(lead) + after.count(lead) for lead in ("\n\t", "\n  "))
     # Some documents have both; what is near decides.
     by_tab = (line_before if line_before[:1].isspace() else opener).startswith("\t")
-    by_blanks = line_before.startswith("  ")
-    if by_tab or (tabs > blanks and not by_blanks):
-        return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT).replace(" " * UNIT, "\t"), text)
-    return _LEAD.sub(lambda lead: lead.group().expandtabs(UNIT), text) if by_blanks or blanks > tabs else text
+    # Behind text, what the answer begins with is no indentation.
+    begun = len(text.partition("\n")[0]) if line_before.strip() else 0
+    if by_tab or (tabs > blanks and not line_before.startswith("  ")):
+        return text[:begun] + _LEAD.sub(_tabs, text[begun:])
+    return text[:begun] + _LEAD.sub(_blanks, text[begun:]) if blanks > tabs else text
+
+
+def _blanks(lead: re.Match[str]) -> str:
+    return lead[0].expandtabs(UNIT)
+
+
+def _tabs(lead: re.Match[str]) -> str:
+    return _blanks(lead).replace(" " * UNIT, "\t")
 
 
 def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:

@@ -22,6 +22,7 @@ CASES = {
     "tabs in a document of blanks": (FOUR + "if b:\n\t▮", "if c:\n\t\tx = 1", "if c:\n\t\tx = 1"),
     "tabs above in a document of blanks": (FOUR * 2 + "if b:\n\tx = 1\n▮", "\ty = 2", "\ty = 2"),
     "blanks in a document of tabs": (TABS * 2 + "if b:\n    ▮", "if c:\n        x = 1", "if c:\n        x = 1"),
+    "blanks behind text in a document of tabs": (TABS + "\tf()▮", "    // f\n    g()", "    // f\n\tg()"),
     "neither yet": ("▮", "if a:\n\tx = 1", "if a:\n\tx = 1"),
     "of two, twice, all of it": (
         TWO + "function g(a) {\n  ▮\n}\n",
