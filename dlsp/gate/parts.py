@@ -5,12 +5,15 @@ from collections.abc import Iterable, Iterator
 LEAST = 4
 """Characters of a part; fewer are sooner typed than read."""
 
+_OPENERS = " \t([{"
+
 Token = tuple[int, float]
 """Characters that a token wrote, and its log-probability."""
 
 
 def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]]]:
-    """The shortest first, each up to the end of a token and of a word, with the log-probabilities of its tokens.
+    """The shortest first, each up to the end of a token and of a word, with the log-probabilities of its tokens. None
+    ends with an opening bracket: one that is typed is closed by the editor, one that is accepted is not.
 
     `tokens` wrote `line`, and maybe more. The whole of it is none of its parts.
     """
@@ -21,8 +24,9 @@ def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]
             return
         log_p.append(each)
         part = line[:at].rstrip()
-        if len(part.strip()) >= LEAST and not (_of_word(line[at - 1]) and _of_word(line[at])):
-            yield part, list(log_p)
+        kept = part.rstrip(_OPENERS)
+        if len(part.strip()) >= LEAST and kept and not (_of_word(line[at - 1]) and _of_word(line[at])):
+            yield kept, list(log_p)
 
 
 def _of_word(char: str) -> bool:

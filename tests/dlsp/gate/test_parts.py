@@ -13,13 +13,14 @@ TOKENS = [(4, -0.01), (4, -0.02), (4, -0.03), (4, -0.04), (3, -6.0), (1, -0.01)]
 
 def test_parts_end_with_tokens_and_words() -> None:
     found = list(parts(LINE, TOKENS))
-    assert [part for part, _ in found] == ["self", "self.client.", "self.client.get(", "self.client.get(url"]
+    assert [part for part, _ in found] == ["self", "self.client.", "self.client.get", "self.client.get(url"]
     assert [len(log_p) for _, log_p in found] == [1, 3, 4, 5]
 
 
 def test_what_is_short_or_whole_is_no_part() -> None:
     assert list(parts("a = b", [(1, 0.0), (2, 0.0), (2, 0.0)])) == []
     assert [part for part, _ in parts("abc = d", [(3, 0.0), (3, 0.0), (1, 0.0)])] == ["abc ="]
+    assert list(parts(" ((((a", [(5, 0.0), (1, 0.0)])) == []
     assert list(parts("", [])) == []
 
 
@@ -29,7 +30,7 @@ def test_the_longest_sure_part_is_shown() -> None:
     found = gate.sure_part(FACTS, LINE, TOKENS, "auto")
     assert found
     part, verdict = found
-    assert part == "self.client.get("
+    assert part == "self.client.get"
     assert verdict.quiet is None
     assert whole.probability is not None
     assert verdict.probability is not None
