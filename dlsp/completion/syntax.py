@@ -19,6 +19,8 @@ _WORDS = ((r"\w", "\nend"), (r"\w[\s\S]*\n", "\nend\nend"))
 _C_LIKE = ((_OPEN, ";"), (_OPEN, " {}"), (r"\btry\b", " finally {}"), ("@", "\nint x;"))
 _TAILS = {
     "bash": (
+        (r"\bif\b", "\nthen"),
+        (r"\b(?:for|until|while)\b", "\ndo"),
         (r"\bif\b", "\nfi"),
         (r"\bdo\b", "\ndone"),
         (r"\bcase\b", "\nesac"),

@@ -25,6 +25,8 @@ CASES = {
     "javascript": ("a.js", "function f(a) {\n  ▮const b = a;▮\n  return } b;▯\n}\n"),
     "a brace only opened": ("a.go", "package a\n\nfunc f() {\n\t▮for i := 0; i < 3; i++ {▮▯\n}\n"),
     "a loop of a shell only begun": ("a.sh", "f▮or file in *; do\n  if [ -f x ]; then▮▯\n"),
+    "a condition of a shell whose body is there": ("a.sh", 'if [ -z "$x" ▮];▮▯\n  a\nfi\n'),
+    "a loop of a shell whose body is there": ("a.sh", "while ▮read -r x▮▯\n  a\ndone\n"),
     "a condition of a shell that nothing finishes": ("a.sh", "i▮▮f [ -f x ]; then; done (▯\n"),
     "a method of Ruby only begun": ("a.rb", "class A\n  d▮ef push(item)\n    if item▮▯\nend\n"),
     "a function of Lua only begun": ("a.lua", "l▮ocal function f(a)▮▯\n\nx = 1\n"),
