@@ -75,19 +75,13 @@ async def _answer(server: Server, params: types.InlineCompletionParams) -> Offer
         raise Silence(verdict.quiet, verdict=verdict)
     await _linked(moment, until)
     growing = ahead.begin(server, moment, invoked=invoked)
-    try:
-        async with asyncio.timeout_at(until):
-            await _enough(growing, moment, whole=invoked)
-    except TimeoutError:
-        moment.typing.let_go()
-        moment.doubt()
-        raise
-    if growing.error:
-        moment.typing.memory.remove(growing.answer)
-        raise growing.error
+    await _grown(growing, moment, until, whole=invoked)
     if server.settings(moment.uri).log == "text":
         log.info("after %r, answered %r", moment.before[-200:], growing.answer.text)
     made = offer(server, moment, invoked, asked=True)
+    if made is None and not growing.done:  # the lines that are there are none to show; all of them may be
+        await _grown(growing, moment, until, whole=True)
+        made = offer(server, moment, invoked, asked=True)
     if made is None:
         raise Silence(Quiet.EMPTY)
     ahead.prefetch(server, moment, made)
@@ -101,6 +95,20 @@ async def _linked(moment: Moment, until: float) -> None:
             await moment.link.ready()
     except TimeoutError:
         raise Silence(Quiet.LOADING) from None
+
+
+async def _grown(growing: Growing, moment: Moment, until: float, whole: bool) -> None:
+    """Until there is enough of the answer, or the `whole` of it. Raises TimeoutError, and why the engine failed."""
+    try:
+        async with asyncio.timeout_at(until):
+            await _enough(growing, moment, whole)
+    except TimeoutError:
+        moment.typing.let_go()
+        moment.doubt()
+        raise
+    if growing.error:
+        moment.typing.memory.remove(growing.answer)
+        raise growing.error
 
 
 async def _enough(growing: Growing, moment: Moment, whole: bool) -> None:

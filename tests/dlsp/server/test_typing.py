@@ -157,6 +157,23 @@ async def test_the_first_lines_are_shown_while_the_others_are_written(editor: Ed
     assert len(asked(stub)) == 1
 
 
+async def test_where_the_first_lines_are_none_to_show_the_others_are_waited_for(
+    editor: Editor, stub: StubEngine
+) -> None:
+    whole = "@property\n    def f(self):\n        pass"
+    canvas = {"event": "canvas", "gap": 0, "committed": "@property\n    def", "canvas": [None]}
+    fill = {"event": "fill", "gap": 0, "text": whole, "reason": "block", "cost": COST}
+    editor.open(URI, "class A:\n    \n\n    @property\n    def g(self):\n        pass\n")
+    stub.raw = json.dumps(canvas).encode() + b"\n"
+    stub.more.set()
+    shown = asyncio.create_task(text(editor, 1, 4))
+    await asyncio.sleep(0.3)
+    assert not shown.done()
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (fill, {"event": "done"}))
+    stub.more.clear()
+    assert await shown == whole
+
+
 async def test_after_a_deletion_nothing_comes_unasked(editor: Editor, stub: StubEngine) -> None:
     editor.delete(URI, 1, 10, 11)
     assert await text(editor, 1, 10) is None
