@@ -1,11 +1,12 @@
 """The beginnings of a line that can be offered by themselves, where the whole of it is not sure enough."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 LEAST = 4
 """Characters of a part; fewer are sooner typed than read."""
 
-_OPENERS = " \t([{"
+_OPENS = re.compile(r"[\s(\[{]*(?:(?<=[\s(\[{=,:])[\"'`])?\Z")
 
 Token = tuple[int, float]
 """Characters that a token wrote, and its log-probability."""
@@ -13,7 +14,7 @@ Token = tuple[int, float]
 
 def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]]]:
     """The shortest first, each up to the end of a token and of a word, with the log-probabilities of its tokens. None
-    ends with an opening bracket: one that is typed is closed by the editor, one that is accepted is not.
+    ends with an opening bracket or quote: one that is typed is closed by the editor, one that is accepted is not.
 
     `tokens` wrote `line`, and maybe more. The whole of it is none of its parts.
     """
@@ -24,7 +25,7 @@ def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]
             return
         log_p.append(each)
         part = line[:at].rstrip()
-        kept = part.rstrip(_OPENERS)
+        kept = _OPENS.sub("", part)
         if len(part.strip()) >= LEAST and kept and not (_of_word(line[at - 1]) and _of_word(line[at])):
             yield kept, list(log_p)
 
