@@ -97,7 +97,7 @@ def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     strings = dict.fromkeys(_open_string(each) for each in (text, before[-4000:] + text))
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
     closers = dict.fromkeys(
-        ["", _finish(text), _finish(before[-4000:] + text), f"{_finish(text)},", _block(text, before), _markup(lines)]
+        ["", _finish(text), _finish(before[-4000:] + text), _entry(text), _block(text, before), _markup(lines)]
     )
     for begun in dict.fromkeys(["", value, *strings]):
         yield from (begun + closer for closer in closers)
@@ -116,6 +116,12 @@ def _open_string(text: str) -> str:
 
 def _finish(text: str) -> str:
     return "".join(OPENERS[char] for char in reversed(unclosed(text)))
+
+
+def _entry(text: str) -> str:
+    """What finishes an entry of a list or object, before others, that the text only begins; "" for a whole one."""
+    closers = _finish(text)
+    return f"{closers}," if closers else ""
 
 
 def _block(text: str, before: str) -> str:

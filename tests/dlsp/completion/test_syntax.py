@@ -39,6 +39,7 @@ CASES = {
     "a tag begun before the cursor": ("a.tsx", "function F() {\n  return <b>\n    <▮ul>▮▯\n  </b>;\n}\n"),
     "broken between tags": ("a.tsx", "function F() {\n  return <b>\n    ▮▮<ul>{= =}</ul>▯\n  </b>;\n}\n"),
     "an object only begun before another": ("a.json", '{\n  ▮"a": {\n    "b": 1▮▯\n  "c": 2\n}\n'),
+    "an entry without its comma before another": ("a.json", '{\n  ▮▮"a": 1▯\n  "c": 2\n}\n'),
     "an entry only begun before another": ("a.py", "a = {\n    ▮1: [\n        2,▮▯\n    3: 4,\n}\n"),
     "a docstring only begun": ("a.py", 'def f():\n    ▮"""Do a.\n\n    Args:▮▯\n\nx = 1\n'),
     "a docstring that is still open": ("a.py", 'def f():\n    """Do ▮a.\n\n    Args:▮▯\n\nx = [1, "a"]\n'),
