@@ -39,7 +39,7 @@ def inside(before: str, path: str) -> str:
     if suffix in PROSE:
         return "prose"
     seen = before[-_SEEN:]
-    if suffix in _PYTHON and any(seen.count(triple) % 2 for triple in _TRIPLE):
+    if suffix in _PYTHON and any(before.count(triple) % 2 for triple in _TRIPLE):
         return "string"
     line = seen.rpartition("\n")[2]
     bare = _STRING.sub(lambda string: "" if string[1] == string[2] else string[1], line)

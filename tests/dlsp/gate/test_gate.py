@@ -58,6 +58,11 @@ def test_what_the_cursor_is_inside_of(before: str, path: str, kind: str) -> None
     assert inside(before, path) == kind
 
 
+def test_a_docstring_far_above_is_not_taken_for_code() -> None:
+    before = '"""\n' + 18_000 * "a" + '\n"""\n' + 9_000 * "x\n"
+    assert inside(before + "y = ", "a.py") == "code"
+
+
 def test_switched() -> None:
     assert gate.switched("off", invoked=True, snoozed=False) is Quiet.OFF
     assert gate.switched("manual", invoked=False, snoozed=False) is Quiet.MANUAL
