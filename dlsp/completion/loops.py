@@ -17,11 +17,12 @@ def cut_repeats(text: str, before: str) -> str:
     *above, line_before = before.rstrip(" \t").split("\n")
     if not line_before and _telling(shared := _same_start(lines, _last(above, LONGEST))):
         return "" if len(shared) > 1 or len(lines) == 1 else text
+    shown = [before.rpartition("\n")[2] + lines[0], *lines[1:]]
     for start in range(len(lines)):
         for size in range(1, LONGEST + 1):
-            group = lines[start : start + size]
+            group = shown[start : start + size]
             times = 3 if size == 1 else 2
-            if lines[start : start + size * times] == group * times and _telling(group):
+            if shown[start : start + size * times] == group * times and _telling(group):
                 return "\n".join(lines[: start + size])
     return text
 

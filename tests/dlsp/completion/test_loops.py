@@ -11,6 +11,7 @@ CASES = {
     "the third time": "▮values.append(0)▮\nvalues.append(0)\nvalues.append(0)▯\n",
     "twice may be meant": "▮values.append(0)\nvalues.append(0)▮▯\n",
     "two lines twice": "▮first(value)\nsecond(value)▮\nfirst(value)\nsecond(value)▯\n",
+    "two lines twice, indented": "    ▮first(value)\n    second(value)▮\n    first(value)\n    second(value)▯\n",
     "closing brackets": "▮      }\n    }\n    }\n    }▮▯\n",
     "the line above": "    total = total + value\n    ▮▮total = total + value▯\n",
     "the lines above": "open_file(a)\nread_file(b)\n▮▮open_file(a)\nread_file(b)\nclose()▯\n",
