@@ -5,6 +5,7 @@ from typing import Any
 
 from dlsp.completion import trim
 from dlsp.completion.loops import cut_stutter
+from dlsp.completion.special import cut_fence, cut_special
 from dlsp.context.parts import Context
 from dlsp.quiet import Quiet
 from dlsp.syntax.source import Source
@@ -60,7 +61,7 @@ def trimmed(answer: str, before: str, after: str, source: Source | None = None) 
     text = trim(answer, before, after, source)
     if text:
         return text, None
-    if not answer.strip():
+    if not cut_fence(cut_special(answer), before + after).strip():
         return "", Quiet.EMPTY
     if trim(answer, before, after):
         return "", Quiet.BROKEN

@@ -41,7 +41,13 @@ def test_other_files_of_a_request() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "text", "quiet"),
-    [("a)", "a", None), ("  \n", "", Quiet.EMPTY), (")", "", Quiet.REPEAT), ("b" + "9" * 60, "", Quiet.STUTTER)],
+    [
+        ("a)", "a", None),
+        ("  \n", "", Quiet.EMPTY),
+        ("```\n\nThis", "", Quiet.EMPTY),
+        (")", "", Quiet.REPEAT),
+        ("b" + "9" * 60, "", Quiet.STUTTER),
+    ],
 )
 def test_a_suggestion_or_a_reason(answer: str, text: str, quiet: Quiet | None) -> None:
     fill = {"event": "fill", "gap": 0, "text": answer, "reason": "line", "cost": COST}
