@@ -7,7 +7,10 @@ import re
 from dataclasses import dataclass
 
 COLON = re.compile(r"[ \t]*(?:async[ \t]+)?def[ \t]+\w+")
-BRACE = re.compile(r"[ \t]*(?!(?:if|for|while|switch|else|try|catch|do|with|class|struct|enum|namespace|match)\b)\S")
+BRACE = re.compile(
+    r"[ \t]*(?!(?:if|for|while|switch|else|try|catch|do|with|class|struct|enum|namespace|match|foreach|using|lock"
+    r"|synchronized)\b)\S"
+)
 WORD = re.compile(
     r"[ \t]*(?:local[ \t]+)?function\b.*\)[ \t]*(?:--.*)?$|[ \t]*def[ \t]+[\w.]+[?!]?(?:[ \t]*\(.*\))?[ \t]*(?:#.*)?$"
 )
@@ -21,8 +24,12 @@ DOCSTRING = re.compile(r'\s*[rRuU]?("""|\'\'\')')
 # No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds.
 STRINGS = re.compile(r"(?<!\\)(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|#.*|//.*")
 OPEN, CLOSE = "([{", ")]}"
+CLOSING = "}; \t,"
+"""What may follow the body on its line."""
 FARTHEST = 400
 """Lines above the cursor within which the definition is looked for."""
+MOST_LINES, LONGEST = 40, 2_000
+"""Of a definition without its body: its lines, and the characters of each."""
 
 
 NO_FUNCTION = "Put the cursor on a function without a body (nothing, `...`, `pass` or a TODO), or select lines of one."
@@ -46,9 +53,9 @@ def gap(text: str, offset: int) -> Gap | None:
     lines = text.split("\n")
     at = text.count("\n", 0, offset)
     for number in range(at, max(-1, at - FARTHEST), -1):
-        head = _head(lines, number)
-        if head is not None and at <= (last := _last(lines, number, head)):
-            return _gap(lines, number, head, last, at) or (_todo(lines, at) if at > head else None)
+        opened = _opened(lines, number)
+        if opened and at <= (last := _last(lines, number, opened[0])):
+            return _gap(lines, number, opened, last, at) or (_todo(lines, at) if at > opened[0] else None)
     return None
 
 
@@ -103,21 +110,44 @@ def unwritten(body: str) -> bool:
 
 def _head(lines: list[str], number: int) -> int | None:
     """The last line of the definition that begins on a line, None if none does."""
+    opened = _opened(lines, number)
+    return opened[0] if opened else None
+
+
+def _opened(lines: list[str], number: int) -> tuple[int, int] | None:
+    """The row and the column where the body of the definition on a line begins: behind its colon, its brace, or a head
+    whose body ends with `end`."""
     if _ends_by_word(lines, number):
-        return number
-    if COLON.match(lines[number]):
-        opener = ":"
-    elif BRACE.match(lines[number]) and "(" in lines[number]:
-        opener = "{"
-    else:
+        return number, len(lines[number])
+    colon = COLON.match(lines[number])
+    if not colon and not (BRACE.match(lines[number]) and "(" in lines[number]):
         return None
     depth = 0
-    for end in range(number, min(number + 40, len(lines))):
-        bare = STRINGS.sub("", lines[end])
-        inside = bare.rstrip("{ \t}") if opener == "{" else bare
-        depth += sum(inside.count(each) for each in OPEN) - sum(inside.count(each) for each in CLOSE)
+    for row in range(number, min(number + MOST_LINES, len(lines))):
+        if len(lines[row]) > LONGEST:
+            return None
+        bare, found = STRINGS.sub(lambda string: " " * len(string[0]), lines[row]), 0
+        for column, char in enumerate(bare, 1):
+            if depth <= 0 and char == (":" if colon else "{"):
+                found = column
+                if colon:
+                    break
+            depth += (char in OPEN) - (char in CLOSE)
+        if found:
+            return (row, found) if colon or PLACEHOLDER.fullmatch(bare[found:].rstrip(CLOSING)) else None
         if depth <= 0:
-            return end if re.search(r":[^:=]*$" if opener == ":" else r"\{\s*+\}?\s*+;?$", bare) else None
+            return None if colon or bare.rstrip().endswith((";", ",")) else _below(lines, row, _indent(lines[number]))
+    return None
+
+
+def _below(lines: list[str], row: int, floor: str) -> tuple[int, int] | None:
+    """The brace on a line of its own below a head, where deeper lines (and Rust's `where`) go on with the head."""
+    for below in range(row + 1, min(row + MOST_LINES, len(lines))):
+        line = lines[below].rstrip()
+        if line == floor + "{":
+            return below, len(line)
+        if line.strip() != "where" and len(_indent(line)) <= len(floor):
+            break
     return None
 
 
@@ -144,13 +174,10 @@ def _last(lines: list[str], number: int, head: int) -> int:
     return last if _closes(lines[last]) else blank
 
 
-def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | None:
-    floor = _indent(lines[number])
+def _gap(lines: list[str], number: int, opened: tuple[int, int], last: int, at: int) -> Gap | None:
+    floor, (head, column) = _indent(lines[number]), opened
     word = _ends_by_word(lines, number)
-    brace = STRINGS.sub("", lines[head]).rstrip().rstrip(";").rstrip("}").rstrip().endswith("{")
-    opened = None if word else re.match(r".*\{" if brace else r".*?\)[^:#]*:|.*?:", lines[head])
-    column = opened.end() if opened else len(lines[head])
-    inline = lines[head][column:]
+    inline, brace = lines[head][column:], not word and lines[head][column - 1] == "{"
     closing = (brace or word) and _closes(lines[last]) and last > head
     first, end = head + 1, last - 1 if closing else last
     while end > head and not lines[end].strip():
@@ -160,7 +187,7 @@ def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | 
     keep = _kept(lines, first, end)
     if not _holds_places(lines[keep : end + 1]):
         return None
-    if not (COMMENT.match(inline) or PLACEHOLDER.fullmatch(inline.rstrip("}; ") if brace else inline)):
+    if not (COMMENT.match(inline) or PLACEHOLDER.fullmatch(inline.rstrip(CLOSING) if brace else inline)):
         return None
     inner = next((_indent(line) for line in lines[first : end + 1] if line.strip()), floor + _unit(lines))
     starts = _starts(lines)
@@ -169,7 +196,7 @@ def _gap(lines: list[str], number: int, head: int, last: int, at: int) -> Gap | 
     stop = starts[end] + len(lines[end])
     tail = ""
     if (brace or word) and not closing:
-        closer = "end" if word else inline.strip() or "}"
+        closer = "end" if word else inline[len(inline.rstrip(CLOSING)) :].strip() or "}"
         stop, tail = (stop if inline.strip() else max(start, stop)), "\n" + floor + closer
     return Gap(start, max(start, stop), "\n" + inner, tail)
 

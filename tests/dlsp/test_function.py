@@ -38,6 +38,35 @@ FOUND = {
         "def f(a):\n    b = a\n    # TODO: the rest|\n    return b\n",
         "def f(a):\n    b = a\n    # TODO: the rest\n    BODY\n    return b\n",
     ),
+    "brackets and colons among the parameters": (
+        'def f(a=(1, 2), b: Literal["x", ")"] = {1: 2}, c: int = 3) -> dict["a:b", int]: ...|\n',
+        'def f(a=(1, 2), b: Literal["x", ")"] = {1: 2}, c: int = 3) -> dict["a:b", int]:\n    BODY\n',
+    ),
+    "braces in the return type": (
+        "function f(a): { b: string } {\n  |\n}\n",
+        "function f(a): { b: string } {\n    BODY\n}\n",
+    ),
+    "a brace on its own line": (
+        "int\nf(int a)|\n{\n    // TODO\n}\n",
+        "int\nf(int a)\n{\n    // TODO\n    BODY\n}\n",
+    ),
+    "what is initialised before the brace": (
+        "A::A(int a)\n    : a_(a),\n      b_(2)\n{|\n}\n",
+        "A::A(int a)\n    : a_(a),\n      b_(2)\n{\n    BODY\n}\n",
+    ),
+    "a where before the brace": (
+        "impl A {\n    fn f<T>(a: T) -> u8\n    where\n        T: Copy,\n    {\n        todo!()|\n    }\n}\n",
+        "impl A {\n    fn f<T>(a: T) -> u8\n    where\n        T: Copy,\n    {\n        BODY\n    }\n}\n",
+    ),
+    "a placeholder between braces on one line": (
+        "fn f<'a>(a: &'a str) -> u8 { unimplemented!(\"a\") }|\ng();\n",
+        "fn f<'a>(a: &'a str) -> u8 {\n    BODY\n}\ng();\n",
+    ),
+    "a method in an object": (
+        "a = {\n  f(a) {},|\n  g() {},\n};\n",
+        "a = {\n  f(a) {\n    BODY\n  },\n  g() {},\n};\n",
+    ),
+    "a comment behind an open brace": ("fn f() { // so|", "fn f() { // so\n    BODY\n}"),
     "a brace that is open": ("func f(a int) int {|\n", "func f(a int) int {\n    BODY\n}\n"),
 }
 
@@ -59,6 +88,9 @@ def test_found(marked: str, filled: str) -> None:
         "",
         "def f(a):\n    pass\n\nx = |1\n",
         "class A:\n    |\n",
+        "void f()\n{\n    g();\n    {|\n    }\n}\n",
+        "void f()\n{\n    foreach (var a in b)\n    {|\n    }\n}\n",
+        "f({\n  a: g(),|\n});\n",
     ],
 )
 def test_not_found(marked: str) -> None:
