@@ -1,5 +1,6 @@
 """Weights and adapters on disk: converted once, believed only when whole."""
 
+import os
 from pathlib import Path
 
 import gguf
@@ -84,12 +85,34 @@ def test_a_conversion_that_broke_off_is_not_believed(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.usefixtures("no_tokenizer")
+def test_what_was_made_of_a_file_goes_when_another_took_its_place(tmp_path: Path):
+    there = tmp_path / "models"
+    there.mkdir()
+    write_gguf(there / "m.gguf")
+    os.utime(there / "m.gguf", (1, 1))
+    old = convert.converted(there / "m.gguf", tmp_path)
+    other_format = old.with_name(f"{old.name[:-1]}0")
+    others = [old.with_name("m-2-3-4-5"), old.with_name("m-it-2-3-1"), old.with_name("m")]
+    for each in (other_format, *others):
+        each.mkdir()
+
+    # The same file elsewhere takes nobody's place.
+    write_gguf(tmp_path / "m.gguf")
+    convert.converted(tmp_path / "m.gguf", tmp_path)
+    assert old.exists()
+
+    os.utime(there / "m.gguf", (2, 2))
+    new = convert.converted(there / "m.gguf", tmp_path)
+    assert {*old.parent.iterdir()} == {new, *others}
+
+
+@pytest.mark.usefixtures("no_tokenizer")
 def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path):
     write_gguf(tmp_path / "llama.gguf", "llama")
     with pytest.raises(EngineError, match="llama"):
         convert.converted(tmp_path / "llama.gguf", tmp_path)
     (tmp_path / "weights.safetensors").write_bytes(b"broken")
-    with pytest.raises(EngineError, match="delete the folder"):
+    with pytest.raises(EngineError, match="name the folder of a converted model"):
         Weights.load(tmp_path, torch.float32)
 
 

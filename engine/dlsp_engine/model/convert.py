@@ -1,6 +1,8 @@
 """From a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
 
 import os
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,12 +51,22 @@ def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line:
                 say(f"converting {gguf.name}, once for this machine")
                 _tokenizer(gguf, folder / "tokenizer.json")
                 _weights(gguf, weights, say)
+                if gguf.parent == cache / "models":
+                    _forget_others(gguf, folder)
     except OSError as error:
         raise EngineError(
             f"The model could not be converted into {folder} ({error.strerror or error}); free some space or set "
             "DLSP_CACHE_DIR to a folder that can be written."
         ) from error
     return folder
+
+
+def _forget_others(gguf: Path, folder: Path) -> None:
+    """Remove what was made of files that were in this one's place before it."""
+    file = folder.name.rpartition("-")[0]
+    for each in folder.parent.iterdir():
+        if re.fullmatch(rf"{re.escape(gguf.stem)}-\d+-\d+-\d+", each.name) and each.name.rpartition("-")[0] != file:
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def architecture(reader: GGUFReader) -> Architecture:
