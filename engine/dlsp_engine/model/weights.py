@@ -58,7 +58,7 @@ class Weights:
                 ]
                 return cls(shape, layers, get("embedding"), get("norm"))
         except Exception as error:
-            raise Damaged(f"{path} is damaged; delete the folder {folder} and start again.") from error
+            raise Damaged(f"{path} is missing or damaged: name the folder of a converted model.") from error
 
     @classmethod
     def random(cls, shape: Architecture, dtype: torch.dtype = torch.float32, seed: int = 0) -> "Weights":

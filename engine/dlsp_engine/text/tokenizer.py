@@ -84,7 +84,7 @@ class QwenTokenizer(_Healing):
         try:
             self._tokenizer = HubTokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
-            raise Damaged(f"{path} is damaged; delete the folder {folder} and start again.") from error
+            raise Damaged(f"{path} is missing or damaged: name the folder of a converted model.") from error
         # Text is data: what looks like an added token in a source file, `<tool_call>` too, must not become one.
         self._tokenizer.add_special_tokens(
             [each.content for each in self._tokenizer.get_added_tokens_decoder().values()]
