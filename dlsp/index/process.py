@@ -8,23 +8,21 @@ from contextlib import suppress
 from pathlib import Path
 
 WAIT_S = 1
+AGAIN_S = 10.0
+"""After an end that nobody asked for; after each further one twice as long."""
 log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """The process of one workspace; it ends when `stop` is called, and by itself when this process ends."""
+    """The process of one workspace; it ends when `stop` is called, and by itself when this process ends. It is started
+    again if it ends else."""
 
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
-        self._stopped = False
-        self._process = subprocess.Popen(
-            # -P: the project's own files are no modules of ours, whatever their names.
-            [sys.executable, "-P", "-m", "dlsp.index", str(root), *globs],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
-        )
-        threading.Thread(target=self._tell, daemon=True).start()
+        # -P: the project's own files are no modules of ours, whatever their names.
+        self._command = [sys.executable, "-P", "-m", "dlsp.index", str(root), *globs]
+        self._stopped, self._starting = threading.Event(), threading.Lock()
+        self._process = self._begin()
+        threading.Thread(target=self._watch, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -32,18 +30,38 @@ class Keeper:
 
     def stop(self) -> None:
         """At once, not waiting for the end of what it reads; the index bears that."""
+        with self._starting:
+            self._stopped.set()
         assert self._process.stdin is not None
-        self._stopped = True
         self._process.stdin.close()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):  # it runs when nobody else does, and ends so too
             self._process.wait(WAIT_S)
 
-    def _tell(self) -> None:
+    def _begin(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
+        )
+
+    def _watch(self) -> None:
         """Log an end that nobody asked for; not what the process said, which might hold text of a document."""
-        code = self._process.wait()
-        if not self._stopped:
-            log.warning("the index process ended by itself (%d): other files are seen as it left them", code)
+        pause = AGAIN_S
+        while True:
+            code = self._process.wait()
+            if self._stopped.is_set():
+                return
+            log.warning("the index process ended by itself (%d): it starts again in %.0f s", code, pause)
+            self._stopped.wait(pause)
+            pause *= 2
+            with self._starting:
+                if self._stopped.is_set():
+                    return
+                with suppress(OSError):
+                    self._process = self._begin()
 
 
 def is_workspace(root: Path) -> bool:

@@ -171,17 +171,25 @@ def test_nothing_of_the_project_is_run(root: Path, monkeypatch: pytest.MonkeyPat
     assert not (root / "run").exists()
 
 
-def test_an_end_of_its_own_is_told_in_the_log(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_end_of_its_own_is_told_in_the_log_and_another_process_follows(
+    root: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dlsp.index.process.AGAIN_S", 0.1)
+    write(root, "a.py", "def one(): pass\n")
     keeper = Keeper(root)
-    os.kill(keeper.pid, signal.SIGKILL)
-    deadline = time.monotonic() + WAIT_S
-    while "the index process ended by itself (-9)" not in caplog.text:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    first = keeper.pid
+    until(root, defined("one"))
+    os.kill(first, signal.SIGKILL)
+    write(root, "b.py", "def two(): pass\n")
+    until(root, defined("two"))
+    assert "the index process ended by itself (-9)" in caplog.text
+    second = keeper.pid
+    assert second != first
     keeper.stop()
+    assert not alive(second)
     caplog.clear()
     Keeper(root).stop()
-    time.sleep(0.2)
+    time.sleep(0.3)
     assert caplog.text == ""
 
 
