@@ -47,7 +47,7 @@ def list_(args: Namespace) -> int:
             store.path(model)
             here = "here"
         except store.ModelMissing:
-            here = "not here"
+            here = "damaged" if store.place(model).exists() else "not here"
         size = f"{model.size / 1e6:,.0f} MB"
         print(f"{model.name:20} {size:>9}  {here:9} {model.licence:11} {store.place(model)}")
     return 0

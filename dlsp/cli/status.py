@@ -20,6 +20,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: Namespace) -> int:
+    state.folder()  # what is wrong with it is wrong with all of them
     lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)

@@ -171,6 +171,17 @@ def test_days_are_no_hours(stub: StubEngine, capsys: Output, monkeypatch: pytest
         assert "1 day, 1:01:01" in capsys.readouterr().out
 
 
+def test_no_engine_runs_where_there_is_no_folder_for_its_state(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file"))
+    assert cli.main(["status"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("cannot be made") == 1
+
+
 def test_an_unknown_model(capsys: Output) -> None:
     assert cli.main(["engine", "status", "--model", "gpt-9"]) == 1
     assert "There is no model 'gpt-9'" in capsys.readouterr().err

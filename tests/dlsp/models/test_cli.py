@@ -51,6 +51,12 @@ def test_pull_path_list_verify(model: Model, mine: Path, capsys: pytest.CaptureF
     assert dlsp("verify") == 0
     assert model.sha256 in capsys.readouterr().out
 
+    store.place(model).write_bytes(b"something else")
+    assert dlsp("list") == 0
+    shown = capsys.readouterr().out
+    assert "damaged" in shown
+    assert "here" not in shown.replace(str(store.place(model)), "")
+
 
 @pytest.mark.parametrize("words", [["path"], ["verify"], ["pull", "--from", "/nowhere"], ["path", "9b"]])
 def test_errors_are_for_the_user(words: list[str]):
