@@ -19,14 +19,24 @@ _INNER = (
 _LOOPS = ("for_statement",)
 _TYPED = ("default_parameter", "typed_default_parameter", "typed_parameter")
 _PARAMETERS = ("parameters", "formal_parameters", "parameter_list", "lambda_parameters")
-_TARGETS = ("left", "pattern", "alias")
+_TARGETS = ("left", "pattern", "alias", "declarator")
 _MEMBERS = ("attribute", "property", "field")
-_NAMING = ("named_expression", "variable_declarator")
+_OWNERS = {
+    "method_invocation": "object",
+    "member_access_expression": "expression",
+    "scoped_identifier": "path",
+    "qualified_identifier": "scope",
+}
+"""Where a name is a member of what stands in this field."""
+_FIELDS = ("public_field_definition", "field_definition", "property_signature", "property_declaration")
+_NAMING = ("named_expression", "variable_declarator", *_FIELDS)
 _SPECIFIERS = ("import_specifier", "import_clause", "namespace_import")
 _PATTERNS = ("shorthand_property_identifier_pattern",)
 _NO_TARGETS = (
     *("attribute", "call", "subscript", "member_expression", "type"),
     *("binary_operator", "boolean_operator", "comparison_operator", "binary_expression"),
+    # Where variables are declared, they are not bound by an assignment.
+    *("assignment_expression", "augmented_assignment_expression", "compound_assignment_expr", "assignment_statement"),
 )
 _MOST = 500
 """Places of a name that are looked at."""
@@ -97,8 +107,8 @@ def _scopes(leaf: Node, language: Language) -> tuple[tuple[Scope, ...], Scope | 
         kind = _scope_kind(parent, language)
         if kind and not is_outside:
             scope = Scope(kind, _name(parent), parent.start_byte, parent.end_byte, _owner(parent, language))
-            # Python's functions do not see the names of their class.
-            if not (kind == "class" and is_nested and language.family == "python"):
+            # Functions of these do not see the names of their class.
+            if not (kind == "class" and is_nested and language.family in ("python", "javascript")):
                 found.append(scope)
             home = home or (scope if kind == "class" else None)
             is_nested = is_nested or kind == "function"
@@ -114,7 +124,15 @@ def _scope_kind(node: Node, language: Language) -> str:
         return "class"
     if node.type in _LOOPS:
         return "loop"
-    return "function" if node.type in language.functions or node.type in _INNER else ""
+    return "function" if _is_function(node, language) or node.type in _INNER else ""
+
+
+def _is_function(node: Node, language: Language) -> bool:
+    """C declares functions and variables alike."""
+    declared = node if node.type == "declaration" else None
+    while declared is not None and declared.type != "function_declarator":
+        declared = declared.child_by_field_name("declarator")
+    return node.type in language.functions and (node.type != "declaration" or declared is not None)
 
 
 def _is_outside(child: Node, parent: Node, language: Language) -> bool:
@@ -123,6 +141,8 @@ def _is_outside(child: Node, parent: Node, language: Language) -> bool:
         fields = ("right",)
     elif parent.type in _TYPED:
         fields = ("value", "type")
+    elif parent.type == "function_declarator":
+        fields = ("declarator",)
     elif parent.type in language.functions or parent.type in language.classes:
         fields = ("name", "superclasses", "return_type")
     else:
@@ -158,9 +178,14 @@ def _kind(leaf: Node) -> tuple[str, str]:
             content = _text(parent)
             return "path", content[: leaf.start_byte - parent.start_byte]
         return "name", ""
+    if parent.type in _FIELDS:
+        return "name", ""
     for field in _MEMBERS:
         if parent.child_by_field_name(field) == leaf:
             return "member", _text(parent.children[0])
+    owner = parent.child_by_field_name(_OWNERS.get(parent.type, ""))
+    if owner and parent.child_by_field_name("name") == leaf:
+        return "member", _text(owner)
     return "name", ""
 
 
@@ -187,7 +212,9 @@ def _is_defined(leaf: Node, parent: Node, language: Language) -> bool:
     if leaf.type in _PATTERNS:
         return True
     is_named = parent.type in language.functions or parent.type in language.classes or parent.type in _NAMING
-    return is_named and parent.child_by_field_name("name") == leaf
+    name = parent.child_by_field_name("name") or parent.child_by_field_name("property")
+    # C#'s variables have no field for their name.
+    return is_named and leaf == (name or (parent.type == "variable_declarator" and parent.children[0]))
 
 
 def _is_target(leaf: Node, parent: Node | None) -> bool:
@@ -196,7 +223,7 @@ def _is_target(leaf: Node, parent: Node | None) -> bool:
     for _ in range(6):
         if parent is None or parent.type in _NO_TARGETS:
             return False
-        if any(parent.child_by_field_name(field) == child for field in ("value", "right", "type")):
+        if any(parent.child_by_field_name(field) == child for field in ("value", "right", "type", "size")):
             return False
         if parent.type in _PARAMETERS or any(parent.child_by_field_name(field) == child for field in _TARGETS):
             return True

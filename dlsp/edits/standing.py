@@ -30,7 +30,7 @@ STANDINGS = (
 )
 BOUND = ("follows", "own member", "own keyword", "own path")
 """Where the name means what the edit renamed."""
-_OWN = ("self", "cls", "this")
+_OWN = ("self", "cls", "this", "Self")
 _LOCAL = ("function", "loop")
 _MAKERS = ("__init__", "__new__")
 

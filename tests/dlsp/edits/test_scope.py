@@ -20,10 +20,10 @@ def where(text: str, name: str) -> list[tuple[str, str]]:
     return [(use.kind, use.bound.kind if use.bound else "") for _, use in sorted(found.items())]
 
 
-def standings(before: str, after: str, old: str) -> list[str]:
+def standings(before: str, after: str, old: str, path: str = "a.py") -> list[str]:
     """Of each place of the old name after the edit."""
-    edit = Edit.between("a.py", before, after)
-    own = Page("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
+    edit = Edit.between(path, before, after)
+    own = Page(path, path, after, languages.of(path), tuple(edit.ranges()))
     rule = next(rule for rule in rules_of(edit, own) if rule.kind == "rename" and rule.old == (old,))
     standing = Standing(rule, own)
     return [standing.at(own, token.start) for token in own.tokens if token.text == old]
@@ -158,3 +158,78 @@ def test_a_name_that_is_imported_as_another_is_bound_by_that() -> None:
     uses_of = {name: uses(Source(language), text, name).values() for name in ("addItem", "add")}
     bound = {name: [use.bound is not None for use in found] for name, found in uses_of.items()}
     assert bound == {"addItem": [False], "add": [True, True]}
+
+
+OTHER_LANGUAGES = {
+    "a local of C": (
+        "a.c",
+        "int f(int a) {\n    int sum[N] = {0};\n    sum += a;\n    return sum;\n}\n"
+        "int g(void) {\n    char *sum = 0;\n    use(sum);\n}\n",
+        "sum[",
+        ["follows", "follows", "out of reach", "out of reach"],
+    ),
+    "a function of C": (
+        "a.c",
+        "int sum(int a) {\n    return a;\n}\nint g(void) {\n    return sum(1);\n}\n",
+        "sum",
+        ["follows"],
+    ),
+    "a field of C++": (
+        "a.cpp",
+        "class A {\n    int f() { return this->sum + sum; }\n    int sum;\n};\nint g(int sum) { return sum; }\n",
+        "int sum;",
+        ["own member", "follows", "out of reach", "out of reach"],
+    ),
+    "a local of Go": (
+        "a.go",
+        "func f() int {\n\tsum := 0\n\tsum = sum + 1\n\treturn sum\n}\nfunc g() {\n\tsum := 1\n}\n",
+        "sum :=",
+        ["follows", "follows", "follows", "out of reach"],
+    ),
+    "a method of Rust": (
+        "a.rs",
+        "impl A {\n    fn sum() -> Self {\n        Self::sum();\n        B::sum();\n        self.b.sum()\n    }\n}\n",
+        "sum",
+        ["own member", "a member", "a member"],
+    ),
+    "a method of Java": (
+        "A.java",
+        "class A {\n    void sum(B b) {\n        b.sum();\n        sum();\n        this.sum();\n    }\n}\n",
+        "sum",
+        ["a member", "follows", "own member"],
+    ),
+    "a field of C#": (
+        "A.cs",
+        "class A {\n    int sum = 0;\n    void F(B b) {\n        sum += 1;\n        this.sum = b.sum;\n"
+        "        var c = sum;\n    }\n}\n",
+        "sum",
+        ["follows", "own member", "a member", "follows"],
+    ),
+    "a local of C#": (
+        "A.cs",
+        "class A {\n    void F() {\n        var sum = 0;\n        sum += 1;\n    }\n"
+        "    void G() {\n        var sum = 1;\n    }\n}\n",
+        "sum",
+        ["follows", "out of reach"],
+    ),
+    "a field of TypeScript": (
+        "a.ts",
+        "class A {\n  private sum: number[] = [];\n  f() {\n    const a = this.sum;\n    return sum;\n  }\n}\n"
+        "class B {\n  sum = 1;\n  f() {\n    return this.sum;\n  }\n}\n",
+        "sum",
+        ["own member", "out of reach", "out of reach", "another's member"],
+    ),
+    "a field of JavaScript": (
+        "a.js",
+        "class A {\n  sum = 1;\n  f() {\n    return this.sum;\n  }\n}\n",
+        "sum",
+        ["own member"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "renamed", "wanted"), OTHER_LANGUAGES.values(), ids=OTHER_LANGUAGES)
+def test_how_places_stand_in_other_languages(name: str, text: str, renamed: str, wanted: list[str]) -> None:
+    """To the first place that reads `renamed`, which is called `total` now."""
+    after = text.replace(renamed, renamed.replace("sum", "total"), 1)
+    assert standings(text, after, "sum", name) == wanted
