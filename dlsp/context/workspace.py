@@ -83,10 +83,17 @@ class Workspace:
         """How many edits there were in other documents."""
         return self.recent.edits_besides(self.name(path))
 
-    def files(self) -> Iterator[Path]:
-        """The source files that may be read, as they are found; none where there is no workspace."""
-        if self.root and is_workspace(self.root):
-            yield from (path for path, _ in walk(Rules(self.root, self._globs)))
+    def files(self, near: str) -> Iterator[Path]:
+        """The source files that may be read, as they are found, those nearest to the file that is named `near` first;
+        none where there is no workspace."""
+        if self.root is None or not is_workspace(self.root):
+            return
+        rules, seen = Rules(self.root, self._globs), None
+        for folder in (self.root / near).parents:
+            yield from (path for path, _ in walk(rules, folder, without=seen))
+            if folder == self.root:
+                return
+            seen = folder
 
     def context(self, path: Path, before: str, after: str, previous: Context | None = None) -> Context:
         """The context of a gap in the document at `path`, which is one that may be read.

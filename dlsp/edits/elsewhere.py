@@ -1,5 +1,6 @@
 """Files that are not open and may have sites of an edit: those that hold a name that it changed."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +17,20 @@ SHORTEST = 4
 
 
 def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
-    """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment."""
+    """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment:
+    nearest first."""
     names = {
         rule.old[0]
         for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
         if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in ("string", "comment")
     }
-    return list(_holding(workspace, names)) if names else []
+    return list(_holding(workspace, edit.path, names)) if names else []
 
 
-def _holding(workspace: Workspace, names: set[str]) -> Iterator[tuple[Path, str]]:
+def _holding(workspace: Workspace, near: str, names: set[str]) -> Iterator[tuple[Path, str]]:
     until, found, left = time.monotonic() + MOST_S, 0, MOST_BYTES
-    for path in workspace.files():
+    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+    for path in workspace.files(near):
         if time.monotonic() > until or found == MOST_FILES:
             return
         try:
@@ -36,6 +39,6 @@ def _holding(workspace: Workspace, names: set[str]) -> Iterator[tuple[Path, str]
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
-        if any(name in text for name in names):
+        if word.search(text):
             found, left = found + 1, left - len(text)
             yield path, text

@@ -8,8 +8,9 @@ from dlsp.ignore.rules import Rules
 from dlsp.syntax import languages
 
 
-def walk(rules: Rules, start: Path | None = None) -> Iterator[tuple[Path, os.stat_result]]:
-    """Source files below the root, or the folder `start` in it, with their state, folder by folder.
+def walk(rules: Rules, start: Path | None = None, without: Path | None = None) -> Iterator[tuple[Path, os.stat_result]]:
+    """Source files below the root, or the folder `start` in it, with their state, folder by folder; none in the folder
+    `without`.
 
     Links are not followed. Files and folders that vanish or cannot be read meanwhile are passed over.
     """
@@ -25,7 +26,7 @@ def walk(rules: Rules, start: Path | None = None) -> Iterator[tuple[Path, os.sta
             path = Path(entry.path)
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if not rules.excludes_folder(path):
+                    if path != without and not rules.excludes_folder(path):
                         pending.append(path)
                 elif is_source(path) and entry.is_file(follow_symlinks=False) and not rules.excludes_source(path):
                     yield path, entry.stat()

@@ -182,9 +182,9 @@ OTHER_LANGUAGES = {
     ),
     "a local of Go": (
         "a.go",
-        "func f() int {\n\tsum := 0\n\tsum = sum + 1\n\treturn sum\n}\nfunc g() {\n\tsum := 1\n}\n",
+        "func f() int {\n\tsum := 0\n\tsum += 1\n\treturn sum\n}\nfunc g() {\n\tsum := 1\n}\n",
         "sum :=",
-        ["follows", "follows", "follows", "out of reach"],
+        ["follows", "follows", "out of reach"],
     ),
     "a method of Rust": (
         "a.rs",

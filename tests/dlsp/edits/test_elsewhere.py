@@ -1,0 +1,40 @@
+"""Which files that are not open are looked at."""
+
+from pathlib import Path
+
+import pytest
+
+from dlsp.context.workspace import Workspace
+from dlsp.edits import elsewhere
+from dlsp.edits.edit import Edit
+from dlsp.edits.page import Page
+from dlsp.syntax import languages
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def looked_at(root: Path, path: str) -> list[str]:
+    """After `load` was renamed in the file `path`."""
+    before, after = "def load():\n    pass\n", "def read():\n    pass\n"
+    write(root / path, after)
+    edit = Edit.between(path, before, after)
+    own = Page(path, path, after, languages.of(path), tuple(edit.ranges()))
+    return [file.relative_to(root).as_posix() for file, _ in elsewhere.others(Workspace(root), edit, own)]
+
+
+def test_the_nearest_files_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("z.py", "b/a/z.py", "b/c/d.py", "b/b.py", "b/c/e/f.py", "c/c.py"):
+        write(tmp_path / name, "load()\n")
+    found = looked_at(tmp_path, "b/c/own.py")
+    assert found == ["b/c/d.py", "b/c/e/f.py", "b/b.py", "b/a/z.py", "z.py", "c/c.py"]
+    monkeypatch.setattr(elsewhere, "MOST_FILES", 2)
+    assert looked_at(tmp_path, "b/c/own.py") == found[:2]
+
+
+def test_a_name_is_a_whole_word(tmp_path: Path) -> None:
+    write(tmp_path / "a.py", "reload()\nloads()\n")
+    write(tmp_path / "b.py", "a.load()\n")
+    assert looked_at(tmp_path, "own.py") == ["b.py"]
