@@ -74,6 +74,8 @@ def save(file: Path, text: str, read_as: str) -> None:
     """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`, without its mark."""
     if read(file) != read_as:
         raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
+    if not os.access(file, os.W_OK):  # it would be replaced, which its folder allows
+        raise UserError(f"{file} is read-only: make it writable, or leave out --write for a diff.")
     try:
         atomic.write(file, text.encode())
     except OSError as error:

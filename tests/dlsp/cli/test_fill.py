@@ -1,6 +1,7 @@
 """`dlsp fill`, on a stub engine."""
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,15 @@ def test_what_was_saved_meanwhile_is_not_overwritten(file: Path, stub: StubEngin
     assert cli.main(["fill", f"{file}:1", "--write"]) == 1
     assert "has changed meanwhile" in capsys.readouterr().err
     assert file.read_bytes() == saved
+
+
+def test_a_file_that_is_read_only_stays_as_it_is(file: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = file.read_bytes()
+    allowed = os.access  # which is all that root's tests can be told by
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK) and allowed(path, mode))
+    assert cli.main(["fill", f"{file}:1", "--write"]) == 1
+    assert f"{file} is read-only: make it writable" in capsys.readouterr().err
+    assert file.read_bytes() == before
 
 
 @pytest.mark.usefixtures("full_disk")
