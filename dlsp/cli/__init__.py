@@ -1,5 +1,6 @@
 """The command line: one file per command, errors as one sentence."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -77,6 +78,8 @@ def _unprinted(error: Exception) -> str:
     try:
         if isinstance(error, OSError) and not sys.stdout.closed:
             sys.stdout.flush()  # fails again where this was what failed
+            if error.errno == errno.ENOSPC and getattr(sys.stdout, "write_through", False):
+                raise error  # PYTHONUNBUFFERED leaves nothing to flush
     except OSError as full:
         _let_go()
         return f"Standard output cannot be written: {full.strerror}."

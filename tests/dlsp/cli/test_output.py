@@ -34,6 +34,12 @@ def test_a_full_disk(command: str, state_folder: Path) -> None:
     assert (status, error) == (1, "dlsp: Standard output cannot be written: No space left on device.\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_without_a_buffer(state_folder: Path) -> None:
+    status, error = said("dlsp model list > /dev/full", state_folder, PYTHONUNBUFFERED="1")
+    assert (status, error) == (1, "dlsp: Standard output cannot be written: No space left on device.\n")
+
+
 def test_a_closed_output(state_folder: Path) -> None:
     status, error = said("dlsp model list >&-", state_folder)
     assert (status, error) == (1, "dlsp: Standard output is closed: send it to a file or to /dev/null.\n")
