@@ -63,7 +63,7 @@ async def _found(model: Model | None, edit: Edit, own: Page, workspace: Workspac
 
     pages = [own]
     for path, text in others(workspace, edit, own):
-        if str(path) != own.uri:
+        if not path.samefile(own.uri):
             pages.append(Page(str(path), workspace.name(path), text, languages.of(path)))
     if model is None:
         return await _all(None, edit, own, pages)

@@ -89,7 +89,9 @@ class Workspace:
         if self.root is None or not is_workspace(self.root):
             return
         rules, seen = Rules(self.root, self._globs), None
-        for folder in (self.root / near).parents:
+        # A link is walked where it leads.
+        real, top = Path(os.path.realpath(self.root / near)), Path(os.path.realpath(self.root))
+        for folder in (self.root / (real.relative_to(top) if real.is_relative_to(top) else near)).parents:
             yield from (path for path, _ in walk(rules, folder, without=seen))
             if folder == self.root:
                 return

@@ -1,6 +1,7 @@
 """`dlsp/edits`: the places that the last edit should be carried on to. The interface is in EDITS.md."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -135,12 +136,13 @@ class Edits:
 
     async def _files(self, uri: str, edit: Edit, own: Page) -> list[Page]:
         workspace = self.server.surroundings(uri)
-        opened = {str(document_path(each.uri)) for each in self.server.workspace.text_documents.values()}
+        documents = self.server.workspace.text_documents.values()
+        opened = {os.path.realpath(document_path(each.uri)) for each in documents}
         found = await asyncio.to_thread(others, workspace, edit, own)
         return [
             Page(from_fs_path(str(path)) or "", workspace.name(path), text, languages.of(path))
             for path, text in found
-            if str(path) not in opened
+            if os.path.realpath(path) not in opened
         ]
 
     def _may_read(self, uri: str) -> bool:

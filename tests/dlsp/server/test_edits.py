@@ -93,6 +93,21 @@ async def test_whatever_the_folder_is_called(tmp_path: Path, stub: StubEngine, n
         assert (await ask(other)).edit is None, "a closed document has no history"
 
 
+@pytest.mark.parametrize(
+    ("link", "to", "opened"), [("alias", "shop", "alias/fees.py"), ("shop/link.py", "fees.py", "shop/link.py")]
+)
+async def test_a_file_that_is_open_through_a_link_is_no_other_file(
+    editor: Editor, folder: Path, link: str, to: str, opened: str
+) -> None:
+    (folder / "shop").mkdir()
+    (folder / "fees.py").rename(folder / "shop" / "fees.py")
+    (folder / link).symlink_to(to)
+    place = Place(editor, folder / opened)
+    place.replace("def late_fee", "def overdue_fee")
+    found = {site.textDocument.uri for site in (await ask(place)).sites}
+    assert found == {place.uri, (folder / "other.py").as_uri()}
+
+
 async def test_places_move_and_go_as_they_are_applied_and_dismissed(editor: Editor, folder: Path) -> None:
     place = Place(editor, folder / "fees.py")
     place.replace("def late_fee", "def overdue_fee")
