@@ -47,12 +47,12 @@ class Page:
         return any((start < last and first < end) or start == end == first for first, last in self.edited)
 
 
-def token_lines(text: Sequence[str], source: Source | None) -> list[list[Token]]:
+def token_lines(found: Sequence[Token]) -> list[list[Token]]:
     """The tokens of each line, line ends left out."""
-    found: list[list[Token]] = [[]]
-    for token in tokens("".join(text), source):
+    lines: list[list[Token]] = [[]]
+    for token in found:
         if token.text == "\n":
-            found.append([])
+            lines.append([])
         else:
-            found[-1].append(token)
-    return found
+            lines[-1].append(token)
+    return lines

@@ -14,7 +14,7 @@ from dlsp.edits.matches import Match, matches
 from dlsp.edits.page import Page, token_lines
 from dlsp.edits.site import Site
 from dlsp.edits.standing import Standing
-from dlsp.edits.tokens import LONGEST
+from dlsp.edits.tokens import LONGEST, tokens
 from dlsp.edits.until import in_time
 from dlsp.edits.weights import WEIGHTS
 from dlsp.syntax.source import Source
@@ -27,8 +27,8 @@ SEARCH_S = 10.0
 
 def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
     """What the edit teaches, as far as it is found `until` then; `page` is its document now."""
-    before = token_lines(edit.before, Source(page.language) if page.language else None)
-    after = token_lines(page.lines, page.source)
+    before = token_lines(tokens(edit.text, Source(page.language) if page.language else None))
+    after = token_lines(page.tokens)
     found: dict[tuple, Rule] = {}
     for hunk, (first, last) in zip(edit.hunks, page.edited, strict=True):
         for rule in learn(before[hunk.start : hunk.end], after[first:last], until):
