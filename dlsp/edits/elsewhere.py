@@ -18,27 +18,33 @@ SHORTEST = 4
 
 def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
     """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment:
-    nearest first."""
+    those that name the edit's module, then others, the nearest first."""
     names = {
         rule.old[0]
         for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
         if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in ("string", "comment")
     }
-    return list(_holding(workspace, edit.path, names)) if names else []
+    return list(_holding(workspace, own, names)) if names else []
 
 
-def _holding(workspace: Workspace, near: str, names: set[str]) -> Iterator[tuple[Path, str]]:
-    until, found, left = time.monotonic() + MOST_S, 0, MOST_BYTES
-    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
-    for path in workspace.files(near):
-        if time.monotonic() > until or found == MOST_FILES:
-            return
+def _holding(workspace: Workspace, own: Page, names: set[str]) -> Iterator[tuple[Path, str]]:
+    until, left = time.monotonic() + MOST_S, MOST_BYTES
+    word, module = (re.compile(rf"\b(?:{'|'.join(map(re.escape, each))})\b") for each in (names, {own.module}))
+    using: list[tuple[Path, str]] = []
+    rest: list[tuple[Path, str]] = []
+    for path in workspace.files(own.path):
+        if time.monotonic() > until or len(using) == MOST_FILES:
+            break
         try:
-            if path.stat().st_size > left:
+            if path.stat().st_size > MOST_BYTES:
                 continue
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         if word.search(text):
-            found, left = found + 1, left - len(text)
+            (using if module.search(text) else rest).append((path, text))
+            del rest[MOST_FILES:]
+    for path, text in (using + rest)[:MOST_FILES]:
+        if len(text) <= left:
+            left -= len(text)
             yield path, text

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from pathlib import PurePath
 
 from dlsp.edits.hunks import lines_of
 from dlsp.edits.tokens import Token, tokens
@@ -21,6 +22,12 @@ class Page:
     text: str
     language: Language | None = None
     edited: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def module(self) -> str:
+        """How other files name this one."""
+        path = PurePath(self.path)
+        return path.parent.name if path.stem in ("__init__", "index", "mod") and path.parent.name else path.stem
 
     @cached_property
     def lines(self) -> list[str]:

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import PurePath
 
 from dlsp.edits.learned import Rule
 from dlsp.edits.page import Page
@@ -111,20 +110,16 @@ class Standing:
         if not is_top or use is None or not self._imported(page):
             return ""
         if use.kind == "member":
-            return "follows" if use.of.rsplit(".", 1)[-1] == self._module else "a member"
+            return "follows" if use.of.rsplit(".", 1)[-1] == self._own.module else "a member"
         return "follows" if use.kind == "name" and use.bound and use.bound.kind == "module" else ""
 
     def _imported(self, page: Page) -> bool:
         """Whether a page names the edit's module: in an import, or by its path, as in `require("./cart")`."""
         if page.uri not in self._naming:
-            path = rf"""\b(?:from|import|require)\b[ (]*(["'])(?:[^"'\n]*/)?{re.escape(self._module)}(?:\.\w+)?\1"""
-            named = bool(self._uses(self._module, page)) or re.search(path, page.text) is not None
+            path = rf"""\b(?:from|import|require)\b[ (]*(["'])(?:[^"'\n]*/)?{re.escape(self._own.module)}(?:\.\w+)?\1"""
+            named = bool(self._uses(self._own.module, page)) or re.search(path, page.text) is not None
             self._naming[page.uri] = named
         return self._naming[page.uri]
-
-    @property
-    def _module(self) -> str:
-        return PurePath(self._own.path).stem
 
     def _of_prose(self, offset: int) -> str:
         if not self._scopes:

@@ -34,6 +34,19 @@ def test_the_nearest_files_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert looked_at(tmp_path, "b/c/own.py") == found[:2]
 
 
+@pytest.mark.parametrize("path", ["cart.py", "shop/cart/__init__.py", "shop/cart/index.ts"])
+def test_files_that_name_the_module_before_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for number in range(3):
+        write(tmp_path / Path(path).parent / f"a{number}.py", "text.load()\n")
+    write(tmp_path / "z" / "z.py", "from cart import load\n")
+    monkeypatch.setattr(elsewhere, "MOST_FILES", 2)
+    found = looked_at(tmp_path, path)
+    assert found[0] == "z/z.py"
+    assert len(found) == 2
+
+
 def test_a_name_is_a_whole_word(tmp_path: Path) -> None:
     write(tmp_path / "a.py", "reload()\nloads()\n")
     write(tmp_path / "b.py", "a.load()\n")
