@@ -25,8 +25,10 @@ class Page:
 
     @property
     def module(self) -> str:
-        """How other files name this one."""
+        """How other files name this one, or the folder that it belongs to."""
         path = PurePath(self.path)
+        if self.language and self.language.family == "go":
+            return path.parent.name or "main"
         return path.parent.name if path.stem in ("__init__", "index", "mod") and path.parent.name else path.stem
 
     @cached_property

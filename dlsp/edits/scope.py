@@ -31,6 +31,7 @@ _OWNERS = {
 _FIELDS = ("public_field_definition", "field_definition", "property_signature", "property_declaration")
 _NAMING = ("named_expression", "variable_declarator", *_FIELDS)
 _SPECIFIERS = ("import_specifier", "import_clause", "namespace_import")
+_USES = ("use_declaration", "use_list")
 _PATTERNS = ("shorthand_property_identifier_pattern",)
 _NO_TARGETS = (
     *("attribute", "call", "subscript", "member_expression", "type"),
@@ -201,7 +202,9 @@ def _binds(leaf: Node, scopes: tuple[Scope, ...], language: Language) -> Scope |
 def _is_imported(leaf: Node) -> bool:
     parent = leaf.parent
     around = parent.parent if parent else None
-    if parent is not None and parent.type in _SPECIFIERS:
+    if parent is not None and around is not None and parent.type == "scoped_identifier":
+        return around.type in _USES and leaf == parent.child_by_field_name("name")
+    if parent is not None and parent.type in (*_SPECIFIERS, *_USES):
         return leaf == (parent.child_by_field_name("alias") or leaf)
     if parent is None or around is None or parent.type != "dotted_name" or parent.children[0] != leaf:
         return False

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import PurePath
 
 from dlsp.edits.learned import Rule
 from dlsp.edits.page import Page
@@ -32,6 +33,8 @@ BOUND = ("follows", "own member", "own keyword", "own path")
 _OWN = ("self", "cls", "this", "Self")
 _LOCAL = ("function", "loop")
 _MAKERS = ("__init__", "__new__")
+_SHARED = ("c", "java")
+"""Families in which a name of another file is not bound where it is used."""
 
 
 class Standing:
@@ -105,19 +108,33 @@ class Standing:
         """On another page, which sees what is bound at the top of the edit's module if it names that module."""
         if self._scopes and all(scope.kind in _LOCAL for scope in self._scopes):
             return "out of reach"
-        is_top = any(scope.kind == "module" for scope in self._scopes)
         use = self._uses(self._rule.old[0], page).get(offset)
-        if not is_top or use is None or not self._imported(page):
+        if use is None or not self._imported(page):
+            return ""
+        is_top = any(scope.kind == "module" for scope in self._scopes)
+        if use.kind == "member" and re.split(r"\W+", use.of)[-1] == self._own.module:
+            # A file of Java is named like its class.
+            is_named = any(scope.kind == "class" and scope.name == self._own.module for scope in self._scopes)
+            return "follows" if is_top or is_named else ""
+        if not is_top:
             return ""
         if use.kind == "member":
-            return "follows" if use.of.rsplit(".", 1)[-1] == self._own.module else "a member"
-        return "follows" if use.kind == "name" and use.bound and use.bound.kind == "module" else ""
+            return "a member"
+        is_bound = use.bound.kind == "module" if use.bound else self._is_shared(page)
+        return "follows" if use.kind == "name" and is_bound else ""
+
+    def _is_shared(self, page: Page) -> bool:
+        """Whether names of the edit's module need no import on a page that names it."""
+        family = page.language.family if page.language else ""
+        return family in _SHARED or (family == "go" and PurePath(page.path).parent == PurePath(self._own.path).parent)
 
     def _imported(self, page: Page) -> bool:
         """Whether a page names the edit's module: in an import, or by its path, as in `require("./cart")`."""
         if page.uri not in self._naming:
-            path = rf"""\b(?:from|import|require)\b[ (]*(["'])(?:[^"'\n]*/)?{re.escape(self._own.module)}(?:\.\w+)?\1"""
-            named = bool(self._uses(self._own.module, page)) or re.search(path, page.text) is not None
+            module = self._own.module
+            path = rf"""\b(?:from|import|include|require)\b[ (]*(["'])(?:[^"'\n]*/)?{re.escape(module)}(?:\.\w+)?\1"""
+            named = bool(self._uses(module, page)) or re.search(path, page.text) is not None
+            named = named or (page.module == module and self._is_shared(page))  # a header and its source
             self._naming[page.uri] = named
         return self._naming[page.uri]
 

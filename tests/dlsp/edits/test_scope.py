@@ -233,3 +233,55 @@ def test_how_places_stand_in_other_languages(name: str, text: str, renamed: str,
     """To the first place that reads `renamed`, which is called `total` now."""
     after = text.replace(renamed, renamed.replace("sum", "total"), 1)
     assert standings(text, after, "sum", name) == wanted
+
+
+ELSEWHERE = {
+    "a file of C that includes its header": (
+        ("lib/fees.c", "int sum(int a) {\n    return a;\n}\n"),
+        ("main.c", '#include "fees.h"\nint g(int sum) { return sum; }\nint main(void) { return sum(1) + b.sum; }\n'),
+        ["", "", "follows", "a member"],
+    ),
+    "its header": (("fees.c", "int sum(int a) {\n    return a;\n}\n"), ("fees.h", "int sum(int a);\n"), ["follows"]),
+    "a file of C that does not": (
+        ("fees.c", "int sum(int a) {\n    return a;\n}\n"),
+        ("main.c", "int main(void) { return sum(1); }\n"),
+        [""],
+    ),
+    "a file of the same package of Go": (
+        ("shop/fees.go", "func sum() int {\n\treturn 1\n}\n"),
+        ("shop/main.go", "func f() int {\n\treturn sum()\n}\nfunc g(sum int) int {\n\treturn sum\n}\n"),
+        ["follows", "", ""],
+    ),
+    "one of another": (
+        ("shop/fees.go", "func sum() int {\n\treturn 1\n}\n"),
+        ("main/main.go", "func f() int {\n\treturn sum() + shop.sum()\n}\n"),
+        ["", "follows"],
+    ),
+    "one of Java": (
+        ("shop/Fees.java", "class Fees {\n    static int sum() { return 1; }\n}\n"),
+        ("shop/A.java", "class A {\n    int f(Bank b) { return Fees.sum() + b.sum(); }\n}\n"),
+        ["follows", ""],
+    ),
+    "one of Rust": (
+        ("src/fees.rs", "pub fn sum() -> u8 {\n    1\n}\n"),
+        ("src/main.rs", "use crate::fees::{self, sum};\nfn f() -> u8 { sum() + fees::sum() + bank::sum() }\n"),
+        ["follows", "follows", "follows", "a member"],
+    ),
+    "a package of Python": (
+        ("fees/__init__.py", "def sum():\n    return 1\n"),
+        ("main.py", "from fees import sum\nsum()\n"),
+        ["follows", "follows"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("own", "other", "wanted"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_how_places_of_another_file_stand(own: tuple[str, str], other: tuple[str, str], wanted: list[str]) -> None:
+    """To its `sum`, which is called `total` now."""
+    path, before = own
+    after = before.replace("sum", "total", 1)
+    edit = Edit.between(path, before, after)
+    page = Page(path, path, after, languages.of(path), tuple(edit.ranges()))
+    there = Page(other[0], other[0], other[1], languages.of(other[0]))
+    standing = Standing(next(rule for rule in rules_of(edit, page) if rule.old == ("sum",)), page)
+    assert [standing.at(there, token.start) for token in there.tokens if token.text == "sum"] == wanted
