@@ -1,6 +1,7 @@
 """The rules of one workspace. All of them add up: nothing that one excludes is let in by another."""
 
 import os
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 from pathspec import GitIgnoreSpec
@@ -108,7 +109,17 @@ def is_pattern(line: str) -> bool:
 
 def _excludes(top: Path) -> list[Path]:
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return [top / ".git" / "info" / "exclude", home / "git" / "ignore"]
+    return [_git(top) / "info" / "exclude", home / "git" / "ignore"]
+
+
+def _git(top: Path) -> Path:
+    """The folder that git keeps; in a worktree and in a submodule `.git` is a file that says where."""
+    git = top / ".git"
+    if git.is_file():
+        with suppress(OSError, ValueError):
+            git = top / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            git = git / (git / "commondir").read_text(encoding="utf-8").strip()
+    return git
 
 
 def _repository(root: Path) -> Path:

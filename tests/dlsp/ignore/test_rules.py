@@ -1,4 +1,5 @@
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,27 @@ def test_rules_of_the_repository_around(root: Path) -> None:
     assert rules.excludes(root / "sub" / "a.gen.py")
     assert rules.excludes(root / "sub" / "mine.py")
     assert not rules.excludes(root / "sub" / "a.py")
+
+
+def test_gits_own_exclude_file_in_a_worktree_and_a_submodule(tmp_path: Path) -> None:
+    def git(folder: Path, *arguments: str) -> None:
+        settings = ("user.name=a", "user.email=a@b", "protocol.file.allow=always")
+        given = [word for setting in settings for word in ("-c", setting)]
+        subprocess.run(["git", *given, *arguments], cwd=folder, check=True, capture_output=True)
+
+    main, other = tmp_path / "main", tmp_path / "other"
+    for repository in (main, other):
+        write(repository, "a.py")
+        git(repository, "init")
+        git(repository, "add", "a.py")
+        git(repository, "commit", "-m", "one")
+    git(main, "worktree", "add", "../tree")
+    git(main, "submodule", "add", str(other), "part")
+    write(main, ".git/info/exclude", "mine.py\n")
+    write(main, ".git/modules/part/info/exclude", "its.py\n")
+    assert Rules(tmp_path / "tree").excludes(tmp_path / "tree" / "mine.py")
+    assert Rules(main / "part").excludes(main / "part" / "its.py")
+    assert not Rules(main / "part").excludes(main / "part" / "mine.py")
 
 
 def test_links(root: Path, tmp_path: Path) -> None:
