@@ -15,7 +15,8 @@ TELLING = 12
 
 
 def again(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
-    """Indentation may differ; the lines put there are indented as the place is. As many as are found `until` then."""
+    """Indentation may differ; the lines put there are indented, and end, as the place does. As many as are found
+    `until` then."""
     for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
         old = edit.before[hunk.start : hunk.end]
         around = own.lines[first - 1 : first] + own.lines[last : last + 1]
@@ -52,11 +53,14 @@ def _places(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
 
 
 def _indented(lines: Sequence[str], model: str, there: str) -> tuple[str, ...] | None:
-    """The lines, moved as `there` is against `model`; None where they are indented less than `model`."""
+    """The lines, moved as `there` is against `model`, with its line end; None where they are indented less than
+    `model`."""
     was, now = _indent(model), _indent(there)
     if any(line.strip() and not line.startswith(was) for line in lines):
         return None
-    return tuple(now + line[len(was) :] if line.strip() else line for line in lines)
+    moved = (now + line[len(was) :] if line.strip() else line for line in lines)
+    end = "\r\n" if there.endswith("\r\n") else "\n"
+    return tuple(line.rstrip("\r\n") + end if line.endswith("\n") else line for line in moved)
 
 
 def _indent(line: str) -> str:

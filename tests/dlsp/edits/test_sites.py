@@ -45,6 +45,21 @@ def test_a_call_changed_in_its_middle_is_changed_so_elsewhere() -> None:
     assert changes(carried(before, after)) == {line.strip(): line.strip().replace("True", "False")}
 
 
+@pytest.mark.parametrize(("end", "other"), [("\r\n", "\n"), ("\n", "\r\n")])
+def test_lines_end_as_those_of_their_file(end: str, other: str) -> None:
+    before = "def load(path):\n    data = path.read_text()\n    return data\n"
+    for after in (
+        before.replace("read_text", "read_bytes"),
+        before.replace("    return", "    print(data)\n    return"),
+    ):
+        edit, own = made(before.replace("\n", end), after.replace("\n", end))
+        page = Page("b.py", "b.py", before.replace("\n", other), PYTHON)
+        (site,) = sites(edit, own, [own, page])
+        there = [*page.lines]
+        there[site.start : site.start + len(site.old)] = site.lines
+        assert "".join(there) == after.replace("\n", other)
+
+
 def test_the_edited_lines_are_no_site() -> None:
     before = "a = late_fee(late_fee)\n"
     edit, own = made(before, "a = overdue_fee(late_fee)\n")
