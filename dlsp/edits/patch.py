@@ -21,7 +21,7 @@ def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
         raise UserError(
             "The diff must be a unified one that changes one file: for example what `git diff FILE` prints."
         )
-    file = (folder or Path.cwd()) / patches[0].path
+    file = (folder or Path.cwd()) / _named(patches[0].path)
     try:
         lines = lines_of(file.read_bytes().decode("utf-8"))
     except (OSError, UnicodeDecodeError):
@@ -34,6 +34,16 @@ def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
             raise UserError(f"{file} does not hold the change of the diff: apply it first.")
         undone.append(Hunk(start, start + len(new), tuple(old)))
     return file, "".join(applied(lines, undone))
+
+
+def _named(path: str) -> str:
+    """What git puts between quotes: bytes beyond ASCII as numbers, escaped quotes."""
+    if not (path.startswith('"') and path.endswith('"')):
+        return path
+    try:
+        return path[1:-1].encode().decode("unicode_escape").encode("latin-1").decode()
+    except UnicodeError:
+        return path
 
 
 def _sides(hunk: PatchHunk) -> tuple[list[str], list[str]]:

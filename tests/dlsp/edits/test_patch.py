@@ -18,6 +18,21 @@ def test_the_text_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("é.py", '"a/\\303\\251.py"'),
+        ('a "b".py', '"a/a \\"b\\".py"'),
+        ('é "b".py', '"a/é \\"b\\".py"'),
+        ("é.py", "a/é.py"),
+    ],
+)
+def test_names_between_quotes(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_text(AFTER)
+    diff = DIFF.replace("a/x.py", said).replace("b/x.py", said.replace("a/", "b/", 1))
+    assert read_patch(diff, tmp_path) == (tmp_path / name, BEFORE)
+
+
+@pytest.mark.parametrize(
     ("diff", "text", "sentence"),
     [
         (DIFF, BEFORE, "apply it first"),
