@@ -19,7 +19,7 @@ _INNER = (
 _LOOPS = ("for_statement",)
 _TYPED = ("default_parameter", "typed_default_parameter", "typed_parameter")
 _PARAMETERS = ("parameters", "formal_parameters", "parameter_list", "lambda_parameters")
-_TARGETS = ("left", "pattern", "alias", "declarator")
+_TARGETS = ("left", "pattern", "alias", "declarator", "parameter")
 _MEMBERS = ("attribute", "property", "field")
 _OWNERS = {
     "method_invocation": "object",
@@ -29,7 +29,10 @@ _OWNERS = {
 }
 """Where a name is a member of what stands in this field."""
 _FIELDS = ("public_field_definition", "field_definition", "property_signature", "property_declaration")
-_NAMING = ("named_expression", "variable_declarator", *_FIELDS)
+_NAMING = (
+    *("named_expression", "variable_declarator", *_FIELDS),
+    *("enhanced_for_statement", "catch_formal_parameter", "catch_declaration", "resource"),
+)
 _SPECIFIERS = ("import_specifier", "import_clause", "namespace_import")
 _USES = ("use_declaration", "use_list")
 _PATTERNS = ("shorthand_property_identifier_pattern",)

@@ -198,6 +198,19 @@ OTHER_LANGUAGES = {
         "sum",
         ["a member", "follows", "own member"],
     ),
+    "a loop's name of Java": (
+        "A.java",
+        "class A {\n    void f() {\n        for (int sum : xs) {\n            use(sum);\n        }\n    }\n"
+        "    void g() {\n        try (A sum = a()) {\n            sum.b();\n        }\n    }\n}\n",
+        "sum",
+        ["follows", "out of reach", "out of reach"],
+    ),
+    "what is caught in TypeScript": (
+        "a.ts",
+        "function f() {\n  try {\n  } catch (sum) {\n    use(sum);\n  }\n}\nconst g = sum => sum + 1;\n",
+        "sum",
+        ["follows", "out of reach", "out of reach"],
+    ),
     "a field of C#": (
         "A.cs",
         "class A {\n    int sum = 0;\n    void F(B b) {\n        sum += 1;\n        this.sum = b.sum;\n"
