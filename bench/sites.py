@@ -10,17 +10,14 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
-from bench import results
-from bench.command import DTYPES, WRITTEN, at_least, guarded, loaded
+from bench.command import DTYPES, at_least, guarded, loaded, until_stopped, written
 from bench.edits.rows import load
 from dlsp.edits.prompt import request
 from dlsp.edits.sites import substituted
@@ -64,6 +61,19 @@ def run(engine: "Engine", wanted: "SitesRequest", way: str) -> dict[str, float]:
     return {"seconds": seconds} | {name: sum(getattr(cost, name) for cost in costs) for name in counts}
 
 
+def measure(engine: "Engine", order: Sequence[tuple[str, str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """What each way took for each (edit, kind, request); the first request warms up."""
+    from dlsp_engine.serve.sites import parse_sites
+
+    rng = random.Random(0)
+    warm_up = parse_sites(order[0][2])
+    run(engine, replace(warm_up, sites=warm_up.sites[:2]), "together")
+    for name, kind, body in order:
+        wanted = parse_sites(body)
+        found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}
+        yield {"edit": name, "kind": kind} | {way: found[way] for way in WAYS}
+
+
 def summary(samples: Sequence[dict[str, Any]]) -> dict[str, float]:
     """By kind and way: median seconds, and the median ratio of all at once to it with the range of ratios."""
     metrics: dict[str, float] = {}
@@ -86,7 +96,7 @@ def show(metrics: dict[str, float]) -> None:
     Console().print(table)
 
 
-@guarded(WRITTEN)
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.sites", description="Eight sites at once, against one by one.")
     parser.add_argument("--edits", type=at_least(1), default=6)
@@ -94,23 +104,12 @@ def main() -> int:
     parser.add_argument("--dtype", default="int8", choices=DTYPES)
     asked = parser.parse_args()
     model, chosen = catalogue.find(asked.model), bodies(asked.edits)
-    engine, rng = loaded(model, asked.dtype), random.Random(0)
-    from dlsp_engine.serve.sites import parse_sites
-
-    warm_up = parse_sites(chosen[0][1]["judged"])
-    run(engine, replace(warm_up, sites=tuple(islice(warm_up.sites, 2))), "together")
-    samples, file = [], None
     order = [(name, kind, kinds[kind]) for kind in chosen[0][1] for name, kinds in chosen]
-    for name, kind, body in track(order, description="judging"):
-        wanted = parse_sites(body)
-        found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}
-        samples.append({"edit": name, "kind": kind} | {way: found[way] for way in WAYS})
-        # After each of them: what is broken off has told something.
-        command = f"python -m bench.sites --edits {len(chosen)} --model {asked.model} --dtype {asked.dtype}"
-        file = results.write(f"sites-{model.name}-{asked.dtype}", command, summary(samples), samples)
-    show(summary(samples))
-    print(f"Written to {file}")
-    return 0
+    samples = until_stopped(measure(loaded(model, asked.dtype), order), "judging", len(order))
+    metrics = summary(samples)
+    show(metrics)
+    command = f"python -m bench.sites --edits {len(chosen)} --model {asked.model} --dtype {asked.dtype}"
+    return written(f"sites-{model.name}-{asked.dtype}", command, metrics, samples)
 
 
 if __name__ == "__main__":

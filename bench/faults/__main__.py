@@ -5,12 +5,9 @@ import asyncio
 import random
 import statistics
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
-from bench import results
-from bench.command import WRITTEN, at_least, guarded, line
+from bench.command import at_least, guarded, line, written
 from bench.faults.rounds import FAULTS, Round, one
 from bench.faults.world import World
 from dlsp.errors import UserError
@@ -19,11 +16,9 @@ RARE, MOST_RARE = "corrupt the cache", 5
 EVERY = 5
 
 
-async def run(rounds: int, seed: int, keep: Callable[[list[Round]], object]) -> list[Round]:
-    """So many rounds, each fault equally often; one that cannot be brought about here is left out. Every few rounds
-    those done are given to `keep`: a run that is ended leaves them."""
+async def run(rounds: int, seed: int, done: list[Round]) -> None:
+    """Append so many rounds to `done`, each fault equally often; one that cannot be brought about here is left out."""
     rng = random.Random(seed)
-    done: list[Round] = []
     async with World() as world:
         names = [name for name in FAULTS if world.disk or name != "fill the disk"]
         order = [names[number % len(names)] for number in range(rounds)]
@@ -37,31 +32,32 @@ async def run(rounds: int, seed: int, keep: Callable[[list[Round]], object]) -> 
                 done.append(await one(world, name, rng))
             except AssertionError as error:
                 raise UserError(f"Round {number}, {name}: {error}\n{world.logs()}") from error
-            if number % EVERY == 0:
-                keep(done)
             if sys.stderr.isatty() or number % EVERY == 0:
                 print(f"{number} of {rounds}: {done[-1]}", file=sys.stderr, flush=True)
-    return done
 
 
-@guarded(WRITTEN)
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.faults", description=__doc__)
     parser.add_argument("--rounds", type=at_least(1), default=200)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    command = line(parser, asked)
-    rounds = asyncio.run(run(asked.rounds, asked.seed, lambda done: write(command, done)))
-    print(f"Written to {write(command, rounds)}")
-    return 0
+    rounds: list[Round] = []
+    try:
+        asyncio.run(run(asked.rounds, asked.seed, rounds))
+    except KeyboardInterrupt:
+        if not rounds:
+            raise
+        print(f"Stopped after {len(rounds)} of {asked.rounds}: these count.", file=sys.stderr)
+    return written("faults", line(parser, asked), metrics(rounds), [asdict(each) for each in rounds])
 
 
-def write(command: str, rounds: list[Round]) -> Path:
-    metrics: dict[str, float] = {"rounds": len(rounds), "answered_s/max": max(each.answered_s for each in rounds)}
+def metrics(rounds: list[Round]) -> dict[str, float]:
+    found: dict[str, float] = {"rounds": len(rounds), "answered_s/max": max(each.answered_s for each in rounds)}
     for name in FAULTS:
         if times := [each.again_s for each in rounds if each.fault == name]:
-            metrics |= {f"again_s/{name}/median": statistics.median(times), f"again_s/{name}/max": max(times)}
-    return results.write("faults", command, metrics, [asdict(each) for each in rounds])
+            found |= {f"again_s/{name}/median": statistics.median(times), f"again_s/{name}/max": max(times)}
+    return found
 
 
 if __name__ == "__main__":

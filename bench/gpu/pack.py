@@ -19,9 +19,10 @@ CARRIED = ("gguf", "filelock")
 
 
 def pack(gguf: Path, tokenizer: Path, samples: Path, out: Path, part_bytes: int, start: Path | None = None) -> int:
-    """Writes out/01/part-01, out/02/part-02, …, the list of their hashes beside the last; gives their number."""
-    if out.exists():
-        shutil.rmtree(out)
+    """Writes out/01/part-01, out/02/part-02, …, the list of their hashes beside the last; gives their number.
+
+    `out` is emptied when all has been read: OSError for what is missing leaves it as it was.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         with gguf.open("rb") as file:
@@ -41,6 +42,8 @@ def pack(gguf: Path, tokenizer: Path, samples: Path, out: Path, part_bytes: int,
                 for name, path in members.items():
                     archive.add(path, name)
             stream.seek(0)
+            if out.exists():
+                shutil.rmtree(out)
             return _cut(stream, out, part_bytes)
 
 
