@@ -36,6 +36,9 @@ WORTH = 1.25
 take a multiple of it where another program works, too.
 """
 
+CHECKED = (1, 32)
+"""Rows of the steps that remembered costs are checked by: the narrowest, and the narrowest that all threads share."""
+
 FASTER = 0.7
 """A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
 
@@ -59,9 +62,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
             costs = Costs.from_json(entry["costs"])
-            with using(costs.threads_for(1)):
-                took = _row(model)
-            if took >= FASTER * costs(1):
+            if not _measured_busy(model, costs):
                 return costs
         except (KeyError, TypeError, ValueError):
             pass
@@ -75,6 +76,13 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     except OSError:
         pass  # it will be measured again
     return costs
+
+
+def _measured_busy(model: Model, costs: Costs) -> bool:
+    """Whether a step is so much faster now that something else ran when the costs were measured."""
+    shapes = [Shape(rows, 0, costs.threads_for(rows) or torch.get_num_threads()) for rows in CHECKED]
+    found = _least(model, model.new_cache(), shapes, repeats=1)
+    return any(ms < FASTER * costs(shape.clean) for shape, ms in found.items())
 
 
 def _known(path: Path) -> dict[str, Any]:
@@ -111,22 +119,22 @@ def measure(model: Model) -> Costs:
     every = torch.get_num_threads()
     fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if isinstance(model, Qwen2) else []
     plain = [Shape(rows, 0, threads) for rows in ROWS for threads in (*(fewer if rows <= NARROW else ()), every)]
-    cost = _least(model, cache, plain)
+    cost = _least(model, cache, plain, REPEATS)
     best = [_fewest({shape: ms for shape, ms in cost.items() if shape.clean == rows}) for rows in ROWS]
     costs = Costs(ROWS, tuple(cost[shape] for shape in best), threads=tuple(shape.threads for shape in best))
 
     drafts = [Shape(clean, canvas, costs.threads_for(clean + canvas) or every) for clean, canvas in CANVASES]
-    found = _least(model, cache, drafts)
+    found = _least(model, cache, drafts, REPEATS)
     few, many = drafts
     more, most = (found[shape] - costs(shape.clean + shape.canvas) for shape in drafts)
     a_row = max(0.0, (most - more) / (many.canvas - few.canvas))
     return replace(costs, canvas=max(0.0, more - a_row * few.canvas), canvas_row=a_row)
 
 
-def _least(model: Model, cache: Cache, shapes: Sequence[Shape]) -> dict[Shape, float]:
-    """Milliseconds of steps of these shapes."""
+def _least(model: Model, cache: Cache, shapes: Sequence[Shape], repeats: int) -> dict[Shape, float]:
+    """Milliseconds of steps of these shapes, the least of so many `repeats`."""
     times: dict[Shape, list[float]] = {shape: [] for shape in shapes}
-    for turn in range(REPEATS + 1):
+    for turn in range(repeats + 1):
         for shape in random.Random(turn).sample(shapes, len(shapes)):
             with using(shape.threads):
                 began = time.perf_counter()
@@ -140,17 +148,6 @@ def _fewest(cost: dict[Shape, float]) -> Shape:
     """Of those that do the same, the one with the fewest threads that are worth it."""
     least = min(cost.values())
     return min((shape for shape, ms in cost.items() if ms <= WORTH * least), key=lambda shape: shape.threads)
-
-
-def _row(model: Model) -> float:
-    """Milliseconds of a step of one row; the first of two also touches the weights."""
-    cache = model.new_cache()
-    times = []
-    for _ in range(2):
-        began = time.perf_counter()
-        _step(model, cache, 1, 0)
-        times.append(1e3 * (time.perf_counter() - began))
-    return min(times)
 
 
 def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
