@@ -42,8 +42,9 @@ class Job(ABC):
 
     @property
     def bytes(self) -> int:
-        """Keys and values that it holds."""
-        return self.session.cache.bytes
+        """Keys and values that it holds, or will when its prompt is read."""
+        cache = self.session.cache
+        return max(cache.bytes, cache.bytes_of(self._asked))
 
     @property
     def prefilling(self) -> bool:

@@ -65,3 +65,7 @@ class Cache:
     @property
     def bytes(self) -> int:
         return self._kv.nbytes
+
+    def bytes_of(self, positions: int) -> int:
+        """What so many positions take."""
+        return self._kv.nbytes // self._kv.shape[3] * positions

@@ -161,11 +161,13 @@ class Scheduler:
                 return tickets
 
     def _started(self, tickets: list[Ticket]) -> dict[Job, Ticket]:
-        """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other."""
+        """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other.
+
+        While those begun, of any priority, hold more than may be kept of sessions, none is begun beside another.
+        """
         running: dict[Job, Ticket] = {}
         for ticket in tickets[:MOST_RUNNING]:
-            held = sum(job.bytes for job in running)
-            if running and not ticket.job and held > self.sessions.most_bytes:
+            if running and not ticket.job and self._held > self.sessions.most_bytes:
                 break
             try:
                 running[ticket.job or self._start(ticket)] = ticket
@@ -174,6 +176,11 @@ class Scheduler:
             except Exception as error:
                 self._end(ticket, _told(error))
         return running
+
+    @property
+    def _held(self) -> int:
+        """Bytes of all that were begun and have not ended."""
+        return sum(ticket.job.bytes for ticket in list(self._tickets) if ticket.job)
 
     def _start(self, ticket: Ticket) -> Job:
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)

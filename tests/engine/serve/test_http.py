@@ -162,6 +162,25 @@ def test_too_much_at_once_is_refused(client: httpx.Client, service: Service, mon
     assert too_large.status_code == 413
 
 
+def test_no_more_prompts_are_read_at_once_than_there_is_room_for(
+    client: httpx.Client, service: Service, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    """By what they will take when they are read, and with what less urgent requests hold that were begun before."""
+    gaps = [GAP | {"prefix": f"{number}" * 600} for number in range(8)]
+    service.scheduler.sessions.most_bytes = engine.new_session().cache.bytes_of(1500)
+    widths: list[int] = []
+    step = engine.step
+    monkeypatch.setattr(engine, "step", lambda jobs: widths.append(len(jobs)) or step(jobs))
+    assert events(client, {"gaps": gaps, "max_tokens": 2})[-1] == {"event": "done"}
+    assert max(widths) == 3
+    with client.stream("POST", "/v1/infill", json=LONG | {"gaps": gaps[:3], "priority": "prefetch"}) as slow:
+        next(slow.iter_lines())
+        widths.clear()
+        assert events(client, {"gaps": gaps[3:], "max_tokens": 2})[-1] == {"event": "done"}
+        assert widths.count(1) >= 5, "one at a time"
+        assert 2 not in widths
+
+
 def test_an_engine_that_ends_tells_who_waits(client: httpx.Client, service: Service):
     with client.stream("POST", "/v1/infill", json=LONG) as answer:
         lines = answer.iter_lines()

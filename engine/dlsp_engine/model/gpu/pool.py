@@ -82,4 +82,8 @@ class PagedCache(Cache):
 
     @property
     def bytes(self) -> int:
-        return len(self.pages) * (self.pool.kv[:, :, 0].numel() * self.pool.kv.element_size())
+        return self.bytes_of(len(self.pages) * PAGE)
+
+    def bytes_of(self, positions: int) -> int:
+        """What so many positions take, in whole pages."""
+        return -(-positions // PAGE) * self.pool.kv[:, :, 0].nbytes
