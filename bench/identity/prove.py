@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bench.identity.drafts import DRAFTS, LENGTH
 from dlsp_engine import Engine, Gap, Options
-from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.session import Session, common
 from dlsp_engine.job import GapJob
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.qwen2 import Qwen2
@@ -92,9 +92,7 @@ def _prompt_of(session: Session, length: int) -> Session:
 
 def _is_tie(engine: Engine, prompt: list[int], one: Sequence[int], other: Sequence[int]) -> bool:
     """Whether the autoregressive mode's two best tokens are equal up to rounding where the answers part."""
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
+    same = common(one, other)
     session = engine.new_session()
     session.advance([*prompt, *one[:same]])
     while rows := session.prefill():

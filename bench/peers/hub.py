@@ -91,11 +91,9 @@ class Transformers:
 
     def _keep(self, prompt: Sequence[int]) -> int:
         """Cut the cache to what it shares with the prompt, the last token apart; how many tokens stay."""
-        same = 0
-        for old, new in zip(self._known, prompt[:-1], strict=False):
-            if old != new:
-                break
-            same += 1
+        from dlsp_engine.decode.session import common
+
+        same = common(self._known, prompt[:-1])
         if same and (more := self._cache.get_seq_length() - same):
             self._cache.crop(-more)
         return same

@@ -8,6 +8,7 @@ import torch
 
 from bench.gpu.setting import Sample, Setting
 from bench.gpu.shapes import SHAPES
+from dlsp_engine.decode.session import common
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu.step import GpuQwen2
@@ -93,8 +94,8 @@ def _compare(plain: Engine, gap: Gap, expected: tuple[int, ...], got: tuple[int,
     """`ties`: where they part, the two tokens are equally likely."""
     if expected == got:
         return "same"
-    at = next((i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), None)
-    if at is None:
+    at = common(expected, got)
+    if at == min(len(expected), len(got)):
         return "different"
     session = plain.prefilled(gap)
     rows = Rows()

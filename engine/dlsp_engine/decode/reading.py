@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from dlsp_engine.decode.session import Session, common
-from dlsp_engine.decode.verified import agreement
 from dlsp_engine.model.rows import Rows
 
 
@@ -49,7 +48,7 @@ class Reader:
 
     def greedy(self, given: int) -> list[tuple[int, float]]:
         """The model's own answer after the first `given` tokens of the run, as far as reading showed it."""
-        run = agreement(self.tokens[given:], [token for token, _ in self.best[given:]])
+        run = common(self.tokens[given:], [token for token, _ in self.best[given:]])
         return self.best[given : given + run + 1]
 
     def plan(self, room: int) -> Rows:

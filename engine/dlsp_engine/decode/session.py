@@ -1,5 +1,7 @@
 """A place in a file that the model has read: the prompt's tokens and their key/value rows."""
 
+from collections.abc import Sequence
+
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 
@@ -94,7 +96,7 @@ class Session:
         return twin
 
 
-def common(one: list[int], other: list[int]) -> int:
+def common(one: Sequence[int], other: Sequence[int]) -> int:
     """How many first elements are equal."""
     end, at = min(len(one), len(other)), 0
     while at < end and one[at : at + SLICE] == other[at : at + SLICE]:

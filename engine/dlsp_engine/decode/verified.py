@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.budget import Acceptance, Costs, Plan, plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Guess
 from dlsp_engine.model.rows import Rows
 
@@ -40,11 +42,7 @@ class Draft:
     @property
     def run(self) -> float:
         """How many are expected to stand."""
-        total, stand = 0.0, 1.0
-        for one in self.confidence:
-            stand *= one
-            total += stand
-        return total
+        return sum(accumulate(self.confidence, mul))
 
 
 NONE = Draft([], [])
@@ -96,7 +94,7 @@ class Verified(Decoder):
         assert laid, "plan comes before take"
         draft = self.draft.tokens[: laid.verify]
         chosen = self.answer.choose(logits[: 1 + len(draft)], draft)
-        run = agreement(draft, chosen)
+        run = common(draft, chosen)  # a draft token stands if it is what the row before it chose
         if self.draft.learns:
             self.drafting.acceptance.saw(len(draft), run, self.draft.copied)
         guess = NONE
@@ -142,11 +140,3 @@ class Verified(Decoder):
         known = self.session.tokens[self._start :]
         agreed = self._recalled[: len(known)] == known
         return self.answer.useful(self._recalled[len(known) :][:LONGEST]) if agreed else []
-
-
-def agreement(draft: list[int], chosen: list[int]) -> int:
-    """How many draft tokens stand: each must be what the row before it chose."""
-    run = 0
-    while run < len(draft) and draft[run] == chosen[run]:
-        run += 1
-    return run

@@ -2,6 +2,7 @@
 
 import torch
 
+from dlsp_engine.decode.session import common
 from dlsp_engine.train.canvases import Batch, Canvases
 from dlsp_engine.train.loss import drafts as drafted
 from dlsp_engine.train.model import CanvasModel
@@ -39,16 +40,8 @@ def forwards(drafted: list[list[int]], answer: list[int], merged: bool) -> int:
     steps, done, draft = 0, 0, None
     while done < len(answer):
         steps += 1
-        run = agreement(draft, answer[done:]) if draft else 0
+        run = common(draft, answer[done:]) if draft else 0
         anchor = done + run  # the canvas follows the last token that the base has seen
         done += run + 1
         draft = drafted[anchor] if (merged or not draft) and anchor < len(drafted) else None
     return steps
-
-
-def agreement(draft: list[int], answer: list[int]) -> int:
-    """How many tokens of the draft the answer begins with."""
-    same = 0
-    while same < min(len(draft), len(answer)) and draft[same] == answer[same]:
-        same += 1
-    return same
