@@ -175,36 +175,25 @@ class Maker:
 
     def heads(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
         for rows, vocab, ins in [(1, 151_936, 896), (25, 151_936, 896)] if real else [(1, 130, 64), (19, 257, 50)]:
-            for top, masked in ((1, False), (3, True), (8, False)):
-                yield self.head(rows, vocab, ins, "dense", dtype, top, masked)
+            for top in (1, 3, 8):
+                yield self.head(rows, vocab, ins, "dense", dtype, top)
         if real:
-            yield self.head(128, 151_936, 896, "dense", dtype, 8, False)
-        yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2, True)
+            yield self.head(128, 151_936, 896, "dense", dtype, 8)
+        yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2)
 
-    def head(self, rows: int, vocab: int, ins: int, format: str, dtype: torch.dtype, top: int, masked: bool) -> Case:
+    def head(self, rows: int, vocab: int, ins: int, format: str, dtype: torch.dtype, top: int) -> Case:
         x, norm = self.normal(rows, ins) * 3, self.normal(ins)
         weight = Matrix.of(self.normal(vocab, ins) * 2 * ins**-0.5, format, dtype)
-        allowed = allowed_row = None
-        if masked:
-            some = [torch.arange(5), torch.tensor([0, vocab - 1, vocab // 2, vocab // 2 + 1])]
-            allowed = torch.stack([token_mask(tokens, vocab) for tokens in some]).to(self.device)
-            allowed_row = self.integers(-1, 2, rows)
-        logits = gated_linear(x.double(), weight, norm, 1e-6)
-        likely = logits.softmax(1)
-        if allowed is not None and allowed_row is not None:
-            token = torch.arange(vocab, device=self.device)
-            bits = (allowed[allowed_row.clamp(min=0)][:, token // 32] >> (token % 32)) & 1
-            barred = (bits == 0) & (allowed_row >= 0)[:, None]
-            likely = logits.masked_fill(barred, -torch.inf).softmax(1)
+        likely = gated_linear(x.double(), weight, norm, 1e-6).softmax(1)
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            found = call(widened(x, wide), weight, norm, 1e-6, top, allowed, allowed_row)
+            found = call(widened(x, wide), weight, norm, 1e-6, top)
             # Tokens that are as likely as the likeliest are as good: rounding decides between them.
             token = found.token.long()
             chosen = torch.where((token >= 0) & (token < vocab), likely.gather(1, token.clamp(0, vocab - 1)), torch.nan)
             return {"probability": found.probability, "entropy": found.entropy, "chosen": chosen}
 
-        name = f"{rows}x{ins} to {vocab}, {format}, {_short(dtype)}, top {top}{', masked' if masked else ''}"
+        name = f"{rows}x{ins} to {vocab}, {format}, {_short(dtype)}, top {top}"
         return Case("top_tokens", name, TOLERANCE[dtype] * 3, outputs)
 
     def attentions(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
@@ -365,14 +354,6 @@ class Maker:
 
 def widened(x: Tensor, wide: bool) -> Tensor:
     return x.double() if wide else x.clone()
-
-
-def token_mask(tokens: Tensor, vocab: int) -> Tensor:
-    """Token ids -> int32 [vocab / 32 rounded up], as `top_tokens` takes it."""
-    bits = torch.zeros(-(-vocab // 32) * 32, dtype=torch.int64)
-    bits[tokens.long()] = 1
-    words = (bits.view(-1, 32) << torch.arange(32)).sum(1)
-    return torch.where(words >= 2**31, words - 2**32, words).int()
 
 
 def _short(dtype: torch.dtype) -> str:

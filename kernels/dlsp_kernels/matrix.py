@@ -1,6 +1,6 @@
 """Weight matrices as a GPU step reads them: dense, int8, fp8, or int4 in groups; and low-rank updates of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -55,10 +55,6 @@ class Matrix:
         groups = halves.transpose(1, 2).reshape(self.outs, -1, GROUP)
         return ((groups.to(dtype) - 8) * scale[:, :, None]).view(self.outs, self.ins)
 
-    def to(self, device: torch.device | str) -> "Matrix":
-        scale = None if self.scale is None else self.scale.to(device)
-        return replace(self, data=self.data.to(device), scale=scale)
-
     @property
     def bytes(self) -> int:
         return self.data.nbytes + (0 if self.scale is None else self.scale.nbytes)
@@ -86,9 +82,6 @@ class LowRankUpdate:
     @property
     def rank(self) -> int:
         return self.b.shape[1]
-
-    def to(self, device: torch.device | str) -> "LowRankUpdate":
-        return replace(self, a=self.a.to(device), b=self.b.to(device))
 
 
 def _int8(weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -76,7 +76,6 @@ class StepOps:
             except ImportError as error:
                 return Op(name, None, reference, f"Triton cannot be imported: {error}")
 
-        self.fused = fused
         self.embed = op("embed")
         self.gated_linear = op("gated_linear")
         self.rope_write = op("rope_write")

@@ -1,5 +1,7 @@
 """Norm, base, low-rank update, bias and residual in one launch; a second one adds the sums where inputs are split."""
 
+from math import gcd
+
 import torch
 import triton
 import triton.language as tl
@@ -33,9 +35,7 @@ def gated_linear(
     if canvas is None:
         update = None
     ends = (*(update.ends[:-1] if update else ()), NOWHERE, NOWHERE)
-    whole = 0
-    for end in ends[:-2]:
-        whole = end if not whole else _gcd(whole, end)
+    whole = gcd(*ends[:-2])
     if len(ends) > 4 or whole % 16:
         raise ValueError(f"parts that end at {ends} cannot be told apart by tiles")
     cut = cut or tiling(rows, weight, whole, update.rank if update else 0, splits=norm is None and bias is None)
@@ -82,12 +82,6 @@ def gated_linear(
         _sum[grid](out, total, rows * outs, SPLITS=splits, RESIDUAL=residual is not None, BLOCK=SUM_BLOCK)
         return total
     return out if residual is not None else out[0]
-
-
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
 
 
 @triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number

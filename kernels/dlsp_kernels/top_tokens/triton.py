@@ -17,15 +17,12 @@ def top_tokens(
     norm: Tensor,
     eps: float,
     top: int = 1,
-    allowed: Tensor | None = None,
-    allowed_row: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> TopTokens:
     """See the reference. Among equals the lower token comes first."""
     rows = len(x)
     cut = cut or tiling(rows, weight)
     tiles = triton.cdiv(weight.outs, cut.n)
-    masked = allowed is not None and allowed_row is not None
     best = torch.empty(rows, tiles, top, dtype=torch.float32, device=x.device)
     best_token = torch.empty(rows, tiles, top, dtype=torch.int32, device=x.device)
     sums = torch.empty(rows, tiles, 2, dtype=torch.float32, device=x.device)
@@ -34,20 +31,16 @@ def top_tokens(
         weight.data,
         weight.scale if weight.scale is not None else x,
         norm,
-        allowed if masked else x,
-        allowed_row if masked else x,
         best,
         best_token,
         sums,
         rows,
         weight.outs,
         weight.ins,
-        allowed.shape[1] if allowed is not None else 0,
         tiles,
         eps,
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
-        MASKED=masked,
         TOP=top,
         BLOCK_M=cut.m,
         BLOCK_N=cut.n,
@@ -79,20 +72,16 @@ def _tiles(
     data,
     scale,
     norm,
-    allowed,
-    allowed_row,
     best,  # [M, tiles, TOP]
     best_token,
     sums,  # [M, tiles, 2]: of exp(l - best), and of that times (l - best)
     M,
     N,
     K,
-    words,
     tiles,
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
-    MASKED: tl.constexpr,
     TOP: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -108,12 +97,6 @@ def _tiles(
     )  # fmt: skip
     is_row = m < M
     real = is_row[:, None] & (n < N)[None, :]
-    if MASKED:
-        which = tl.load(allowed_row + m, mask=is_row, other=-1)
-        free = (which < 0)[:, None]
-        at = allowed + tl.maximum(which, 0).to(tl.int64)[:, None] * words + (n // 32)[None, :]
-        word = tl.load(at, mask=real, other=0)
-        real = real & (free | (((word >> (n % 32)[None, :]) & 1) != 0))
     logits = tl.where(real, logits, float("-inf"))
     highest = tl.max(logits, 1)
     base = tl.where(highest > float("-inf"), highest, 0.0)
