@@ -28,12 +28,11 @@ class Rows:
         for position, token in enumerate(tokens, start):
             self._add(token, position, position + 1, 0)
 
-    def add_canvas(self, tokens: list[int], after: int, scored: bool = True) -> None:
-        """One more canvas: tokens (or MASK) at the positions after the clean position `after`."""
+    def add_canvas(self, tokens: list[int], after: int) -> None:
+        """One more canvas: tokens (or MASK) at the positions after the clean position `after`; all of it is scored."""
         number = max(self.canvas, default=0) + 1
         for offset, token in enumerate(tokens, 1):
-            if scored:
-                self.scored.append(len(self.tokens))
+            self.scored.append(len(self.tokens))
             self._add(token, after + offset, after + 1, number)
 
     def _add(self, token: int, position: int, visible: int, canvas: int) -> None:
