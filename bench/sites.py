@@ -25,7 +25,8 @@ from dlsp.models import catalogue
 
 if TYPE_CHECKING:
     from dlsp_engine import Engine
-    from dlsp_engine.serve.sites import SitesRequest
+    from dlsp_engine.serve.requests import Parsed
+    from dlsp_engine.site import Site
 
 SITES = 8
 WAYS = ("together", "alone", "prefix kept")
@@ -43,11 +44,11 @@ def bodies(most: int) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     return found[:: max(1, len(found) // most)][:most]
 
 
-def run(engine: "Engine", wanted: "SitesRequest", way: str) -> dict[str, float]:
+def run(engine: "Engine", wanted: "Parsed[Site]", way: str) -> dict[str, float]:
     """Seconds until all sites are judged, with rows and tokens of all steps."""
     began = time.perf_counter()
     ended = []
-    groups = [wanted.sites] if way == "together" else [(site,) for site in wanted.sites]
+    groups = [wanted.asked] if way == "together" else [(site,) for site in wanted.asked]
     for sites in groups:
         jobs = [engine.site_job(site, wanted.options) for site in sites]
         if way == "prefix kept" and ended:
@@ -67,7 +68,7 @@ def measure(engine: "Engine", order: Sequence[tuple[str, str, dict[str, Any]]]) 
 
     rng = random.Random(0)
     warm_up = parse_sites(order[0][2])
-    run(engine, replace(warm_up, sites=warm_up.sites[:2]), "together")
+    run(engine, replace(warm_up, asked=warm_up.asked[:2]), "together")
     for name, kind, body in order:
         wanted = parse_sites(body)
         found = {way: run(engine, wanted, way) for way in rng.sample(WAYS, len(WAYS))}

@@ -4,7 +4,7 @@ import hmac
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.serve.requests import MOST_CHARACTERS, TooLarge, parse
+from dlsp_engine.serve.requests import MOST_CHARACTERS, Parsed, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
@@ -27,6 +27,8 @@ API = 1
 MOST_BYTES = 8 * MOST_CHARACTERS
 
 BROWSER = ("origin", "sec-fetch-site", "sec-fetch-mode")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass
@@ -61,8 +63,6 @@ def app(service: Service) -> Starlette:
     metrics.watch("dlsp_session_bytes", "Keys and values of these sessions.", lambda: scheduler.sessions.bytes)
 
     async def health(request: Request) -> Response:
-        if refusal := _refusal(request, service.token):
-            return refusal
         told = ("nonce", "model", "version", "dtype", "adapter", "step", "requests")
         return JSONResponse(
             {name: getattr(service, name) for name in told}
@@ -73,57 +73,45 @@ def app(service: Service) -> Starlette:
         )
 
     async def told_metrics(request: Request) -> Response:
-        if refusal := _refusal(request, service.token):
-            return refusal
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def infill(request: Request) -> Response:
-        def begin(body: Any) -> Response:
-            wanted = parse(body)
-            stream = Stream(wanted.gaps, wanted.options, wanted.priority, scheduler, service.touch)
-            metrics.request(wanted.quiet)
-            return stream
-
-        return await answered(request, begin)
-
-    async def sites(request: Request) -> Response:
-        def begin(body: Any) -> Response:
-            wanted = parse_sites(body)
-            stream = Stream(wanted.sites, wanted.options, wanted.priority, scheduler, service.touch)
-            metrics.request({})
-            return stream
-
-        return await answered(request, begin)
-
-    async def answered(request: Request, begin: Callable[[Any], Response]) -> Response:
-        """What `begin` makes of the request's body, or why not."""
-        if refusal := _refusal(request, service.token):
-            return refusal
-        try:
-            response = begin(await _body(request))
-        except EngineError as error:
-            status = 413 if isinstance(error, TooLarge) else 503 if isinstance(error, Busy) else 400
-            metrics.refused(status)
-            return _error(status, str(error))
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
-        service.requests += 1
-        service.touch()
-        return response
-
     async def shutdown(request: Request) -> Response:
-        if refusal := _refusal(request, service.token):
-            return refusal
         service.ending = True
         return JSONResponse({}, 202)
 
+    def streamed(parse: Callable[[Any], Parsed[Any]]) -> Endpoint:
+        """What comes of the gaps or sites in the request's body, or why nothing does."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                wanted = parse(await _body(request))
+                stream = Stream(wanted, scheduler, service.touch)
+            except EngineError as error:
+                status = 413 if isinstance(error, TooLarge) else 503 if isinstance(error, Busy) else 400
+                metrics.refused(status)
+                return _error(status, str(error))
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            metrics.request(wanted.quiet)
+            service.requests += 1
+            service.touch()
+            return stream
+
+        return answer
+
+    def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
+        async def admitted(request: Request) -> Response:
+            return _refusal(request, service.token) or await endpoint(request)
+
+        return Route(path, admitted, methods=[method])
+
     return Starlette(
         routes=[
-            Route("/health", health),
-            Route("/metrics", told_metrics),
-            Route("/v1/infill", infill, methods=["POST"]),
-            Route("/v1/sites", sites, methods=["POST"]),
-            Route("/v1/shutdown", shutdown, methods=["POST"]),
+            route("/health", health),
+            route("/metrics", told_metrics),
+            route("/v1/infill", streamed(parse), "POST"),
+            route("/v1/sites", streamed(parse_sites), "POST"),
+            route("/v1/shutdown", shutdown, "POST"),
         ],
         # A page whose name resolves to this machine sends its own name.
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False)],

@@ -1,11 +1,12 @@
 """`POST /v1/infill` bodies, checked."""
 
 import re
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, TypeVar
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.options import Options
+from dlsp_engine.site import Site
 from dlsp_engine.text.prompt import File, Gap
 
 PRIORITIES = ("typing", "filling", "prefetch")
@@ -13,7 +14,9 @@ MOST_GAPS = 64
 MOST_CHARACTERS = 400_000
 MOST_NAME = 4096
 MOST_QUIET = 32
-OPTIONS = {field.name for field in fields(Options)}
+OPTIONS = {field.name: field.default for field in fields(Options)}
+
+Asked = TypeVar("Asked", Gap, Site)
 
 
 class TooLarge(EngineError):
@@ -21,22 +24,25 @@ class TooLarge(EngineError):
 
 
 @dataclass(frozen=True)
-class InfillRequest:
-    gaps: tuple[Gap, ...]
+class Parsed(Generic[Asked]):
+    """A request's body, checked."""
+
+    asked: tuple[Asked, ...]
     options: Options
     priority: int  # index into PRIORITIES: smaller goes first
-    quiet: dict[str, int]  # reasons for which the client stayed quiet since its last request, and how often
+    quiet: dict[str, int] = field(default_factory=dict)
+    """Reasons for which the client stayed quiet since its last request, and how often."""
 
 
-def parse(body: Any) -> InfillRequest:
+def parse(body: Any) -> Parsed[Gap]:
     """Raises EngineError with one sentence that names the field and what it takes."""
-    checked(body, {"gaps", "files", "priority", "quiet"} | OPTIONS)
+    checked(body, {"gaps", "files", "priority", "quiet"} | OPTIONS.keys())
     given = files(body, "files")
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
     if not 1 <= len(gaps) <= MOST_GAPS:
         raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
     bounded([text for g in gaps for text in (g.prefix, g.suffix, g.middle)] + [f.text for f in given])
-    return InfillRequest(gaps, options(body), priority(body, "typing"), _quiet(body))
+    return Parsed(gaps, options(body), priority(body, "typing"), _quiet(body))
 
 
 def checked(body: Any, known: set[str], where: str = "The body") -> None:
@@ -61,11 +67,11 @@ def priority(body: dict[str, Any], default: str) -> int:
 
 
 def options(body: dict[str, Any]) -> Options:
-    wanted = {field.name: body[field.name] for field in fields(Options) if field.name in body}
-    for name, default in ((field.name, field.default) for field in fields(Options)):
-        if isinstance(default, bool):
-            truth(wanted.get(name, default), name)
-        elif isinstance(default, int) and isinstance(wanted.get(name), float):
+    wanted = {name: body[name] for name in OPTIONS if name in body}
+    for name, value in wanted.items():
+        if isinstance(OPTIONS[name], bool):
+            truth(value, name)
+        elif isinstance(OPTIONS[name], int) and isinstance(value, float):
             raise EngineError(f"'{name}' must be a whole number.")
     wanted["stop"] = tuple(listed(body, "stop"))
     return Options(**wanted)

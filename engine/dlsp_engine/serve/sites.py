@@ -1,11 +1,10 @@
 """`POST /v1/sites` bodies, checked."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.options import Options
 from dlsp_engine.serve.requests import (
+    Parsed,
     TooLarge,
     bounded,
     checked,
@@ -27,14 +26,7 @@ FIELDS = {"files", "edit", "sites", "end", "stop", "max_tokens", "mode", "schedu
 SITE_FIELDS = {"path", "prefix", "suffix", "text", "candidates", "propose", "without"}
 
 
-@dataclass(frozen=True)
-class SitesRequest:
-    sites: tuple[Site, ...]
-    options: Options
-    priority: int  # as in `InfillRequest`
-
-
-def parse_sites(body: Any) -> SitesRequest:
+def parse_sites(body: Any) -> Parsed[Site]:
     """Raises EngineError with one sentence that names the field and what it takes."""
     checked(body, FIELDS)
     given, edit = files(body, "files"), files(body, "edit")
@@ -44,7 +36,7 @@ def parse_sites(body: Any) -> SitesRequest:
     if any(len(each) > MOST_TEXT for site in sites for each in (site.text, *site.candidates)):
         raise TooLarge(f"A text or candidate of a site holds at most {MOST_TEXT} characters.")
     bounded([each for site in sites for each in _texts(site)] + [file.text for file in (*given, *edit)])
-    return SitesRequest(sites, options(body), priority(body, "filling"))
+    return Parsed(sites, options(body), priority(body, "filling"))
 
 
 def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:

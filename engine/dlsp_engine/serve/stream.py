@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from dlsp_engine.decode.answer import Cost, Fill
 from dlsp_engine.job import GapJob, Job
-from dlsp_engine.options import Options
+from dlsp_engine.serve.requests import Parsed
 from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
 from dlsp_engine.text.prompt import Gap
@@ -21,19 +21,12 @@ BEAT_S = 0.5
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. What it asks is handed to the scheduler at once, which may raise Busy.
+    """The answer to one request. What it wants is handed to the scheduler at once, which may raise Busy.
 
     Whatever is not done when the response ends, as it does with a closed connection, is cancelled.
     """
 
-    def __init__(
-        self,
-        asked: Sequence[Gap | Site],
-        options: Options,
-        priority: int,
-        scheduler: Scheduler,
-        ended: Callable[[], None],
-    ) -> None:
+    def __init__(self, wanted: Parsed[Any], scheduler: Scheduler, ended: Callable[[], None]) -> None:
         """`ended` is called when the response has ended, however it did."""
         super().__init__(self._lines(), media_type="application/x-ndjson")
         self._ended = ended
@@ -42,9 +35,9 @@ class Stream(StreamingResponse):
         self._tickets: list[Ticket] = []
         try:
             # A session serves its newest request: one that still holds it would leave nothing to go on from.
-            scheduler.cancel(each.session for each in asked if isinstance(each, Gap))
-            for number, each in enumerate(asked):
-                ticket = self._ticket(number, each, options, priority)
+            scheduler.cancel(each.session for each in wanted.asked if isinstance(each, Gap))
+            for number, each in enumerate(wanted.asked):
+                ticket = self._ticket(number, each, wanted)
                 scheduler.submit(ticket)
                 self._tickets.append(ticket)
         except Busy:
@@ -76,7 +69,7 @@ class Stream(StreamingResponse):
         for ticket in self._tickets:
             ticket.cancelled.set()
 
-    def _ticket(self, number: int, asked: Gap | Site, options: Options, priority: int) -> Ticket:
+    def _ticket(self, number: int, asked: Gap | Site, wanted: Parsed[Any]) -> Ticket:
         def put(event: dict[str, Any]) -> None:
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._events.put_nowait, event)
@@ -85,7 +78,7 @@ class Stream(StreamingResponse):
             if isinstance(job, GapJob):
                 put(_canvas(number, job))
 
-        return Ticket(asked, options, priority, on_step, lambda outcome: put(_ended(number, outcome)))
+        return Ticket(asked, wanted.options, wanted.priority, on_step, lambda outcome: put(_ended(number, outcome)))
 
 
 def _line(event: dict[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ def test_defaults_and_fields():
     request = parse(
         {"gaps": [GAP | {"middle": "m", "session": "s"}], "end": "line", "stop": ["x"], "priority": "filling"}
     )
-    assert request.gaps[0].middle == "m"
+    assert request.asked[0].middle == "m"
     assert (request.options.mode, request.options.end, request.options.stop) == ("verified", "line", ("x",))
     assert request.priority == 1
 

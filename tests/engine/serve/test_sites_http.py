@@ -110,7 +110,7 @@ def test_each_wrong_field_is_named_in_one_sentence(client: httpx.Client, body, n
 
 
 def test_what_stood_before_the_edit_is_the_other_prompt():
-    (one,) = parse_sites(BODY | {"sites": [SITE | {"without": {"prefix": "before", "suffix": ""}}]}).sites
+    (one,) = parse_sites(BODY | {"sites": [SITE | {"without": {"prefix": "before", "suffix": ""}}]}).asked
     assert (one.gap.prefix, one.without.prefix, one.without.suffix) == ("x = 1\n", "before", "")
     assert [file.path for file in one.gap.files] == ["b.py", "edit.diff"]
     assert [file.path for file in one.without.files] == ["b.py"]
