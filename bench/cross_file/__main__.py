@@ -1,13 +1,10 @@
 """First-line exact match with and without other files in the context: `python -m bench.cross_file --gaps 100`."""
 
 import argparse
-import random
 import statistics
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +25,12 @@ from dlsp.index.update import update
 from dlsp.models import catalogue
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
+from dlsp_engine.train.bootstrap import interval
 
 if TYPE_CHECKING:
     from dlsp_engine import Engine
 
 WITH, WITHOUT = "with other files", "without"
-DRAWS = 2000
 
 
 def collect(folder: Path) -> tuple[list[CrossGap], dict[str, Store]]:
@@ -67,19 +64,10 @@ def ask(engine: "Engine", gap: CrossGap, seen: Context) -> tuple[str, float]:
     return offered.split("\n")[0].rstrip(), fill.cost.prefill_ms
 
 
-def interval(samples: list[dict[str, Any]]) -> tuple[float, float]:
-    """95% of the ratio, whole packages drawn again: their gaps are no independent witnesses."""
-    packages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for each in samples:
-        packages[each["place"].partition("/")[0]].append(each)
-    rng, groups, ratios = random.Random(0), list(packages.values()), []
-    for _ in range(DRAWS):
-        drawn = list(chain(*rng.choices(groups, k=len(groups))))
-        ratios.append(
-            sum(each[WITH]["right"] for each in drawn) / max(1, sum(each[WITHOUT]["right"] for each in drawn))
-        )
-    low, *_, high = statistics.quantiles(ratios, n=40)
-    return low, high
+def confidence(samples: list[dict[str, Any]]) -> tuple[float, float]:
+    """The 95% interval of the ratio; a package's gaps are one group."""
+    right = ([each[name]["right"] for each in samples] for name in (WITH, WITHOUT))
+    return interval([each["place"].partition("/")[0] for each in samples], *right)
 
 
 def summary(samples: list[dict[str, Any]]) -> dict[str, float]:
@@ -93,7 +81,7 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, float]:
             of_kind = [each[name]["right"] for each in samples if each["kind"] == kind]
             metrics[f"{name}/exact_{kind}"] = statistics.mean(of_kind) if of_kind else 0.0
     metrics["ratio"] = metrics[f"{WITH}/exact"] / max(metrics[f"{WITHOUT}/exact"], 1e-9)
-    metrics["ratio_low"], metrics["ratio_high"] = interval(samples)
+    metrics["ratio_low"], metrics["ratio_high"] = confidence(samples)
     metrics["definition_shown"] = statistics.mean(each["shown"] for each in samples)
     return {name: round(value, 4) for name, value in metrics.items()}
 

@@ -13,11 +13,11 @@ from bench.command import KEPT, at_least, guarded, loaded, written
 from bench.pipeline.ways import NAMES, WAYS, asked, finished, tasks
 from bench.quality.fills import digest
 from bench.quality.journal import Journal
-from bench.quality.metrics import interval
 from bench.quality.score import judge, program
 from bench.quality.sets import Task
 from bench.quality.terminal import progress
 from dlsp.models import catalogue
+from dlsp_engine.train.bootstrap import interval
 
 Texts = Mapping[str, Mapping[str, Sequence[str]]]
 """By set and way, in the order of the tasks."""

@@ -11,9 +11,9 @@ import sys
 
 from bench import results
 from bench.command import MEND, at_least, guarded, line, written
-from bench.quality.metrics import interval
 from bench.quality.sets import problem
 from dlsp.models import catalogue
+from dlsp_engine.train.bootstrap import interval
 
 REFERENCE = "float32"
 OTHERS = ("bfloat16", "int8", "int8-avx2")

@@ -1,15 +1,11 @@
 """Numbers of a variant over all tasks."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-
-import numpy as np
 
 from bench.quality.fills import Filled
 from bench.quality.score import Score
 from bench.quality.sets import Task
-
-RESAMPLES = 10_000
+from dlsp_engine.train.bootstrap import interval
 
 
 def measure(tasks: Sequence[Task], fills: Sequence[Filled], scores: Sequence[Score]) -> dict[str, float]:
@@ -41,18 +37,3 @@ def compare(
     same = sum(mine.text == base.text for mine, base in zip(fills, base_fills, strict=True))
     points = sum(mine.passed - base.passed for mine, base in zip(scores, base_scores, strict=True))
     return {"identical": same / len(fills), "pass_difference": 100 * points / len(scores)}
-
-
-def interval(problems: Sequence[str], values: Sequence[float]) -> tuple[float, float]:
-    """The 95% bootstrap interval of the mean of `values`, each of a gap of one of the `problems`. Whole problems are
-    drawn: the gaps of one program are no independent witnesses, and the interval would come out too narrow.
-    """
-    groups: dict[str, list[float]] = defaultdict(list)
-    for problem, value in zip(problems, values, strict=True):
-        groups[problem].append(value)
-    sums = np.array([sum(of) for of in groups.values()])
-    sizes = np.array([len(of) for of in groups.values()])
-    drawn = np.random.default_rng(0).integers(0, len(sizes), (RESAMPLES, len(sizes)))
-    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(means, (2.5, 97.5))
-    return float(low), float(high)

@@ -3,13 +3,10 @@
 import argparse
 import json
 import lzma
-import random
 import statistics
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +24,12 @@ from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import File, Gap, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer
 from dlsp_engine.train import checkpoint, store, walk
+from dlsp_engine.train.bootstrap import interval
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_kernels.int8_linear.choose import best
 
 MOST_TOKENS = 64
-RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -115,10 +112,9 @@ def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
     """tau by schedule with its 95% interval, foretold and by kind and language; agreement by position."""
     result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
     for name in FIXED:
-        result[name] = {
-            "tau": _tau(measured, name),
-            "interval": interval(measured, lambda some, name=name: _tau(some, name)),
-        }
+        tokens, forwards = [one.tokens for one in measured], [one.forwards[name] for one in measured]
+        low, high = interval([one.package for one in measured], tokens, forwards)
+        result[name] = {"tau": _tau(measured, name), "interval": [round(low, 4), round(high, 4)]}
         if foretold := sum(one.foretold.get(name, 0) for one in measured):
             result[name]["offline_tau"] = round(sum(one.tokens for one in measured) / foretold, 4)
         for what in ("kind", "language"):
@@ -131,16 +127,6 @@ def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
         result["agreement"] = [round(statistics.fmean(column), 4) if column else 0.0 for column in columns]
     result["identical"] = round(sum(one.same for one in measured) / max(1, len(measured)), 4)
     return result
-
-
-def interval(measured: Sequence[Measured], value: Callable[[Sequence[Measured]], float]) -> list[float]:
-    """The 95% bootstrap interval. Whole packages are drawn: their gaps are no independent witnesses."""
-    packages: dict[str, list[Measured]] = defaultdict(list)
-    for one in measured:
-        packages[one.package].append(one)
-    rng, groups = random.Random(0), list(packages.values())
-    values = sorted(value(list(chain(*rng.choices(groups, k=len(groups))))) for _ in range(RESAMPLES))
-    return [values[int(0.025 * RESAMPLES)], values[int(0.975 * RESAMPLES)]]
 
 
 def _tau(measured: Sequence[Measured], schedule: str) -> float:

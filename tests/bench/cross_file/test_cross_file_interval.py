@@ -1,6 +1,6 @@
 """How sure the ratio is."""
 
-from bench.cross_file.__main__ import WITH, WITHOUT, interval
+from bench.cross_file.__main__ import WITH, WITHOUT, confidence
 
 
 def test_gaps_of_one_package_are_no_witnesses_of_their_own() -> None:
@@ -14,4 +14,4 @@ def test_gaps_of_one_package_are_no_witnesses_of_their_own() -> None:
             for gap in range(gaps)
         ]
 
-    assert interval(samples(10)) == interval(samples(1))
+    assert confidence(samples(10)) == confidence(samples(1))

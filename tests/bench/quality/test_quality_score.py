@@ -7,10 +7,11 @@ import pytest
 from bench.quality import score as scoring
 from bench.quality.fills import Filled
 from bench.quality.journal import Journal
-from bench.quality.metrics import compare, interval, measure
+from bench.quality.metrics import compare, measure
 from bench.quality.sandbox import Verdict
 from bench.quality.score import Score, judge, program, score
 from bench.quality.sets import SETS, Task, load
+from dlsp_engine.train.bootstrap import interval
 
 TASK = Task("HumanEval/0/L0", "f", "def f():\n", "\n", "    return 1\n", "def check(f):\n    assert f() == 1")
 
