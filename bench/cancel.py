@@ -9,13 +9,13 @@ engine works after them.
 import argparse
 import asyncio
 import random
-import statistics
 import sys
 import time
 from contextlib import suppress
 from typing import Any
 
 from bench.command import at_least, guarded, line, own_engine, written
+from bench.spread import tail
 from dlsp.engine.client import Engine
 from dlsp.models import catalogue
 
@@ -79,9 +79,8 @@ async def measure(model: catalogue.Model, times: int, seed: int) -> tuple[dict[s
     metrics = dict(kept)
     for name, decoding in (("prefill", 0), ("decoding", 1)):
         values = [sample["busy_ms"] for sample in samples if sample["decoding"] == decoding]
-        cuts = statistics.quantiles(values, n=100, method="inclusive")
         metrics |= {f"{name}/left": len(values), f"{name}/longest_step_ms": max(steps[decoding])}
-        metrics |= {f"{name}_ms/p50": cuts[49], f"{name}_ms/p99": cuts[98], f"{name}_ms/max": max(values)}
+        metrics |= tail(f"{name}_ms", values)
     return {name: round(value, 1) for name, value in metrics.items()}, samples
 
 

@@ -7,7 +7,6 @@ taken gap by gap.
 
 import argparse
 import random
-import statistics
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from rich.table import Table
 
 from bench.command import DTYPES, at_least, guarded, line, loaded, written
 from bench.quality.sets import load
+from bench.spread import quartiles
 from dlsp.models import catalogue
 
 if TYPE_CHECKING:
@@ -57,11 +57,6 @@ def measure(engine: "Engine", gaps: Sequence["Gap"], wanted: dict[str, "Options"
     return measured[1:]
 
 
-def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, middle, high
-
-
 def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
     """By variant: decode ms per gap and its ratio to the baseline's (quartiles), in sums too; tau, forwards, rows."""
     metrics: dict[str, float] = {}
@@ -70,9 +65,7 @@ def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
         own = [fills[name] for fills in measured]
         milliseconds = [fill.cost.decode_ms for fill in own]
         ratios = [fill.cost.decode_ms / other.cost.decode_ms for fill, other in zip(own, base, strict=True)]
-        for what, values in (("decode_ms", milliseconds), ("ratio", ratios)):
-            low, middle, high = quartiles(values)
-            metrics |= {f"{name}/{what}_q1": low, f"{name}/{what}_median": middle, f"{name}/{what}_q3": high}
+        metrics |= quartiles(f"{name}/decode_ms_", milliseconds) | quartiles(f"{name}/ratio_", ratios)
         metrics[f"{name}/ratio_of_sums"] = sum(milliseconds) / sum(fill.cost.decode_ms for fill in base)
         forwards = sum(fill.cost.forwards for fill in own)
         metrics[f"{name}/tau"] = sum(fill.cost.tokens for fill in own) / forwards

@@ -11,7 +11,6 @@ question, whatever else ran. `--soak` types an hour's worth and looks at memory 
 import argparse
 import asyncio
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from typing import Any
 import psutil
 
 from bench.command import at_least, guarded, written
+from bench.spread import tail
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import StubEngine
 
@@ -129,21 +129,14 @@ async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[
                 waited = await others(editor, stub, uri, 200)
     metrics: dict[str, float] = {"requests": len(samples), "asked_after": sum("in_ms" in sample for sample in samples)}
     for name in ("in_ms", "out_ms", "engine_ms", "both_ms"):
-        metrics |= _quantiles(name, [sample[name] for sample in samples if name in sample])
-    metrics |= _quantiles("others_ms", waited)
+        metrics |= tail(name, [sample[name] for sample in samples if name in sample])
+    metrics |= tail("others_ms", waited)
     both, lap = [sample["both_ms"] for sample in samples], len(TYPED)
     if len(both) >= 2 * lap:  # the same text each time: parts of it are not equally hard
-        metrics |= _quantiles("first_lap_ms", both[:lap]) | _quantiles("last_lap_ms", both[-lap:])
+        metrics |= tail("first_lap_ms", both[:lap]) | tail("last_lap_ms", both[-lap:])
     metrics["cpu_ms"] = 1e3 * computed / len(samples)
     metrics |= {"memory_mb/begin": memory[0], "memory_mb/first_tenth": memory[1], "memory_mb/end": memory[-1]}
     return {name: round(value, 3) for name, value in metrics.items()}, samples
-
-
-def _quantiles(name: str, values: list[float]) -> dict[str, float]:
-    if len(values) < 2:
-        return {}
-    cuts = statistics.quantiles(values, n=1000, method="inclusive")
-    return {f"{name}/p50": cuts[499], f"{name}/p99": cuts[989], f"{name}/max": max(values)}
 
 
 @guarded()

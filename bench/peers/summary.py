@@ -8,6 +8,7 @@ from rich.table import Table
 
 from bench.peers.contenders import PEER
 from bench.peers.measure import MEASURES, Measure, Replies
+from bench.spread import quartiles
 
 
 def summary(measured: Sequence[Replies]) -> dict[str, float]:
@@ -20,19 +21,19 @@ def summary(measured: Sequence[Replies]) -> dict[str, float]:
         what = MEASURES[name]
         for contender in measured[0][name]:
             own = [replies[name][contender] for replies in measured]
-            metrics |= _quartiles(f"{contender}/{name}/", [what.value(reply) for reply in own])
+            metrics |= quartiles(f"{contender}/{name}/", [what.value(reply) for reply in own])
             if contender == PEER or PEER not in measured[0][name]:
                 continue
             peer = [replies[name][PEER] for replies in measured]
             pairs = list(zip(own, peer, strict=True))
             ratios = [what.ratio(what.value(mine), what.value(theirs)) for mine, theirs in pairs]
-            metrics |= _quartiles(f"{contender}/{name}/ratio_", ratios)
+            metrics |= quartiles(f"{contender}/{name}/ratio_", ratios)
             if what.all:
                 same = [mine.text == theirs.text for mine, theirs in pairs]
                 metrics[f"{contender}/{name}/same"] = statistics.mean(same)
                 if any(same):
                     alike = [ratio for ratio, equal in zip(ratios, same, strict=True) if equal]
-                    metrics |= _quartiles(f"{contender}/{name}/same_ratio_", alike)
+                    metrics |= quartiles(f"{contender}/{name}/same_ratio_", alike)
     return {name: round(value, 4) for name, value in metrics.items()}
 
 
@@ -100,8 +101,3 @@ def _cell(metrics: Mapping[str, float], key: str, digits: int) -> str:
         return ""
     low, middle, high = (metrics[f"{key}{which}"] for which in ("q1", "median", "q3"))
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def _quartiles(key: str, values: Sequence[float]) -> dict[str, float]:
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
-    return {f"{key}q1": low, f"{key}median": middle, f"{key}q3": high}
