@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from bench.command import guarded
 from bench.report.load import load
 from bench.report.readme import MACHINE
 from dlsp.errors import UserError
@@ -115,13 +116,10 @@ def drawn() -> str:
     return film(*samples[0])
 
 
+@guarded()
 def main(arguments: list[str] | None = None) -> int:
     argparse.ArgumentParser("python -m bench.report.film", description="The README's film.").parse_args(arguments)
-    try:
-        text = drawn()
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    text = drawn()
     FILE.parent.mkdir(exist_ok=True)
     FILE.write_text(text, encoding="utf-8")
     print(f"Written to {FILE}, {len(text) // 1000} kB")

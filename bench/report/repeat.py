@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.command import MEND, guarded
 from bench.report.load import Results, load
-from dlsp.errors import UserError
 
 WITHIN = 0.10
 
@@ -24,21 +24,18 @@ def differences(one: Results, other: Results) -> dict[str, float]:
     return found
 
 
+@guarded()
 def main(arguments: list[str] | None = None) -> int:
     """0 when all agree within 10%, 1 when some do not, 2 for what the user has to mend."""
     parser = argparse.ArgumentParser("python -m bench.report.repeat", description="Do two runs agree?")
     parser.add_argument("folders", type=Path, nargs=2, metavar="FOLDER")
     parser.add_argument("--machine")
     asked = parser.parse_args(arguments)
-    try:
-        one, other = (load(folder, asked.machine) for folder in asked.folders)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 2
+    one, other = (load(folder, asked.machine) for folder in asked.folders)
     found = differences(one, other)
     if not found:
         print("The two folders have no ratio in common.", file=sys.stderr)
-        return 2
+        return MEND
     table = Table("ratio", title=f"{one.machine}: the second run against the first", title_justify="left")
     table.add_column("difference", justify="right")
     apart = {name: by for name, by in found.items() if abs(by) > WITHIN}
