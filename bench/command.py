@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench import results
-from bench.quality.terminal import progress
+from bench.progress import progress
 from dlsp.engine import client, launch
 from dlsp.errors import UserError
 from dlsp.models import store

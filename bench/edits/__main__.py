@@ -19,7 +19,7 @@ from bench.command import KEPT, at_least, guarded, written
 from bench.edits.rows import SETS, Row, load
 from bench.edits.score import Outcome, outcome, summary
 from bench.edits.variants import VARIANTS, WITHOUT_MODEL, Answer
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from dlsp.edits.hunks import Hunk
 from dlsp.engine import launch
 from dlsp.models import catalogue

@@ -15,7 +15,7 @@ from bench import results
 from bench.command import KEPT, guarded
 from bench.edits.fit import fitted
 from bench.edits.rows import Row, load
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from dlsp.edits.hunks import Hunk, canonical
 from dlsp.edits.judge import NUMBERS, numbers
 from dlsp.edits.prompt import request

@@ -10,12 +10,12 @@ from rich.table import Table
 
 from bench import results
 from bench.command import KEPT, at_least, guarded, loaded, written
+from bench.journal import Journal
 from bench.pipeline.ways import NAMES, WAYS, asked, finished, tasks
+from bench.progress import progress
 from bench.quality.fills import digest
-from bench.quality.journal import Journal
 from bench.quality.score import judge, program
 from bench.quality.sets import Task
-from bench.quality.terminal import progress
 from dlsp.models import catalogue
 from dlsp_engine.train.bootstrap import interval
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from bench.quality.sets import Task
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench import results
+from bench.journal import Journal
+from bench.progress import progress
 from bench.quality import sandbox
 from bench.quality.fills import Filled, digest, fill, found, key, missing
-from bench.quality.journal import Journal
 from bench.quality.metrics import compare, measure
 from bench.quality.score import Score, judge, program, score
 from bench.quality.sets import SETS, Task
-from bench.quality.terminal import progress, table
+from bench.quality.table import show
 
 if TYPE_CHECKING:
     from dlsp_engine import Engine, Options
@@ -48,7 +49,7 @@ def run(plan: Plan, load: Callable[[], "Engine"]) -> Path:
     if BASE in filled:
         for name in plan.variants.keys() - {BASE}:
             measured[name] |= compare(filled[name], scored[name], filled[BASE], scored[BASE])
-    table(f"{plan.bench}: {len(plan.tasks)} gaps", measured)
+    show(f"{plan.bench}: {len(plan.tasks)} gaps", measured)
     return results.write(
         plan.bench,
         plan.command,

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from bench.journal import Journal
 from bench.quality import sandbox
 from bench.quality.fills import digest
-from bench.quality.journal import Journal
 from bench.quality.sets import GAP, Task
 
 AT_ONCE = 2

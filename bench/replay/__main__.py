@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench import results
 from bench.command import KEPT, at_least, guarded, written
-from bench.quality.journal import Journal
-from bench.quality.terminal import progress
+from bench.journal import Journal
+from bench.progress import progress
 from bench.replay import edits, files
 from bench.replay.contender import Work
 from bench.replay.load import Load

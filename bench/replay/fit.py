@@ -18,7 +18,7 @@ import numpy as np
 
 from bench import results
 from bench.command import MEND
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from bench.replay.samples import Answered, Samples, asked, places, samples, shown
 from dlsp.gate.calibration import FILE
 from dlsp.gate.facts import Facts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from bench.replay.user import Moment, first_line, read
 from dlsp.gate.features import Features, of_line
 from dlsp.gate.parts import parts

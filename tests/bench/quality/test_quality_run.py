@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import results
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from bench.quality.run import Plan, run
 from bench.quality.sets import Task
 

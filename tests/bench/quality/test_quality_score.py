@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from bench.journal import Journal
 from bench.quality import score as scoring
 from bench.quality.fills import Filled
-from bench.quality.journal import Journal
 from bench.quality.metrics import compare, measure
 from bench.quality.sandbox import Verdict
 from bench.quality.score import Score, judge, program, score

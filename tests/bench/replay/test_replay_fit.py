@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.quality.journal import Journal
+from bench.journal import Journal
 from bench.replay import fit
 from bench.replay.samples import CONTENDER, asked, places, samples, shown
 from dlsp.gate.calibration import Model
