@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from dlsp.models import store
+from dlsp_engine.machine import processor
 
 _OWN = os.environ.get("DLSP_RESULTS_DIR")
 FOLDER = Path(_OWN or Path(__file__).parent / "results")
@@ -72,19 +73,19 @@ def machine() -> str:
     """A short, stable name of this kind of machine, such as `epyc-2c`; DLSP_MACHINE overrides it."""
     if named := os.environ.get("DLSP_MACHINE"):
         return named
-    return f"{family(_processor())}-{os.cpu_count() or 1}c"
+    return f"{family(processor())}-{os.cpu_count() or 1}c"
 
 
 def hardware() -> str:
     """For readers: `AMD EPYC 7763 64-Core Processor, 2 cores, 24 GB`."""
-    name = " ".join(_processor().split()) or platform.machine()
-    return f"{name}, {os.cpu_count() or 1} cores, {psutil.virtual_memory().total / 2**30:.0f} GB"
+    cores, memory = os.cpu_count() or 1, psutil.virtual_memory().total / 2**30
+    return f"{' '.join(processor().split())}, {cores} cores, {memory:.0f} GB"
 
 
-def family(processor: str) -> str:
+def family(name: str) -> str:
     """The telling part of a processor's name: `13th Gen Intel(R) Core(TM) i7-1360P` is `i7-1360p`."""
-    name = re.sub(_NOISE, " ", processor.lower())
-    return re.sub(r"[^a-z0-9]+", "-", name).strip("-") or platform.machine().lower()
+    short = re.sub(_NOISE, " ", name.lower())
+    return re.sub(r"[^a-z0-9]+", "-", short).strip("-") or platform.machine().lower()
 
 
 def versions() -> dict[str, str]:
@@ -106,17 +107,6 @@ def _git(*arguments: str) -> str:
     root = Path(__file__).parents[1]
     done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
     return done.stdout.strip()
-
-
-def _processor() -> str:
-    if platform.system() == "Darwin":
-        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        return platform.processor()
-    return found[1] if found else ""
 
 
 def _thinned(lines: list[str]) -> list[str]:
