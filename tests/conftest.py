@@ -26,14 +26,27 @@ def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def tiny(tiny_engine: "Engine") -> "Iterator[Engine]":
-    """A model that has learned nothing, with an adapter that disturbs every canvas row."""
+def threads_after() -> Iterator[None]:
+    """PyTorch has as many threads after the test as before."""
     import torch
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # its matrices are too small to share out
-    yield tiny_engine
+    yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def one_thread(threads_after: None) -> None:
+    """The matrices of tiny models are too small to share out."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def tiny(tiny_engine: "Engine", one_thread: None) -> "Engine":
+    """A model that has learned nothing, with an adapter that disturbs every canvas row."""
+    return tiny_engine
 
 
 @pytest.fixture(scope="session")

@@ -38,13 +38,9 @@ def test_the_fewest_threads_that_are_worth_it(alone: float, chosen: int):
 
 
 def test_narrow_steps_are_tried_with_fewer_threads(tiny):
-    every = torch.get_num_threads()
     torch.set_num_threads(4)
-    try:
-        measured = costs.measure(tiny.model)
-        assert torch.get_num_threads() == 4
-    finally:
-        torch.set_num_threads(every)
+    measured = costs.measure(tiny.model)
+    assert torch.get_num_threads() == 4
     assert measured.threads_for(128) == measured.threads_for(17) == 4
     assert set(measured.threads[:4]) <= {1, 2, 4}
     assert costs.Costs().threads_for(1) is None

@@ -25,6 +25,8 @@ from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_kernels.packed_rows import PAGE
 from dlsp_kernels.top_tokens.reference import TopTokens
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
 
 GAPS = [
@@ -64,14 +66,6 @@ def pairs() -> Bigrams:
     """A quarter of all pairs, so that they have a say in most drafts."""
     first, second = torch.randint(0, SHAPE.vocab, (2, 20_000), generator=torch.Generator().manual_seed(0)).numpy()
     return Bigrams.counted(first, second, SHAPE.vocab, 20_000)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +122,7 @@ def test_verified_on_the_device_is_autoregressive(tiny: Engine, engine: Engine, 
     start = expected.cost.prompt_tokens
     drafters = {
         "canvas": None,
+        "copied": None,
         "random": lambda tokens: [rng.randrange(262) for _ in range(rng.randrange(6))],
         "right": lambda tokens: list(expected.tokens[len(tokens) - start :][:5]),
     }

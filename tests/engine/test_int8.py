@@ -193,10 +193,10 @@ def test_a_file_of_another_model_is_one_sentence(tiny, kind, file):
 
 @pytest.mark.skipif(not suited(64), reason="no program runs here")
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_sessions_attend_together_as_they_do_apart(threads):
+def test_sessions_attend_together_as_they_do_apart(threads, threads_after):
     """Heads as long as the widest vectors need; two canvases that must not see each other in each session."""
     shape = Architecture(layers=2, dim=128, heads=4, kv_heads=2, head_dim=64, ff=64, vocab=64, theta=1e4, eps=1e-6)
-    kind, before = suited(shape.head_dim), torch.get_num_threads()
+    kind = suited(shape.head_dim)
     assert kind
     batch = []
     for start, clean in ((70, 3), (0, 2)):
@@ -211,13 +211,10 @@ def test_sessions_attend_together_as_they_do_apart(threads):
     count = sum(len(rows) for _, rows in batch)
     q, k, v = (torch.randn(count, heads, shape.head_dim) for heads in (shape.heads, shape.kv_heads, shape.kv_heads))
     torch.set_num_threads(threads)
-    try:
-        for layer in range(shape.layers):
-            found = together(batch, shape, kind)(layer, q, k, v)
-            expected = Apart(batch, shape, torch.float32)(layer, q, k, v)
-            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    finally:
-        torch.set_num_threads(before)
+    for layer in range(shape.layers):
+        found = together(batch, shape, kind)(layer, q, k, v)
+        expected = Apart(batch, shape, torch.float32)(layer, q, k, v)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.model

@@ -11,12 +11,7 @@ from dlsp_engine import Gap, Options, threads
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.engine import Engine
 
-
-@pytest.fixture(autouse=True)
-def _restored():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads_after")
 
 
 def test_physical_cores_that_may_be_used(monkeypatch):

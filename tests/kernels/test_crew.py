@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -22,16 +22,12 @@ from dlsp_kernels.program.crew import Crew, crew, leading, workers
 from dlsp_kernels.program.instructions import usable
 from dlsp_kernels.program.writing import INT, LONG, Entry, at, load, store
 
-pytestmark = pytest.mark.skipif(usable() is None, reason="no program runs here")
+pytestmark = [
+    pytest.mark.skipif(usable() is None, reason="no program runs here"),
+    pytest.mark.usefixtures("threads_after"),
+]
 
 SECONDS = 20
-
-
-@pytest.fixture(autouse=True)
-def _threads() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
 
 
 @cache

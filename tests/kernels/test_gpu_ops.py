@@ -8,16 +8,10 @@ from dlsp_kernels.gated_linear.reference import gated_linear
 from dlsp_kernels.matrix import FORMATS, GROUP, LowRankUpdate, Matrix
 from dlsp_kernels.ops import NAMES, Op, StepOps, reason
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 torch.manual_seed(0)
 CASES = [case for op in NAMES for case in cases("cpu", real=False, op=op)]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op}: {case.name}")

@@ -28,13 +28,6 @@ def _seeded():
     torch.manual_seed(0)
 
 
-@pytest.fixture
-def one_thread_after() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
-
-
 def same(quantised, other) -> None:
     """Rounding may part values that lie on the border between two integers."""
     (q, scale), (p, step) = quantised, other
@@ -120,7 +113,7 @@ def test_swiglu_compiled_at_the_far_ends(ops, gate):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_row_is_the_same_whatever_comes_beside_it_and_on_any_threads(ops, threads, one_thread_after):
+def test_a_row_is_the_same_whatever_comes_beside_it_and_on_any_threads(ops, threads, threads_after):
     x, y, scale = torch.randn(33, 896), torch.randn(33, 2 * 4864), torch.rand(33, 1)
     alone = [*ops.add_norm_quantise(x[:1].clone(), y[:1], scale[:1], 1e-6, 127), *ops.quantise_rows(x[:1], 127)]
     alone += ops.swiglu_quantise(y[:1], scale[:1], 4864, 127)
@@ -166,7 +159,7 @@ def test_int8_linear_against_reference(kind: Int8, rows: int):
 @pytest.mark.parametrize("kind", [each for each in WORKING if isinstance(each, Compiled)], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("outs", "ins"), SHAPES)
-def test_a_program_is_exact_for_any_rows(kind: Compiled, outs: int, ins: int, threads: int, one_thread_after: None):
+def test_a_program_is_exact_for_any_rows(kind: Compiled, outs: int, ins: int, threads: int, threads_after: None):
     torch.set_num_threads(threads)
     weight, scale = torch.randint(-127, 128, (outs, ins), dtype=torch.int8), torch.rand(outs)
     weight[0], weight[-1] = 127, -127
