@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import gguf
 import numpy as np
 import pytest
 import torch
@@ -14,36 +13,13 @@ from dlsp_engine.model import convert
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.weights import Weights
+from tests.engine import gguf_file
 
 SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=70, theta=1e6, eps=1e-6)
 
 
 def write_gguf(path: Path, family: str = "qwen2") -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(0)
-    tensors = {"token_embd.weight": (70, 32), "output.weight": (70, 32), "output_norm.weight": (32,)}
-    for i in range(2):
-        rows = {"attn_q": 32, "attn_k": 16, "attn_v": 16}
-        tensors |= {f"blk.{i}.{n}.weight": (out, 32) for n, out in rows.items()}
-        tensors |= {f"blk.{i}.{n}.bias": (out,) for n, out in rows.items()}
-        tensors |= {f"blk.{i}.attn_output.weight": (32, 32), f"blk.{i}.ffn_down.weight": (32, 48)}
-        tensors |= {f"blk.{i}.ffn_gate.weight": (48, 32), f"blk.{i}.ffn_up.weight": (48, 32)}
-        tensors |= {f"blk.{i}.attn_norm.weight": (32,), f"blk.{i}.ffn_norm.weight": (32,)}
-    values = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in tensors.items()}
-    writer = gguf.GGUFWriter(path, family)
-    writer.add_block_count(2)
-    writer.add_embedding_length(32)
-    writer.add_feed_forward_length(48)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(2)
-    writer.add_rope_freq_base(1e6)
-    writer.add_layer_norm_rms_eps(1e-6)
-    for name, value in values.items():
-        writer.add_tensor(name, value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return values
+    return gguf_file.write(path, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, family=family)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["dlsp_engine", "dlsp_engine.__main__", "dlsp_engine.train.corpus"])
+@pytest.mark.parametrize("module", ["dlsp_engine", "dlsp_engine.__main__", "dlsp_engine.train.corpus.__main__"])
 def test_what_needs_no_torch_does_not_import_it(module: str):
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

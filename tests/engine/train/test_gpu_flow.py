@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gguf
 import numpy as np
 import pytest
 import torch
@@ -18,34 +17,11 @@ from dlsp_engine.model import convert
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import checkpoint, samples
+from tests.engine import gguf_file
 
 ROOT = Path(__file__).parents[3]
-VOCAB, DIM, FF = 151_936, 16, 24
-
-
-def write_gguf(path: Path) -> None:
-    """One layer with the real vocabulary, embedding and head apart, as in the real file."""
-    rng = np.random.default_rng(0)
-    shapes = {"token_embd.weight": (VOCAB, DIM), "output.weight": (VOCAB, DIM), "output_norm.weight": (DIM,)}
-    for name, out in (("attn_q", DIM), ("attn_k", DIM // 2), ("attn_v", DIM // 2)):
-        shapes |= {f"blk.0.{name}.weight": (out, DIM), f"blk.0.{name}.bias": (out,)}
-    shapes |= {"blk.0.attn_output.weight": (DIM, DIM), "blk.0.ffn_down.weight": (DIM, FF)}
-    shapes |= {"blk.0.ffn_gate.weight": (FF, DIM), "blk.0.ffn_up.weight": (FF, DIM)}
-    shapes |= {"blk.0.attn_norm.weight": (DIM,), "blk.0.ffn_norm.weight": (DIM,)}
-    writer = gguf.GGUFWriter(path, "qwen2")
-    writer.add_block_count(1)
-    writer.add_embedding_length(DIM)
-    writer.add_feed_forward_length(FF)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(2)
-    writer.add_rope_freq_base(1e6)
-    writer.add_layer_norm_rms_eps(1e-6)
-    for name, shape in shapes.items():
-        writer.add_tensor(name, rng.standard_normal(shape, np.float32).astype(np.float16))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+VOCAB = 151_936
+"""The real one: how much of a file its embedding is."""
 
 
 def write_tokenizer(folder: Path) -> None:
@@ -77,7 +53,7 @@ def call(*arguments: str | Path, work: Path, out: Path) -> str:
 @pytest.mark.prove  # a whole run with its time limits: minutes on a busy machine
 def test_there_and_back(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     base, tokenizer, made = tmp_path / "tiny.gguf", tmp_path / "tokenizer", tmp_path / "samples"
-    write_gguf(base)
+    gguf_file.write(base, layers=1, dim=16, ff=24, vocab=VOCAB, kind=np.float16)
     write_tokenizer(tokenizer)
     monkeypatch.setattr(samples, "HELD_OUT_ROWS", 4)
     common = ["--corpus", str(corpus), "--weights", str(tokenizer), "--out", str(made)]

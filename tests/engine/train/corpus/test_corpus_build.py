@@ -1,8 +1,6 @@
 import gzip
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -228,13 +226,3 @@ def test_a_corpus_of_what_is_held_out_alone() -> None:
     for one in whole:
         assert held_out[one.group, one.source] == {n for n in one.names if build.split_of(one.group, n) == "heldout"}
     assert 50 < len(held_out["python", "pypi"]) < 200
-
-
-def test_the_corpus_itself_needs_no_torch() -> None:
-    """The package above it may; only the corpus's own modules are looked at."""
-    folder = Path(command.__file__).parent
-    script = (
-        f"import sys; sys.path.insert(0, {str(folder.parent)!r}); import corpus.__main__; print('torch' in sys.modules)"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert result.stdout.strip() == "False", result.stderr
