@@ -5,6 +5,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,35 @@ def show(metrics: dict[str, float]) -> None:
     print(f"ratio {metrics['ratio']:.2f} ({metrics['ratio_low']:.2f} to {metrics['ratio_high']:.2f})")
 
 
+def listed(taken: list[CrossGap]) -> None:
+    for gap in taken:
+        print(f"{gap.path}:{gap.line} {gap.kind} {gap.other}: {gap.before.rpartition(chr(10))[2]}▮{gap.right}")
+
+
+def share_shown(taken: list[CrossGap], see: Callable[[CrossGap], Context]) -> None:
+    """How many gaps have the definition that they need in the context, and which do not."""
+    missed = [gap for gap in taken if not _is_shown(gap, see(gap))]
+    for gap in missed:
+        print(f"missed {gap.kind} {gap.path}:{gap.line} {gap.name} in {gap.other}")
+    print(f"shown: {1 - len(missed) / len(taken):.0%}")
+
+
+def _is_shown(gap: CrossGap, seen: Context) -> bool:
+    return any(gap.name in part.text for part in seen.others)
+
+
+def filled(engine: "Engine", gap: CrossGap, with_others: Context, without: Context) -> dict[str, Any]:
+    """The gap filled in both ways."""
+    sample: dict[str, Any] = {"place": f"{gap.path}:{gap.line}", "kind": gap.kind, "right": gap.right}
+    for name, seen in ((WITH, with_others), (WITHOUT, without)):
+        text, prefill_ms = ask(engine, gap, seen)
+        tokens = sum(part.tokens for part in (*seen.others, *seen.prefix, seen.suffix))
+        sample[name] = {"text": text, "right": text == gap.right, "tokens": tokens, "prefill_ms": round(prefill_ms)}
+        if name == WITH:
+            sample["shown"] = _is_shown(gap, seen)
+    return sample
+
+
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.cross_file", description="What other files are worth.")
@@ -110,16 +140,15 @@ def main() -> int:
         found, indexes = collect(folder)
         taken = chosen(found, asked.gaps)
         print(f"{len(found)} gaps in {len(indexes)} packages, {len(taken)} taken")
+
+        def see(gap: CrossGap, others: bool = True) -> Context:
+            return context(gap, folder, indexes[gap.package] if others else None, asked.budget)
+
         if asked.list:
-            for gap in taken:
-                print(f"{gap.path}:{gap.line} {gap.kind} {gap.other}: {gap.before.rpartition(chr(10))[2]}▮{gap.right}")
+            listed(taken)
             return 0
         if asked.shown:
-            seen = [(gap, context(gap, folder, indexes[gap.package], asked.budget)) for gap in taken]
-            missed = [gap for gap, each in seen if not any(gap.name in part.text for part in each.others)]
-            for gap in missed:
-                print(f"missed {gap.kind} {gap.path}:{gap.line} {gap.name} in {gap.other}")
-            print(f"shown: {1 - len(missed) / len(taken):.0%}")
+            share_shown(taken, see)
             return 0
         model = catalogue.find(asked.model)
         engine = loaded(model, "int8")
@@ -127,20 +156,7 @@ def main() -> int:
         for gap in track(taken, description="filling"):
             if time.monotonic() > end:
                 break
-            sample: dict[str, Any] = {"place": f"{gap.path}:{gap.line}", "kind": gap.kind, "right": gap.right}
-            for name, index in ((WITH, indexes[gap.package]), (WITHOUT, None)):
-                seen = context(gap, folder, index, asked.budget)
-                text, prefill_ms = ask(engine, gap, seen)
-                tokens = sum(part.tokens for part in (*seen.others, *seen.prefix, seen.suffix))
-                sample[name] = {
-                    "text": text,
-                    "right": text == gap.right,
-                    "tokens": tokens,
-                    "prefill_ms": round(prefill_ms),
-                }
-                if index:
-                    sample["shown"] = any(gap.name in part.text for part in seen.others)
-            samples.append(sample)
+            samples.append(filled(engine, gap, see(gap), see(gap, others=False)))
     metrics = summary(samples)
     show(metrics)
     command = f"python -m bench.cross_file --gaps {asked.gaps} --model {asked.model} --budget {asked.budget}"

@@ -141,6 +141,39 @@ def stamp(path: Path, weights: Weights, scores: dict[str, Any]) -> None:
     checkpoint.export(path, Parameters.load(path, weights), metadata | {"scores": json.dumps(known)})
 
 
+def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | None]:
+    """The base, the engine with the adapter, and what foretells its steps, where that can be."""
+    int8 = asked.dtype == "int8"
+    weights = Weights.load(asked.weights, torch.bfloat16 if int8 else getattr(torch, asked.dtype))
+    with safe_open(asked.weights / "weights.safetensors", framework="pt") as file:
+        base = (file.metadata() or {})["source"]
+    adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
+    tokenizer = QwenTokenizer(asked.weights)
+    if not int8:
+        model = CanvasModel(weights, Parameters.load(asked.adapter, weights))
+        return weights, Engine(Qwen2(weights, adapter), tokenizer), model
+    if not (kind := best()):
+        raise EngineError("This machine has no int8 matmul; give another --dtype.")
+    laid = Int8Weights.of(quantised(weights, adapter, kind), weights.architecture, kind)
+    return weights, Engine(Int8Qwen2(weights, adapter, laid), tokenizer), None
+
+
+def _until_stopped(found: Iterator[Measured], total: int) -> list[Measured]:
+    """What is measured until Ctrl-C, which is passed on where nothing is yet."""
+    measured: list[Measured] = []
+    try:
+        for one in found:
+            measured.append(one)
+            if len(measured) % 20 == 0:
+                so_far = f"{len(measured)} of {total} gaps, tau {_tau(measured, 'split')}"
+                print(so_far, file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        if not measured:
+            raise
+        print(f"Stopped after {len(measured)} of {total} gaps: these count.", file=sys.stderr)
+    return measured
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="dlsp train eval", description="Measure an adapter.")
     add = parser.add_argument
@@ -159,32 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.threads:
         torch.set_num_threads(asked.threads)
     try:
-        int8 = asked.dtype == "int8"
-        weights = Weights.load(asked.weights, torch.bfloat16 if int8 else getattr(torch, asked.dtype))
-        with safe_open(asked.weights / "weights.safetensors", framework="pt") as file:
-            base = (file.metadata() or {})["source"]
-        adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
-        if int8:
-            if not (kind := best()):
-                raise EngineError("This machine has no int8 matmul; give another --dtype.")
-            tensors = quantised(weights, adapter, kind)
-            step, model = Int8Qwen2(weights, adapter, Int8Weights.of(tensors, weights.architecture, kind)), None
-        else:
-            step, model = Qwen2(weights, adapter), CanvasModel(weights, Parameters.load(asked.adapter, weights))
-        engine = Engine(step, QwenTokenizer(asked.weights))
-        measured: list[Measured] = []
+        weights, engine, model = _loaded(asked)
         gaps = read(asked.gaps, asked.limit)
-        try:
-            for one in measure(engine, model, gaps, asked.draft):
-                measured.append(one)
-                if len(measured) % 20 == 0:
-                    so_far = f"{len(measured)} of {len(gaps)} gaps, tau {_tau(measured, 'split')}"
-                    print(so_far, file=sys.stderr, flush=True)
-        except KeyboardInterrupt:
-            if not measured:
-                raise
-            print(f"Stopped after {len(measured)} of {len(gaps)} gaps: these count.", file=sys.stderr)
-        scores = summary(measured, asked.draft)
+        scores = summary(_until_stopped(measure(engine, model, gaps, asked.draft), len(gaps)), asked.draft)
         print(json.dumps(scores, indent=1))
         if asked.out:
             store.replace(asked.out, json.dumps(scores, indent=1).encode())
