@@ -13,13 +13,13 @@ from rich.progress import track
 
 from bench.command import guarded
 from bench.edits.rows import Row, load
+from bench.logistic import logistic
 from dlsp.edits.evidence import GROUPS, NAMES, group
 from dlsp.edits.sites import Marked, marked
 from dlsp.edits.weights import FILE
 
 SETS = ("train", "negatives-train")
 RIDGE = 2.0
-ROUNDS = 30
 MOST_MATCHES = 6
 """Of one line: all their combinations are tried."""
 
@@ -43,16 +43,10 @@ def examples(rows: list[Row]) -> Examples:
 
 
 def fitted(numbers: list[list[float]], truth: list[float]) -> list[float]:
-    """Logistic regression by Newton's method, all weights but the first held small."""
-    x, y = np.array(numbers), np.array(truth)
-    weights = np.zeros(x.shape[1])
-    ridge = np.full(x.shape[1], RIDGE)
-    ridge[0] = 1e-3
-    for _ in range(ROUNDS):
-        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
-        slope = x.T @ (y - p) - ridge * weights
-        weights = weights + np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + np.diag(ridge), slope)
-    return [round(float(each), 3) for each in weights]
+    """The weights of a logistic regression, all but the first held small."""
+    x = np.array(numbers)
+    ridge = np.array([1e-3] + [RIDGE] * (x.shape[1] - 1))
+    return [round(float(each), 3) for each in logistic(x, np.array(truth), ridge)]
 
 
 def _became(row: Row) -> dict[int, str | None]:

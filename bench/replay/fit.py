@@ -19,6 +19,7 @@ import numpy as np
 from bench import results
 from bench.command import MEND
 from bench.journal import Journal
+from bench.logistic import logistic, sigmoid
 from bench.replay.samples import Answered, Samples, asked, places, samples, shown
 from dlsp.gate.calibration import FILE
 from dlsp.gate.facts import Facts
@@ -26,7 +27,7 @@ from dlsp.gate.features import of_moment
 from dlsp.models import catalogue
 
 FACTS = list(of_moment(Facts("", "")))
-FOLDS, RIDGE, STEPS = 5, 1.0, 30
+FOLDS, RIDGE = 5, 1.0
 RIGHT = 0.82
 """So many of the suggestions that `auto` shows are to be right: what is wrong costs a reader more than silence."""
 LOST = 0.03
@@ -36,20 +37,10 @@ LOOK = (0.3, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85)
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 
 
-def logistic(features: np.ndarray, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The weights of a ridge logistic regression, the bias first (and without the ridge), by Newton's steps; each
-    sample `counts` so much.
-    """
+def fit(features: np.ndarray, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The weights of a ridge logistic regression, the bias first, without the ridge; each sample `counts` so much."""
     with_bias = np.hstack([np.ones((len(features), 1)), features])
-    ridge = RIDGE * np.eye(with_bias.shape[1])
-    ridge[0, 0] = 1e-6
-    weights = np.zeros(with_bias.shape[1])
-    for _ in range(STEPS):
-        foretold = sigmoid(with_bias @ weights)
-        slope = with_bias.T @ (counts * (right - foretold)) - ridge @ weights
-        bend = (with_bias * (counts * foretold * (1 - foretold))[:, None]).T @ with_bias + ridge
-        weights += np.linalg.solve(bend, slope)
-    return weights
+    return logistic(with_bias, right, np.array([1e-6] + [RIDGE] * features.shape[1]), counts)
 
 
 def held_out(data: Samples) -> np.ndarray:
@@ -60,7 +51,7 @@ def held_out(data: Samples) -> np.ndarray:
     foretold = np.zeros(len(data.right))
     for fold in range(FOLDS):
         inside, outside = folds != fold, folds == fold
-        weights = logistic(data.features[inside], data.right[inside], data.weights[inside])
+        weights = fit(data.features[inside], data.right[inside], data.weights[inside])
         foretold[outside] = sigmoid(weights[0] + data.features[outside] @ weights[1:])
     return foretold
 
@@ -90,12 +81,8 @@ def reliability(foretold: np.ndarray, right: np.ndarray) -> list[dict[str, float
     return bins
 
 
-def sigmoid(logits: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
-
-
 def _model(data: Samples) -> dict[str, Any]:
-    bias, *weights = logistic(data.features, data.right, data.weights)
+    bias, *weights = fit(data.features, data.right, data.weights)
     return {"bias": _short(bias), "weights": {name: _short(one) for name, one in zip(data.names, weights, strict=True)}}
 
 
