@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bench.gpu.shapes import SHAPES, blank, filled
-from dlsp_engine.model.weights import Layer, Weights
+from dlsp_engine.model.weights import Weights
 from dlsp_engine.train.adapter import HEAD_ROWS
 from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.recipe import Recipe
@@ -57,11 +57,6 @@ def weights(shape: str, device: str) -> Weights:
     return made
 
 
-def in_float32(base: Weights) -> Weights:
-    layers = [Layer(**{f.name: getattr(layer, f.name).float() for f in fields(layer)}) for layer in base.layers]
-    return replace(base, layers=layers, embedding=base.embedding.float(), norm=base.norm.float())
-
-
 def trainer(base: Weights, recipe: Recipe, compiled: bool = False) -> Trainer:
     torch.manual_seed(0)
     parameters = Parameters(base, recipe.rank)
@@ -83,7 +78,7 @@ def right(base: Weights, recipe: Recipe) -> float:
     """The cosine of a small batch's gradients in bf16, as they are trained with, and in float32 without fused ops."""
     found = gradient(base, recipe)
     with sdpa_kernel(SDPBackend.MATH):
-        wanted = gradient(in_float32(base), recipe)
+        wanted = gradient(base.to(torch.float32), recipe)
     return float(torch.cosine_similarity(found, wanted, dim=0))
 
 

@@ -33,6 +33,11 @@ class Weights:
     def dtype(self) -> torch.dtype:
         return self.embedding.dtype
 
+    def to(self, where: torch.device | torch.dtype) -> "Weights":
+        """The same on a device, or in another dtype."""
+        layers = [Layer(**{name: tensor.to(where) for name, tensor in vars(layer).items()}) for layer in self.layers]
+        return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where))
+
     @classmethod
     def load(cls, folder: Path, dtype: torch.dtype) -> "Weights":
         """bf16 weights are mapped, not read, and shared between processes; another dtype is a private copy."""

@@ -1,7 +1,6 @@
 """The trainer's forward: equal rows of many samples at once, on any device, gradients into the adapter alone."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
@@ -77,7 +76,7 @@ class CanvasModel:
         if self.device.type == "cuda":
             # With a mask its gradients were NaN at some lengths (pytorch#196678, in PyTorch 2.11 to 2.13).
             torch.backends.cuda.enable_cudnn_sdp(False)
-        self.weights = placed(weights, self.device)
+        self.weights = weights.to(self.device)
         self.shape = weights.architecture
         self.parameters = parameters
         self.recompute = recompute
@@ -144,9 +143,3 @@ def layer_forward(
     x = x + linear(attended, "out", layer.out)
     h = F.rms_norm(x, x.shape[-1:], layer.mlp_norm, shape.eps)
     return x + linear(swiglu(linear(h, "gate_up", layer.gate_up)), "down", layer.down), k, v
-
-
-def placed(weights: Weights, device: torch.device) -> Weights:
-    """The same weights on a device."""
-    layers = [Layer(**{f.name: getattr(layer, f.name).to(device) for f in fields(layer)}) for layer in weights.layers]
-    return replace(weights, layers=layers, embedding=weights.embedding.to(device), norm=weights.norm.to(device))
