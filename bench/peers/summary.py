@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.peers.contenders import PEER
-from bench.peers.measure import MEASURES, Measure, Replies
+from bench.peers.measure import MEASURES, Replies
 from bench.spread import quartiles
 
 
@@ -74,7 +74,7 @@ def show(title: str, metrics: Mapping[str, float], gaps: int) -> None:
         for at, contender in enumerate(contenders):
             own = contender != PEER and f"{contender}/{name}/ratio_median" in metrics
             table.add_row(
-                _label(name, what) if at == 0 else "",
+                f"{name}, {what.unit}" if at == 0 else "",
                 contender,
                 _cell(metrics, f"{contender}/{name}/", 1 if what.unit != "tokens/s" else 0),
                 _cell(metrics, f"{contender}/{name}/ratio_", 2),
@@ -89,10 +89,6 @@ def show(title: str, metrics: Mapping[str, float], gaps: int) -> None:
     out = Console()
     out.width = max(out.width, 140)
     out.print(table)
-
-
-def _label(name: str, what: Measure) -> str:
-    return f"{name}, {what.unit}"
 
 
 def _cell(metrics: Mapping[str, float], key: str, digits: int) -> str:

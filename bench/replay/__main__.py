@@ -18,7 +18,7 @@ from bench.replay.load import Load
 from bench.replay.scripts import Script, ordered
 from bench.replay.summary import Played, summary
 from bench.replay.table import show
-from bench.replay.user import plain, play, read
+from bench.replay.user import play, read
 from bench.replay.world import PEER, World
 from dlsp.models import catalogue, store
 
@@ -108,7 +108,11 @@ async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journ
                         return False
                     load = Load()
                     moments = await play(script, contender, asked.patient, not asked.decline)
-                    entry = {"moments": plain(moments), "work": asdict(contender.work), "others": load.others()}
+                    entry = {
+                        "moments": [asdict(moment) for moment in moments],
+                        "work": asdict(contender.work),
+                        "others": load.others(),
+                    }
                     journal.add(_key(who, script), entry | {"commit": commit})
                 advance()
     return True

@@ -5,6 +5,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from bench.replay.scripts import Move, Script, Write
@@ -62,7 +63,10 @@ def scripts(folder: Path, split: str, seed: int = 0) -> tuple[list[Script], dict
         rng = random.Random(f"{seed}/{language}")
         names = sorted(name for name, of in packages.items() if any(_fits(row, language) for row in of))
         rng.shuffle(names)
-        found = {name: sorted((row for row in packages[name] if _fits(row, language)), key=_path) for name in names}
+        found = {
+            name: sorted((row for row in packages[name] if _fits(row, language)), key=itemgetter("path"))
+            for name in names
+        }
         for of in found.values():
             rng.shuffle(of)
         # One file of each package, then a second of each, until there are enough; the rest is for fitting.
@@ -135,7 +139,3 @@ def _fits(row: Row, language: str) -> bool:
     text = row["text"]
     fits = row["language"] == language and SMALLEST <= len(text) <= LARGEST and "\r" not in text
     return fits and max(map(len, text.splitlines())) <= LONGEST_LINE
-
-
-def _path(row: Row) -> str:
-    return row["path"]

@@ -1,8 +1,8 @@
 """Plays a script to a contender and notes what was shown at each key."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.replay.contender import Contender, Place, Shown
@@ -151,10 +151,6 @@ def _kind(later: tuple[Step, ...]) -> str:
     return "delete" if later and isinstance(later[0], Delete) else "move"
 
 
-def plain(moments: list[Moment]) -> list[dict[str, Any]]:
-    """For a journal."""
-    return [asdict(moment) for moment in moments]
-
-
-def read(entries: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> list[Moment]:
+def read(entries: Iterable[dict[str, Any]]) -> list[Moment]:
+    """Of a journal, which has them as dictionaries."""
     return [Moment(**entry) for entry in entries]

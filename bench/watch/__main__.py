@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from bench.command import at_least, guarded, line, own_engine, written
@@ -34,7 +35,7 @@ async def takes(model: catalogue.Model, places: dict[str, Place], rounds: int) -
                     "place": f"{place.file}, line {before.count(chr(10)) + 1}",
                     "before": "\n".join(before.split("\n")[-SHOWN[0] :]).lstrip("\n"),
                     "after": "\n".join(after.split("\n")[: SHOWN[1]]),
-                    "modes": {mode: take.as_json() for mode, take in middle.items()},
+                    "modes": {mode: asdict(take) for mode, take in middle.items()},
                 }
             )
     return samples

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from dlsp import suggest
@@ -36,9 +36,6 @@ class Take:
     ms: float
     forwards: int
     tokens: int
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 async def record(engine: Engine, place: Place, mode: str, session: str) -> Take:

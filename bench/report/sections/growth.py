@@ -9,8 +9,6 @@ TEXT = """Milliseconds until all is there, medians. *Context*: 16 tokens after s
 could show something. *Sites*: so many lines of one document in one request; *users*: so many documents at once;
 nothing cached, in brackets the first answer."""
 
-KINDS = {"context": "cold_ms", "gap": "first_ms", "sites": "first_ms", "users": "first_ms"}
-
 
 def section(results: Results) -> Section | None:
     found = results.of("growth")
@@ -20,7 +18,7 @@ def section(results: Results) -> Section | None:
         Plot(one.name, plots.growth(one), "milliseconds by context, gap, sites and users", one.measured)
         for one in found
     ]
-    tables = [table(one, kind) for one in found for kind in KINDS if sizes(one, kind)]
+    tables = [table(one, kind) for one in found for kind in plots.KINDS if sizes(one, kind)]
     return Section("growth", "How cost grows", TEXT, tables, figures)
 
 
@@ -36,7 +34,8 @@ def table(result: Result, kind: str) -> Table:
     for size in sizes(result, kind):
         values = [result.get(name, kind, size, "ms") for name in names]
         cells = [
-            _cell(value, result.get(name, kind, size, KINDS[kind])) for name, value in zip(names, values, strict=True)
+            _cell(value, result.get(name, kind, size, plots.MORE[kind]))
+            for name, value in zip(names, values, strict=True)
         ]
         columns.append(best(cells, values, least=True))
     rows = [[name, *(column[at] for column in columns)] for at, name in enumerate(names)]
