@@ -1,6 +1,5 @@
 """What counts as right in a mined edit, on one small row."""
 
-import gzip
 import json
 from pathlib import Path
 
@@ -13,13 +12,14 @@ from bench.edits.rows import Row, load
 from bench.edits.score import joined, outcome, summary
 from dlsp.edits.hunks import Hunk
 from dlsp.errors import UserError
+from tests.bench.conftest import WriteSet
 
 BEFORE = "x = fee(1)\n\ny = fee(2)\nz = fee(3)\nlast = 1\n"
 AFTER = "x = cost(1)\n\ny = cost(2)\nz = cost(3)\nlast = 1\n"
 
 
 @pytest.fixture
-def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
+def row(write_set: WriteSet) -> Row:
     raw = {
         "id": "r",
         "path": "a.py",
@@ -28,10 +28,7 @@ def row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
         "hunks": [["replace", 0, 1, 0, 1], ["replace", 2, 4, 2, 4]],
         "rename": {"fee": "cost"},
     }
-    (tmp_path / "edits").mkdir()
-    with gzip.open(tmp_path / "edits" / "dev.jsonl.gz", "wt") as file:
-        file.write(json.dumps(raw) + "\n")
-    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+    write_set("edits/dev.jsonl.gz", [raw])
     (found,) = load("dev")
     return found
 

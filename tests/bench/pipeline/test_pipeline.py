@@ -1,30 +1,24 @@
 """The two ways from a task to its text."""
 
-import gzip
-import json
-from pathlib import Path
-
 import pytest
 
 from bench.pipeline.__main__ import compared
 from bench.pipeline.ways import BODIES, FOLLOWED, asked, finished, tasks
 from bench.quality.sets import Missing, Task
+from tests.bench.conftest import WriteSet
 
 TASK = Task("HumanEval/0/x", "f", "def f(a):\n    b = a + 1\n", "\n\nprint(f(1))\n", "    return b\n", "")
 LONG = Task("HumanEval/1/x", "f", "import os\n" + "x = 1\n" * 4000 + "def f(a):\n    ", "\n", "", "")
 
 
 @pytest.fixture
-def humaneval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "humaneval").mkdir()
+def humaneval(write_set: WriteSet) -> None:
     rows = [
         {"task_id": f"HumanEval/{n}", "prompt": f"def f{n}():\n", "entry_point": f"f{n}"}
         | {"canonical_solution": "    return 1\n", "test": ""}
         for n in range(10)
     ]
-    with gzip.open(tmp_path / "humaneval" / "HumanEval.jsonl.gz", "wt") as file:
-        file.write("\n".join(map(json.dumps, rows)))
-    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+    write_set("humaneval/HumanEval.jsonl.gz", rows)
 
 
 def test_bodies_are_spread_over_the_set(humaneval: None):

@@ -1,8 +1,5 @@
 """Finding and reading the evaluation sets."""
 
-import gzip
-import json
-
 import pytest
 
 from bench.quality import sandbox, sets
@@ -19,26 +16,17 @@ ROW = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
-    (tmp_path / "humaneval_infilling").mkdir()
-    return tmp_path / "humaneval_infilling"
+SINGLE = f"humaneval_infilling/{SETS['single-line'].file}"
 
 
-def write(folder, rows):
-    with gzip.open(folder / SETS["single-line"].file, "wt") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-
-
-def test_a_task_is_read(folder):
-    write(folder, [ROW])
+def test_a_task_is_read(write_set):
+    write_set(SINGLE, [ROW])
     assert load("single-line") == [sets.Task("HumanEval/7/L0", "f", "def f():\n", "", "    return 1\n", "")]
     assert load("single-line")[0].problem == "7"
 
 
-def test_a_limit_draws_by_the_seed_and_keeps_the_order(folder):
-    write(folder, [ROW | {"task_id": f"S/HumanEval/{number:03}/L0"} for number in range(100)])
+def test_a_limit_draws_by_the_seed_and_keeps_the_order(write_set):
+    write_set(SINGLE, [ROW | {"task_id": f"S/HumanEval/{number:03}/L0"} for number in range(100)])
     drawn = [task.id for task in load("single-line", 10, seed=1)]
     assert drawn == [task.id for task in load("single-line", 10, seed=1)]
     assert drawn == sorted(set(drawn))
@@ -53,7 +41,8 @@ def test_the_gap_of_a_line_is_the_whole_line():
     assert SETS["random-span"].text(task, "1, 2)\n") == "1, 2", "what stands after the gap is not repeated"
 
 
-def test_what_is_missing_is_said_in_one_sentence(folder, monkeypatch):
+def test_what_is_missing_is_said_in_one_sentence(write_set, monkeypatch):
+    folder = write_set(SINGLE, [ROW]).parent
     with pytest.raises(Missing, match=r"is missing: get it from https://github\.com/openai/human-eval"):
         load("multi-line")
     (folder / SETS["multi-line"].file).write_bytes(b"no archive")
@@ -75,11 +64,8 @@ BLOCK = {
 
 
 @pytest.fixture
-def block(tmp_path, monkeypatch):
-    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
-    (tmp_path / "safim_python").mkdir()
-    with gzip.open(tmp_path / "safim_python" / "block.jsonl.gz", "wt") as file:
-        file.write(json.dumps(BLOCK) + "\n")
+def block(write_set):
+    write_set("safim_python/block.jsonl.gz", [BLOCK])
     return load("safim")[0]
 
 

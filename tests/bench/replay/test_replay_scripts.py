@@ -1,7 +1,5 @@
 """What is played: the scripts give the text that they come from, keys and times are a person's."""
 
-import gzip
-import json
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,6 +14,7 @@ from dlsp.errors import UserError
 from dlsp_engine.train.corpus import shards
 from dlsp_engine.train.corpus.build import Order
 from dlsp_engine.train.corpus.shards import Row
+from tests.bench.conftest import WriteSet
 
 BEFORE = "a = 1\nb = old_name(1)\nc = 3\nd = 4\ne = 5"
 AFTER = "a = 1\nb = new_name(1)\nx = 0\nc = 3\ne = 5"
@@ -50,15 +49,12 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def edit_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "edits").mkdir()
+def edit_sets(write_set: WriteSet) -> None:
     base = {"window_before": BEFORE, "repo": "r", "path": "src/x.py"}
     for name in edits.SETS["test"]:
         rows = [base | {"id": "1", "window_after": AFTER, "hunks": HUNKS}]
         rows += [base | {"id": "2", "window_after": BEFORE + "\n" + "z" * 999, "hunks": [["insert", 5, 5, 5, 6]]}]
-        with gzip.open(tmp_path / "edits" / f"{name}.jsonl.gz", "wt") as file:
-            file.write("\n".join(map(json.dumps, rows)))
-    monkeypatch.setenv("DLSP_EVAL_DIR", str(tmp_path))
+        write_set(f"edits/{name}.jsonl.gz", rows)
 
 
 def test_a_key_is_a_character_or_a_line_break_with_its_indentation():
