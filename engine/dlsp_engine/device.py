@@ -14,7 +14,7 @@ def step_on_device(loop: Loop, jobs: Sequence[AnyJob]) -> list[AnyJob]:
     """Step those that can be; returns them. Jobs with canvases of the same width share a forward."""
     widths: dict[int, list[tuple[AnyJob, GapState]]] = {}
     for job in jobs:
-        decoder = job.decoding
+        decoder = job.device_decoder
         if decoder and (wanted := decoder.on_device):
             width, draft = wanted
             cache = cast(PagedCache, job.session.cache)
@@ -25,8 +25,8 @@ def step_on_device(loop: Loop, jobs: Sequence[AnyJob]) -> list[AnyJob]:
             began = time.perf_counter()
             for job, _ in some:
                 job.start()
-            told = loop.step([state for _, state in some], width)
+            steps = loop.step([state for _, state in some], width)
             milliseconds = 1e3 * (time.perf_counter() - began)
-            for (job, _), one in zip(some, told, strict=True):
-                job.took(one, milliseconds)
+            for (job, _), one in zip(some, steps, strict=True):
+                job.take_device_step(one, milliseconds)
     return [job for group in widths.values() for job, _ in group]

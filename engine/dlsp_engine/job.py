@@ -14,7 +14,7 @@ from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
 from dlsp_engine.decode.session import WORTH, Session
 from dlsp_engine.decode.verified import Drafter, Drafting, Verified
-from dlsp_engine.model.gpu.loop import Told
+from dlsp_engine.model.gpu.loop import GapStep
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap, prompt
@@ -85,16 +85,16 @@ class Job(ABC):
         self.cost.decode_ms += milliseconds
 
     @property
-    def decoding(self) -> Decoder | None:
-        """What may take its next step on the device (see `took`); None where logits must be seen."""
+    def device_decoder(self) -> Decoder | None:
+        """What may take its next step on the device; None where logits must be seen."""
         return None
 
-    def took(self, told: Told, milliseconds: float) -> None:
-        """What a step on the device did for `decoding`, and how long it took."""
-        assert self.decoding, "it is not decoding"
-        log_p = [math.log(max(p, 1e-30)) for p in told.probability]
-        self.decoding.took(told.tokens, log_p, told.draft, told.draft_probability)
-        self._spent(told.rows, milliseconds)
+    def take_device_step(self, step: GapStep, milliseconds: float) -> None:
+        """What a step on the device did for `device_decoder`, and how long it took."""
+        assert self.device_decoder, "it decodes"
+        log_p = [math.log(max(p, 1e-30)) for p in step.probability]
+        self.device_decoder.take_device_step(step.tokens, log_p, step.draft, step.draft_probability)
+        self._spent(step.rows, milliseconds)
 
     @abstractmethod
     def _ask(self, room: int, sharing: int) -> Rows:
@@ -141,11 +141,11 @@ class GapJob(Job):
         return self.answer.text, canvas
 
     @property
-    def decoding(self) -> Decoder | None:
+    def device_decoder(self) -> Decoder | None:
         return None if self.prefilling else self.decoder
 
-    def took(self, told: Told, milliseconds: float) -> None:
-        super().took(told, milliseconds)
+    def take_device_step(self, step: GapStep, milliseconds: float) -> None:
+        super().take_device_step(step, milliseconds)
         self.cost.tokens = self.answer.committed
 
     def _ask(self, room: int, sharing: int) -> Rows:

@@ -15,7 +15,7 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.gpu import choose
 from dlsp_engine.model.gpu.graphs import Graphs
-from dlsp_engine.model.gpu.loop import CANDIDATES, GapState, Loop, Told
+from dlsp_engine.model.gpu.loop import CANDIDATES, GapState, GapStep, Loop
 from dlsp_engine.model.gpu.pool import PagedCache, Pool
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.qwen2 import Qwen2
@@ -160,7 +160,7 @@ def test_a_gap_filled_by_the_kernels(tiny: Engine, kernels: GpuQwen2):
     assert kernels.failures == {}
 
 
-def drafted(model: GpuQwen2, width: int) -> tuple[list[Told], list[tuple[torch.Tensor, torch.Tensor]]]:
+def drafted(model: GpuQwen2, width: int) -> tuple[list[GapStep], list[tuple[torch.Tensor, torch.Tensor]]]:
     """A step of three gaps: with a draft of which two tokens would stand, with one that does not, and with none.
 
     With what it told, the candidates of each gap's rows and their probabilities.

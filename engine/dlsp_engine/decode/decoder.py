@@ -29,7 +29,9 @@ class Decoder(ABC):
         """The widest canvas, and the draft, where the next step needs no more than likeliest tokens; else None."""
         return None
 
-    def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
+    def take_device_step(
+        self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]
+    ) -> None:
         """What a step that was laid out, verified and drafted on the device committed, and drafted next."""
         raise NotImplementedError
 
@@ -77,7 +79,9 @@ class Autoregressive(Decoder):
     def on_device(self) -> tuple[int, list[int]] | None:
         return (0, []) if self._greedy else None
 
-    def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
+    def take_device_step(
+        self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]
+    ) -> None:
         self._commit(tokens, log_p, stood=len(tokens))
 
 

@@ -109,7 +109,9 @@ class Verified(Decoder):
     def on_device(self) -> tuple[int, list[int]] | None:
         return (self.answer.options.draft, self.draft.tokens) if self._greedy else None
 
-    def took(self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]) -> None:
+    def take_device_step(
+        self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]
+    ) -> None:
         if self.draft.learns:
             drafted = min(len(self.draft.tokens), self.answer.options.draft)
             self.drafting.acceptance.saw(drafted, len(tokens) - 1, self.draft.copied)

@@ -1,4 +1,4 @@
-"""How a step's rows attend: the reference, each session by itself."""
+"""How a step's rows attend: the reference."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ class Segment:
     pieces: list[Piece]
 
 
-class Apart:
-    """The reference. A clean row comes with as many keys as in a step of its own, so that its sums are the same."""
+class ReferenceAttention:
+    """Session by session. A clean row gets as many keys as in a step of its own, so that its sums are the same."""
 
     def __init__(self, batch: Batch, shape: Architecture, dtype: torch.dtype) -> None:
         self._segments: list[Segment] = []

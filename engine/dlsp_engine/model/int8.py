@@ -16,10 +16,10 @@ from torch import Tensor
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.compiled_attention import fastest
 from dlsp_engine.model.packing import packed
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
-from dlsp_engine.model.together import fastest
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_add
 from dlsp_kernels.int8_linear.choose import Int8

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.attention import Apart
+from dlsp_engine.model.attention import ReferenceAttention
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.packing import packed
 from dlsp_engine.model.rows import Rows
@@ -50,7 +50,7 @@ class Qwen2(Model):
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         shape = self.shape
         rows = packed(batch, shape)
-        attend = Apart(batch, shape, self.weights.dtype)
+        attend = ReferenceAttention(batch, shape, self.weights.dtype)
         x = self._embed(rows.tokens)
         for i, layer in enumerate(self.weights.layers):
             low = self.adapter.layers[i]

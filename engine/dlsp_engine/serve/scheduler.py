@@ -136,7 +136,7 @@ class Scheduler:
             while tickets := self._next():
                 self._step(self._started(tickets))
         except Exception as error:  # outside of the model: whoever is told a step, or how a gap ended, may fail too
-            _told(error)
+            _logged(error)
         finally:
             with self._changed:
                 self.closed, self.broken = True, self.broken or not self._closing
@@ -174,7 +174,7 @@ class Scheduler:
             except EngineError as error:
                 self._end(ticket, str(error))
             except Exception as error:
-                self._end(ticket, _told(error))
+                self._end(ticket, _logged(error))
         return running
 
     @property
@@ -221,7 +221,7 @@ class Scheduler:
 
     def _fail(self, tickets: list[Ticket], error: Exception) -> None:
         """A step raised: what its sessions hold is not to be trusted."""
-        sentence = _told(error)
+        sentence = _logged(error)
         if sentence == MEMORY:
             self.sessions.clear()
         for ticket in tickets:
@@ -244,8 +244,8 @@ class Scheduler:
         ticket.on_end(outcome)
 
 
-def _told(error: Exception) -> str:
-    """The sentence for a failure. Its place goes to the log; not its message, which may hold the request's text."""
+def _logged(error: Exception) -> str:
+    """The sentence for a failure. Where it happened is logged; not its message, which may hold the request's text."""
     log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
     full = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "can't allocate" in str(error)
     return MEMORY if full else FAILED

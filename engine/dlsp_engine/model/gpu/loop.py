@@ -35,8 +35,8 @@ class GapState:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a step of so many rows did for a gap: the tokens it committed and the next draft, with probabilities."""
+class GapStep:
+    """What a step did for a gap: the tokens it committed and the next draft, with probabilities; `rows` it laid."""
 
     tokens: list[int]
     probability: list[float]
@@ -78,13 +78,15 @@ class Places:
 
 
 class Loop:
+    """Steps gaps on the device."""
+
     def __init__(self, model: GpuQwen2) -> None:
         self.model = model
         self._places: dict[tuple[int, int, bool], Places] = {}
         self._known: tuple[object, ...] = ()
 
     @torch.inference_mode()
-    def step(self, states: Sequence[GapState], width: int) -> list[Told]:
+    def step(self, states: Sequence[GapState], width: int) -> list[GapStep]:
         """One step for all gaps, at most GAPS[-1]; canvases have at most `width` masks, 0 for none (autoregressive).
 
         Each committed token but the last is cached then: the caller moves the caches' lengths.
@@ -135,20 +137,20 @@ def _told(state: GapState) -> tuple[object, ...]:
     return (state.cache.number, len(state.cache.pages), state.cache.length, state.last, state.draft)
 
 
-def _after(state: GapState, told: Told) -> tuple[object, ...]:
+def _after(state: GapState, told: GapStep) -> tuple[object, ...]:
     """`_told` of what the device has now."""
     length = state.cache.length + len(told.tokens)
     return (state.cache.number, len(state.cache.pages), length, told.tokens[-1], tuple(told.draft))
 
 
-def _read(told: Tensor, width: int, rows: int) -> list[Told]:
+def _read(told: Tensor, width: int, rows: int) -> list[GapStep]:
     """`told` is what `commit` gives."""
     found = []
     for ints, floats in zip(told.tolist(), told.view(torch.float32).tolist(), strict=True):
         count, sure, draft, draft_sure = ints[0], 2 + width, 3 + 2 * width, 3 + 3 * width
         there = width > 0 and ints[draft] >= 0
         found.append(
-            Told(
+            GapStep(
                 ints[1 : 1 + count],
                 floats[sure : sure + count],
                 ints[draft : draft + width] if there else [],

@@ -1,4 +1,4 @@
-"""How a step's rows attend in the fastest way: those of all sessions together, in a program of ours."""
+"""The fastest attention on a CPU: one compiled program for the rows of all sessions of a step."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,20 +6,20 @@ from functools import partial
 import torch
 
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.attention import Apart, Attention, Batch
+from dlsp_engine.model.attention import Attention, Batch, ReferenceAttention
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
 from dlsp_kernels.canvas_attention.source import Place
 from dlsp_kernels.program.instructions import Instructions
 
 
 def fastest(shape: Architecture) -> Callable[[Batch], Attention]:
-    """In float32, on this machine."""
+    """In float32: the compiled program where one runs on this machine, else the reference."""
     if kind := suited(shape.head_dim):
-        return partial(together, shape=shape, kind=kind)
-    return partial(Apart, shape=shape, dtype=torch.float32)
+        return partial(compiled, shape=shape, kind=kind)
+    return partial(ReferenceAttention, shape=shape, dtype=torch.float32)
 
 
-def together(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
+def compiled(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
     """In float32."""
     places = []
     for cache, rows in batch:
