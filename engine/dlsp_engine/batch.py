@@ -19,8 +19,8 @@ def pack(
     """The rows of one step: at most STEP_ROWS, unless one job alone asks for more.
 
     Decoding takes a few rows each; prefilling takes what is left of the step. A prompt that begins like one before it
-    waits until that one is prefilled and copies the rows. `sharing` is how many sessions each job is to think of as
-    sharing the step's cost; the ones that do unless it is given. Rows are copied from jobs `beside` too.
+    waits until that one is prefilled and copies the rows, from jobs `beside` too. Each job plans as if `sharing`
+    sessions shared the step's cost; by default those that do.
     """
     prefilling = [job for job in jobs if job.prefilling]
     decoding = [job for job in jobs if not job.prefilling]

@@ -35,6 +35,8 @@ ADAPTERS = Path(__file__).parent / "adapters"
 
 
 class Engine:
+    """Makes jobs of gaps and sites, and steps them. `costs` are those of a step on this machine."""
+
     def __init__(
         self,
         model: Model,
@@ -106,6 +108,7 @@ class Engine:
             self._loop.warm_up(Options().draft)
 
     def new_session(self) -> Session:
+        """One that knows nothing yet."""
         return Session(self.model.new_cache())
 
     def job(self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None) -> GapJob:
@@ -120,9 +123,9 @@ class Engine:
         return Drafting(self.costs, acceptance, self.model.adapter.guess)
 
     def step(self, jobs: Sequence[AnyJob], sharing: int | None = None) -> list[AnyJob]:
-        """One forward for the jobs of which `batch.pack` takes rows, the first first; returns those.
+        """One forward for as many jobs as `batch.pack` takes rows of, in their order; returns those jobs.
 
-        Jobs that a device can step by itself (`step_on_device`) share a forward of their own before.
+        Jobs that the device can step by itself (`step_on_device`) share forwards of their own before.
         """
         stepped = step_on_device(self._loop, jobs) if self._loop else []
         rest = [job for job in jobs if job not in stepped]
@@ -191,7 +194,7 @@ class Engine:
                     yield number, index, job.outcome()
 
     def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
-        """A session that knows the gap's prompt and no answer yet, from where the prompt parts from `near`'s."""
+        """A session with the gap's prompt cached and no answer; what the prompt shares with `near`'s is copied."""
         session = near.copy() if near else self.new_session()
         job = self.job(gap, Options(mode="autoregressive", max_tokens=1), session)
         while session.prefill():

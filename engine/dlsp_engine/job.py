@@ -59,13 +59,13 @@ class Job(ABC):
                 self.cost.cached_tokens += self.session.borrow(best, self._asked)
 
     def plan(self, room: int, sharing: int) -> Rows:
-        """The rows of the next step, a prompt's at most `room`; `sharing` sessions bring rows like these to it."""
+        """The rows of the next step, a prompt's at most `room`; see `Decoder.plan` for `sharing`."""
         prefill = self.session.prefill(room, self._asked) if self.prefilling else None
         self._prefills = prefill is not None
         return prefill or self._ask(room, sharing)
 
     def start(self) -> None:
-        """The first step is about to run: waiting ends here."""
+        """Waiting ends here, when the first step is about to run."""
         if self._created is not None:
             self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
             self._created = None

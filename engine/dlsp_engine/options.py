@@ -15,16 +15,16 @@ class Options:
     """Validated on construction: EngineError names the field and what it takes."""
 
     mode: str = "verified"
-    schedule: str = "auto"
-    draft: int = 4
-    copy: bool = True
-    rule: str = "threshold"
-    threshold: float = 0.98
-    canvas: int = 4
-    end: str = "token"
-    stop: tuple[str, ...] = ()
+    schedule: str = "auto"  # of `verified`: when a step drafts and when it verifies
+    draft: int = 4  # of `verified`: masks of a canvas at most; 0 lays none
+    copy: bool = True  # of `verified`: draft from repeated text too
+    rule: str = "threshold"  # of `diffusion`: which positions are placed in a step; see `decode.acceptance`
+    threshold: float = 0.98  # the rule's number
+    canvas: int = 4  # of `diffusion`: positions of the canvas
+    end: str = "token"  # where the gap ends; see `decode.ends`
+    stop: tuple[str, ...] = ()  # texts that end it too, and are left out
     max_tokens: int = 64
-    temperature: float = 0.0
+    temperature: float = 0.0  # 0 is greedy
     seed: int = 0
 
     def __post_init__(self) -> None:

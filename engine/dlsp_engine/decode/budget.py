@@ -18,8 +18,8 @@ CAUTION = 0.8
 
 @dataclass(frozen=True)
 class Costs:
-    """Milliseconds of a step by its number of rows (ascending), and what canvas rows add to that; and the threads that
-    so many rows are worth, all there are where nothing is said.
+    """Milliseconds of a step by its number of rows (ascending), linear in between, and what canvas rows add; `threads`
+    to use for so many rows, all of them where it is empty.
     """
 
     rows: tuple[float, ...] = (1, 128)
@@ -33,12 +33,12 @@ class Costs:
         return self._of(clean + canvas) + extra
 
     def threads_for(self, rows: int) -> int | None:
-        """What the next larger number of rows that was measured is worth."""
+        """Those of the next larger number of rows that was measured; None for all."""
         known = zip(self.rows, self.threads, strict=False)
         return next((threads for most, threads in known if rows <= most), None)
 
     def shared(self, sessions: int) -> "Costs":
-        """One session's part of the cost of a step to which as many bring rows like its own."""
+        """One session's part of a step's cost, where so many sessions bring as many rows as it does."""
         if sessions == 1:
             return self
         rows, milliseconds = (tuple(value / sessions for value in values) for values in (self.rows, self.milliseconds))

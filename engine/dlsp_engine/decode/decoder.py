@@ -10,7 +10,9 @@ from dlsp_engine.model.rows import MASK, Rows
 
 
 class Decoder(ABC):
-    """Drives one session. `plan` changes nothing, so a planned step may be put off; `take` is called once a step."""
+    """Decodes one answer step by step: `plan` gives a step's rows, `take` gets their logits. A planned step need not be
+    taken: `plan` changes neither session nor answer.
+    """
 
     def __init__(self, session: Session, answer: Answer) -> None:
         self.session = session
@@ -18,7 +20,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def plan(self, sharing: int) -> Rows:
-        """The rows of the next step, whose cost so many sessions share."""
+        """The rows of the next step, whose cost is shared by so many sessions."""
 
     @abstractmethod
     def take(self, logits: Tensor) -> None:
@@ -26,7 +28,7 @@ class Decoder(ABC):
 
     @property
     def on_device(self) -> tuple[int, list[int]] | None:
-        """The widest canvas, and the draft, where the next step needs no more than likeliest tokens; else None."""
+        """The widest canvas and the draft, if the next step can run on the device; None where logits must be seen."""
         return None
 
     def take_device_step(

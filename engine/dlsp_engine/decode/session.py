@@ -28,8 +28,8 @@ class Session:
         self.recalled: list[int] = []
 
     def leave(self, tokens: list[int]) -> "Session | None":
-        """If `tokens` are another place's, so that most of what is cached would be lost: a session that goes on holding
-        it. This one keeps a copy of what the two places share.
+        """Before `advance`: if that would drop most of what is cached, because `tokens` are of another place, move the
+        cache to a new session, which is returned; this one keeps a copy of the prefix that both share.
         """
         same = common(self.tokens[: self.cache.length], tokens)
         if self.cache.length - same < max(same, CHUNK):
@@ -40,7 +40,7 @@ class Session:
         return left
 
     def advance(self, tokens: list[int]) -> int:
-        """Take `tokens` as what is known now; returns how many of them were cached already.
+        """Take `tokens` for what is known now; returns how many of them were cached already.
 
         What was cached is kept up to the first token that differs, so typing costs only its own tokens.
         """
@@ -59,9 +59,7 @@ class Session:
         return common(self.tokens[:-1], other.tokens[:-1])
 
     def borrow(self, other: "Session", most: int) -> int:
-        """Copy what `other` has cached of this one's first `most` tokens, where that saves enough; returns how many
-        rows it saved.
-        """
+        """Copy what `other` has cached of the first `most` tokens, where that saves enough; returns the rows saved."""
         had = self.cache.length
         same = min(other.cache.length, self.shares(other), most)
         if same < had + WORTH:
@@ -89,7 +87,7 @@ class Session:
         return twin
 
     def fork(self, tokens: list[int]) -> "Session":
-        """Another session, for `tokens`, with what is cached of them here."""
+        """Another session with what is cached here of `tokens`."""
         same = common(self.tokens[: self.cache.length], tokens)
         twin = Session(self.cache.fork(same))
         twin.tokens = tokens[:same]

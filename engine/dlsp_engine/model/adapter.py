@@ -43,6 +43,8 @@ class LowRank:
 
 @dataclass
 class Adapter:
+    """What is trained: updates of every projection for canvas rows, the mask's embedding; and pairs of tokens."""
+
     mask_embedding: Tensor  # [dim]
     layers: list[dict[str, LowRank]]  # by projection; an empty dict changes nothing
     metadata: dict[str, str] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class Adapter:
 
     @classmethod
     def random(cls, shape: Architecture, rank: int = 4, scale: float = 1.0, seed: int = 0) -> "Adapter":
+        """One that has learned nothing and disturbs every canvas row, for tests."""
         generator = torch.Generator().manual_seed(seed)
 
         def pair(into: int, outs: list[int]) -> LowRank:

@@ -44,8 +44,8 @@ class Busy(EngineError):
 class Ticket:
     """A gap or a site handed to the scheduler.
 
-    `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets what came of it, or a sentence why
-    nothing did.
+    `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets the outcome, or a sentence why there is
+    none.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Ticket:
 
 
 class Scheduler:
-    """Tickets of the most urgent priority share each step; the others wait, and may be put off between two steps.
+    """Tickets of the most urgent priority share each step; the others wait, also those that were begun.
 
-    Once it is `broken` the process is to end; `closed` once its thread has ended.
+    `closed` once its thread has ended; once it is `broken` the process is to end.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -100,7 +100,7 @@ class Scheduler:
             self._changed.notify()
 
     def cancel(self, sessions: Iterable[str | None]) -> None:
-        """Cancel what runs on these sessions, which keep what they have."""
+        """Cancel the gaps of these sessions, which keep what is cached."""
         named = {name for name in sessions if name}
         with self._changed:
             for ticket in self._tickets:
@@ -108,7 +108,7 @@ class Scheduler:
                     ticket.cancelled.set()
 
     def close(self) -> None:
-        """Ends the thread after the step in progress; whoever waits is told. Returns at once."""
+        """End the thread after the step in progress, and all tickets with a sentence. Returns at once."""
         with self._changed:
             self._closing = True
             self._changed.notify()

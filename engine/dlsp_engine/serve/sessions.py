@@ -10,8 +10,8 @@ MOST_BYTES = 256 * 2**20
 
 
 class Sessions:
-    """Sessions by name, and places that were left, by number; of at most `most_bytes` of keys and values in all; the
-    least recently kept goes first.
+    """Sessions by name, and by number those of places that were left: at most `most_bytes` of keys and values, the
+    least recently kept dropped first.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -39,7 +39,7 @@ class Sessions:
             self._keep(name, session)
 
     def leave(self, session: Session) -> None:
-        """Keep a place that was left, for whoever comes back to borrow from, instead of what was known of it before."""
+        """Keep the session of a place that was left, for who comes back to copy from, in place of an older one."""
         for name, other in list(self._kept.items()):
             if isinstance(name, int) and session.shares(other) > other.cache.length // 2:
                 del self._kept[name]

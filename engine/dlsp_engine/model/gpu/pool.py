@@ -18,7 +18,7 @@ _numbers = count()
 
 
 class Pool:
-    """Page 0 belongs to nobody: rows that are none write there."""
+    """kv [layers, k or v, pages, kv_heads, PAGE, head_dim]. Page 0 is no session's: rows that are none write there."""
 
     def __init__(self, shape: Architecture, dtype: torch.dtype, device: torch.device, pages: int) -> None:
         self.kv = torch.zeros(shape.layers, 2, pages, shape.kv_heads, PAGE, shape.head_dim, dtype=dtype, device=device)
@@ -46,6 +46,7 @@ class Pool:
         return self.kv[layer, 0]
 
     def values(self, layer: int) -> Tensor:
+        """[pages, kv_heads, PAGE, head_dim]"""
         return self.kv[layer, 1]
 
 
