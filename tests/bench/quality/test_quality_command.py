@@ -21,12 +21,6 @@ def test_what_the_user_has_to_mend_is_one_sentence_and_2(arguments, sentence, mo
     assert said.count("\n") == 1
 
 
-def test_a_limit_of_nothing_is_refused(capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(["--limit", "0"])
-    assert "must be at least 1" in capsys.readouterr().err
-
-
 def test_ctrl_c_says_that_nothing_is_lost(monkeypatch, capsys):
     def stopped(*_):
         raise KeyboardInterrupt
