@@ -77,6 +77,6 @@ def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
     found = sites(edit, own, [own, other])
     assert len(found) == 8
     body = request(edit, found)
-    assert len(parse_sites(body).sites) == 8
+    assert len(parse_sites(body).asked) == 8
     assert "-late_fee = 1\n+overdue_fee = 1\n" in body["edit"][0]["text"]
     assert sum(len(each["prefix"]) + len(each["suffix"]) for each in body["sites"]) < 8 * 5_000
