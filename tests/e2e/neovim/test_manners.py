@@ -60,6 +60,23 @@ def test_lines_are_shown_below_and_the_rest_of_the_line_behind_them(manners: Neo
     assert manners.lines() == ["f(a,", "    b,", ")"]
 
 
+def test_the_rest_of_a_line_that_wraps_is_shown_once(manners: Neovim) -> None:
+    rest = "x" * 60 + ", " + "y" * 40 + ")"
+    manners.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { ... })", "f(" + rest)
+    manners.lua("require('dlsp.ghost').show(0, 0, 2, ..., 0)", "z" * 110 + ",\n    b,\n")
+    assert manners.screen()[:5] == ["f(" + "z" * 98, "z" * 12 + ",", "", "    b,", rest[:100]]
+
+
+def test_nothing_is_asked_in_a_line_that_neovim_is_slow_in(manners: Neovim, stub: StubEngine) -> None:
+    manners.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { ('x'):rep(20001) })")
+    manners.keys("A = ")
+    assert quiet(manners)
+    assert asked(stub) == []
+    assert manners.status() == "dlsp is off: this line is longer than 20000 bytes."
+    manners.keys("<CR>return ")
+    manners.wait_for_ghost()
+
+
 def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
     manners.keys("ireturn ")
     manners.wait_for_ghost()

@@ -2,6 +2,7 @@
 local M = {}
 
 local SPACE = vim.api.nvim_create_namespace("dlsp.ghost")
+local CHAR = "[%z\1-\127\194-\255][\128-\191]*"
 
 ---`text` without tabs, as it looks from screen column `from` on.
 ---@param text string
@@ -9,7 +10,7 @@ local SPACE = vim.api.nvim_create_namespace("dlsp.ghost")
 ---@return string
 function M.expand(text, from)
   local out, width = {}, from
-  for char in text:gmatch("[%z\1-\127\194-\255][\128-\191]*") do
+  for char in text:gmatch(CHAR) do
     local wide = vim.fn.strdisplaywidth(char, width)
     out[#out + 1] = char == "\t" and (" "):rep(wide) or char
     width = width + wide
@@ -24,7 +25,7 @@ end
 ---@return string[]?
 function M.pieces(line, tail)
   local pieces, from = {}, 1
-  for char in tail:gmatch("[%z\1-\127\194-\255][\128-\191]*") do
+  for char in tail:gmatch(CHAR) do
     local at = line:find(char, from, true)
     if not at then
       return nil
@@ -61,21 +62,23 @@ function M.show(buf, row, col, text, tail)
         local inline = { virt_text = { { piece, "DlspGhost" } }, virt_text_pos = "inline" }
         vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, inline)
       end
-      col = col + #(replaced:match("^[%z\1-\127\194-\255][\128-\191]*") or "")
-      replaced = replaced:gsub("^[%z\1-\127\194-\255][\128-\191]*", "")
+      col = col + #(replaced:match("^" .. CHAR) or "")
+      replaced = replaced:gsub("^" .. CHAR, "")
     end
     return
   end
-  if rest == "" and replaced == "" then
-    mark.virt_text, mark.virt_text_pos = { { first, "DlspGhost" } }, "inline"
-  else
-    -- The rest of the line moves to the end of the last ghost line: here it is covered, there it is shown.
-    local covered = vim.fn.strdisplaywidth(replaced .. rest, from) - vim.fn.strdisplaywidth(first, from)
-    mark.virt_text = { { first .. (" "):rep(covered), "DlspGhost" } }
-    mark.virt_text_pos, mark.hl_mode = "overlay", "replace"
+  mark.virt_text, mark.virt_text_pos = { { first, "DlspGhost" } }, "inline"
+  if rest ~= "" then
     table.insert(under[#under] or mark.virt_text, { M.expand(rest, 0), "Normal" })
   end
   vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, mark)
+  -- The rest of the line is shown at the end of the last ghost line, so here it is covered, wherever the line wraps.
+  for char in (replaced .. rest):gmatch(CHAR) do
+    local cover = { { (" "):rep(vim.fn.strdisplaywidth(char)), "Normal" } }
+    local over = { virt_text = cover, virt_text_pos = "overlay", hl_mode = "replace" }
+    vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, over)
+    col = col + #char
+  end
 end
 
 ---@param buf integer

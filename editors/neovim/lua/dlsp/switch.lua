@@ -6,6 +6,7 @@ local off = false
 ---@type integer the loop's time, in milliseconds, until which nothing is suggested
 local snoozed = 0
 local LONG_MS = 2 ^ 31 -- no timer needs to wait for longer
+local LONGEST = 20000 -- bytes of a line; in longer ones Neovim takes tens of milliseconds a key to draw inline text
 
 ---Why there are no suggestions in `buf`, nil where there are.
 ---@param buf integer 0: the current one
@@ -25,6 +26,9 @@ function M.why_off(buf)
   local filetype = vim.bo[buf].filetype
   if require("dlsp.config").get().filetypes[filetype] == false then
     return "it is switched off for " .. filetype .. " files."
+  end
+  if buf == vim.api.nvim_get_current_buf() and vim.fn.col("$") > LONGEST then
+    return ("this line is longer than %d bytes."):format(LONGEST)
   end
 end
 
