@@ -57,6 +57,21 @@ def test_health(manners: Neovim) -> None:
     manners.command("bwipeout")
 
 
+def test_health_runs_dlsp_as_the_server_is_run(manners: Neovim) -> None:
+    manners.lua("Settings = vim.g.dlsp; vim.g.dlsp = { cmd = { 'env', 'dlsp', 'serve', '--stdio' } }")
+    try:
+        manners.command("checkhealth dlsp")
+        manners.until(lambda: any("dlsp 0." in line for line in manners.lines()), "dlsp's version is there")
+    finally:
+        manners.command("bwipeout")
+        manners.lua("vim.g.dlsp = Settings")
+
+
+def test_a_buffer_that_is_no_file_says_why_nothing_comes(manners: Neovim) -> None:
+    manners.command("enew")
+    assert manners.status().endswith("; nothing is suggested in this buffer, which is no file")
+
+
 def test_the_manual_has_what_there_is(manners: Neovim) -> None:
     manners.command(f"helptags {PLUGIN}/doc")
     try:

@@ -161,6 +161,16 @@ def test_nothing_happens_without_dlsp_but_one_sentence(configured: Configured, s
     assert vim.lua("return require('dlsp').statusline()") == "dlsp !"
 
 
+def test_a_program_that_is_not_there_is_one_sentence_and_no_prompt(
+    program: Path, stub: StubEngine, folder: Path, tmp_path: Path
+) -> None:
+    config = "vim.g.dlsp = { cmd = { '/nowhere/dlsp', 'serve', '--stdio' } }"
+    with Neovim(program, tmp_path / "own", folder / "sum.py", stub.file.parent, config) as vim:
+        vim.until(lambda: vim.lua("return require('dlsp').statusline()") == "dlsp !", "it is said")
+        assert "dlsp is not installed" in vim.status()
+        assert vim.errors() == ""
+
+
 def test_settings_come_in_time_where_the_plugin_is_loaded_late(
     program: Path, stub: StubEngine, folder: Path, tmp_path: Path
 ) -> None:

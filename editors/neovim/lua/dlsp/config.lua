@@ -33,12 +33,12 @@ function M.get()
   return vim.tbl_deep_extend("force", DEFAULTS, vim.g.dlsp or {})
 end
 
----The server's command, nil if there is no `dlsp` on this machine.
+---The server's command, nil if there is no such program on this machine.
 ---@return string[]?
 function M.cmd()
   local chosen = M.get().cmd
   if chosen then
-    return chosen
+    return (type(chosen) ~= "table" or vim.fn.executable(chosen[1]) == 1) and chosen or nil
   end
   local env = vim.env.VIRTUAL_ENV
   for _, program in ipairs({ env and env .. "/bin/dlsp" or "", env and env .. "/Scripts/dlsp.exe" or "", "dlsp" }) do
@@ -46,6 +46,20 @@ function M.cmd()
       return { program, "serve", "--stdio" }
     end
   end
+end
+
+---Another command of dlsp, as the server is started: `uv run dlsp serve --stdio` becomes `uv run dlsp context …`.
+---@param ... string
+---@return string[]
+function M.command(...)
+  local cmd, words = M.cmd(), {}
+  for _, word in ipairs(type(cmd) == "table" and cmd or { "dlsp" }) do
+    if word == "serve" then
+      break
+    end
+    words[#words + 1] = word
+  end
+  return vim.list_extend(words, { ... })
 end
 
 return M

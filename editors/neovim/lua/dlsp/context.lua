@@ -7,8 +7,7 @@ local M = {}
 ---@param open fun(lines: string[], filetype: string)
 function M.show(open)
   local buf = vim.api.nvim_get_current_buf()
-  local cmd = config.cmd()
-  if not (cmd and client.is_file(buf)) then
+  if not client.is_file(buf) then
     return vim.notify("dlsp: only a file has a context.", vim.log.levels.INFO)
   end
   if vim.bo[buf].modified then
@@ -17,15 +16,21 @@ function M.show(open)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local column = vim.fn.strchars(vim.api.nvim_get_current_line():sub(1, col)) + 1
   local place = ("%s:%d:%d"):format(vim.api.nvim_buf_get_name(buf), row, column)
-  vim.system({ cmd[1], "context", place }, { text = true, timeout = 30000 }, function(done)
+  local function none(why)
+    vim.notify("dlsp: no context to show: " .. why, vim.log.levels.WARN)
+  end
+  local command, options = config.command("context", place), { text = true, timeout = 30000 }
+  local ok, why = pcall(vim.system, command, options, function(done)
     vim.schedule(function()
       if done.code ~= 0 then
-        local why = vim.trim(done.stderr or ""):match("[^\n]*$"):gsub("^dlsp: ", "")
-        return vim.notify("dlsp: no context to show: " .. why, vim.log.levels.WARN)
+        return none((vim.trim(done.stderr or ""):match("[^\n]*$"):gsub("^dlsp: ", "")))
       end
       open(vim.split(("# %s\n\n%s"):format(place, done.stdout), "\n"), "")
     end)
   end)
+  if not ok then
+    none(why)
+  end
 end
 
 return M

@@ -25,22 +25,21 @@ function M.check()
     health.error("Neovim 0.10 or newer is needed")
   end
 
-  local cmd = config.cmd()
-  if not cmd then
+  if not config.cmd() then
     return health.error("`dlsp` is not installed", { "pip install dlsp", "or say where it is in vim.g.dlsp.cmd" })
   end
-  local version, why = output({ cmd[1], "--version" })
+  local version, why = output(config.command("--version"))
   if not version then
-    return health.error(("`%s --version` fails: %s"):format(cmd[1], why))
+    return health.error(("`%s` fails: %s"):format(table.concat(config.command("--version"), " "), why))
   end
-  health.ok(version .. " (" .. vim.fn.exepath(cmd[1]) .. ")")
-  local model, missing = output({ cmd[1], "model", "path" })
+  health.ok(version .. " (" .. vim.fn.exepath(config.command()[1]) .. ")")
+  local model, missing = output(config.command("model", "path"))
   if model then
     health.ok("model: " .. model)
   else
-    health.error(missing, { cmd[1] .. " model pull" })
+    health.error(missing, { table.concat(config.command("model", "pull"), " ") })
   end
-  local engine = output({ cmd[1], "engine", "status" })
+  local engine = output(config.command("engine", "status"))
   health.info(engine and "the engine runs" or "the engine is not running; it starts on demand")
 
   local clients = vim.lsp.get_clients({ name = "dlsp" })

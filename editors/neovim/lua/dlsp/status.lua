@@ -84,7 +84,9 @@ function M.sentence()
   if off then
     return "dlsp is off: " .. off
   end
-  return "dlsp: " .. M.state .. (M.message ~= "" and ", " .. M.message or "")
+  local file = M.state == "error" or require("dlsp.client").is_file(0)
+  local nothing = "; nothing is suggested in this buffer, which is no file"
+  return "dlsp: " .. M.state .. (M.message ~= "" and ", " .. M.message or "") .. (file and "" or nothing)
 end
 
 return M
