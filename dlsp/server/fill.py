@@ -37,7 +37,8 @@ def add(server: Server) -> None:
 
     @server.command(COMMAND)
     async def command(uri: str, position: Any, *end: Any) -> None:  # pygls gives no defaults
-        document = types.OptionalVersionedTextDocumentIdentifier(uri, _document(server, uri).version)
+        with refusing():
+            document = types.OptionalVersionedTextDocumentIdentifier(uri, _document(server, uri).version)
         span = types.Range(_read(position), _read(end[0])) if end else None
         asked = SimpleNamespace(textDocument=SimpleNamespace(uri=uri), position=_read(position), range=span)
         edit = await fill(server, asked)

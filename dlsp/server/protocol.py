@@ -2,11 +2,12 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.protocol import LanguageServerProtocol
 
 from dlsp.server.documents import Documents
@@ -14,6 +15,7 @@ from dlsp.server.documents import Documents
 log = logging.getLogger(__name__)
 
 ERRORS = types.ErrorCodes
+PLACE = re.compile(r"line (\d+), in (\w+)")
 INTERNAL = "Something went wrong inside dlsp; its log says where."
 
 
@@ -96,6 +98,16 @@ class Protocol(LanguageServerProtocol):
         if error is not None and error.code == ERRORS.InternalError:
             error = types.ResponseError(ERRORS.InternalError, INTERNAL)
         super()._send_response(msg_id, result, error)
+
+
+def described(error: Exception) -> str:
+    """An error for the log. Messages of errors that nobody wrote for a user might hold a document's text."""
+    if type(error) is JsonRpcException:
+        return f"refused: {error.message}"
+    if not isinstance(error, JsonRpcInternalError) or not error.data:
+        return f"error: {type(error).__name__}"
+    place = PLACE.search(error.data["traceback"][-1])
+    return f"error: {error.message.partition(':')[0]}{f' in {place[2]}, line {place[1]}' if place else ''}"
 
 
 def unreadable(error: Exception) -> bool:

@@ -26,7 +26,7 @@ from dlsp.server.feedback import Feedback
 from dlsp.server.latest import Latest
 from dlsp.server.link import Link
 from dlsp.server.progress import Loading
-from dlsp.server.protocol import Protocol, unreadable
+from dlsp.server.protocol import Protocol, described, unreadable
 from dlsp.server.settings import Settings
 from dlsp.server.status import Status
 from dlsp.server.typing import Typing
@@ -204,7 +204,7 @@ class Server(LanguageServer):
         assert isinstance(self.protocol, Protocol)
         if source is JsonRpcException and unreadable(error):
             self.protocol.unparsed()
-        self.note(f"{source.__name__}: {type(error).__name__}")
+        self.note(described(error))
 
     def _folder_uris(self) -> tuple[str, ...]:
         """The folders of the workspace as the editor wrote them."""

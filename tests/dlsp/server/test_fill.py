@@ -66,6 +66,26 @@ async def test_no_function(editor: Editor) -> None:
         await asyncio.wait_for(ask(editor, 4), 30)
 
 
+async def test_a_document_that_is_not_open_is_a_refusal_and_no_error(editor: Editor) -> None:
+    place = {"line": 0, "character": 0}
+    params = types.ExecuteCommandParams("dlsp.fill", ["file:///project/closed.py", place])
+    with pytest.raises(JsonRpcException, match="not in an open document"):
+        await asyncio.wait_for(editor.client.workspace_execute_command_async(params), 30)
+    with pytest.raises(JsonRpcException, match="without a body"):
+        await asyncio.wait_for(ask(editor, 4), 30)  # the log of the first comes before
+    assert "refused: The function is not in an open document." in editor.log
+
+
+async def test_what_goes_wrong_is_logged_with_its_place_and_without_text(editor: Editor) -> None:
+    closed = types.VersionedTextDocumentIdentifier(2, "file:///project/closed.py")
+    change = types.TextDocumentContentChangeWholeDocument("secret")
+    editor.client.text_document_did_change(types.DidChangeTextDocumentParams(closed, [change]))
+    with pytest.raises(JsonRpcException):
+        await asyncio.wait_for(ask(editor, 4), 30)
+    (line,) = [each for each in editor.log if each.startswith("error: ")]
+    assert line.startswith("error: KeyError in update_text_document, line ")
+
+
 async def test_nothing_to_fill_in(editor: Editor, stub: StubEngine) -> None:
     stub.raw = answer({**FILL, "text": " \n"})
     with pytest.raises(JsonRpcException, match="nothing to fill in"):
