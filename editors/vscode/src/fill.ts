@@ -4,7 +4,7 @@
 // anybody else ends it, and what was written so far stays. While another tab hides the document it waits: VS Code lets
 // only an editor that is shown write without an undo step of its own.
 import * as vscode from "vscode";
-import { ProgressType, ResponseError } from "vscode-languageclient/node";
+import { ErrorCodes, ProgressType, ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./server";
 import type { Status } from "./status";
 
@@ -95,11 +95,13 @@ export class Fill implements vscode.Disposable {
     } catch (error) {
       if (this.now === filling) {
         await this.dismiss();
-        tell(error instanceof ResponseError ? error.message : "the function could not be filled in; see the log.");
+        tell(reason(error));
       }
     } finally {
       partials.dispose();
-      this.status.set("ready");
+      if (this.status.state === "thinking") {
+        this.status.set("ready"); // not where the server has ended and is started again
+      }
     }
   }
 
@@ -232,6 +234,14 @@ function editors(document: vscode.TextDocument): vscode.TextEditor[] {
 
 function tell(sentence: string): void {
   void vscode.window.showInformationMessage(sentence.startsWith("dlsp") ? sentence : `dlsp: ${sentence}`);
+}
+
+function reason(error: unknown): string {
+  if (!(error instanceof ResponseError)) {
+    return "the function could not be filled in; see the log.";
+  }
+  const ended = error.code === ErrorCodes.PendingResponseRejected;
+  return ended ? "the server ended before the function was filled in." : error.message;
 }
 
 function position({ line, character }: vscode.Position): vscode.Position {

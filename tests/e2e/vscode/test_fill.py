@@ -9,6 +9,7 @@ from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, bodies, events
 from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.settings import CLOSE, FILL, REWRITE
+from tests.e2e.vscode.test_status import servers
 
 HINT = "Tab keeps, Esc dismisses"
 
@@ -115,6 +116,20 @@ def test_a_function_elsewhere_dismisses_the_one_that_is_hidden(
     code.show(other)
     code.press(CLOSE)
     code.show(hidden)
+
+
+def test_a_server_that_ends_meanwhile_puts_back_what_was_there(
+    code: Code, stub: StubEngine, asked: Callable[..., None]
+) -> None:
+    asked(CANVAS, hold=True)
+    code.until(lambda: "░░" in code.after(), "the canvas is shown")
+    for each in servers(code):
+        each.kill()
+    code.until(code.notifications, "it is said")
+    assert code.notifications() == ["dlsp: the server ended before the function was filled in."]
+    code.clear_notifications()
+    code.wait_for_text(ADD)
+    code.until(lambda: code.status()[0] == "sparkle", "there is another server")
 
 
 def test_a_place_without_a_function_says_so(code: Code, asked: Callable[..., None]) -> None:

@@ -32,6 +32,13 @@ def test_every_command_is_there() -> None:
     assert {each["command"] for each in MANIFEST["contributes"]["keybindings"]} <= said
 
 
+def test_escape_leaves_insert_mode_where_the_editor_has_one() -> None:
+    """Of what comes by itself; a function is filled in when it is asked for."""
+    escapes = {each["command"]: each["when"] for each in MANIFEST["contributes"]["keybindings"] if each["key"] == "escape"}
+    assert "!vim.active && !neovim.init" in escapes["dlsp.dismiss"]
+    assert "vim.mode != 'Insert' && neovim.mode != 'insert'" in escapes["dlsp.dismissEdits"]
+
+
 def test_settings_are_described_and_hide_nothing() -> None:
     assert all(each.get("description") or each.get("markdownDescription") for each in SETTINGS.values())
     for name in READERS:
