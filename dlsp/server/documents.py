@@ -6,6 +6,7 @@ Python's `splitlines` also breaks at form feeds, U+2028 and the like; the protoc
 import re
 from collections.abc import Sequence
 from itertools import islice
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec, ServerTextPosition, TextDocument, Workspace
@@ -100,6 +101,12 @@ class Documents(Workspace):
         )
         self._codec = Codec(workspace.position_encoding)
         self._position_codec = self._codec
+
+    def update_text_document(
+        self, text_doc: types.VersionedTextDocumentIdentifier, change: types.TextDocumentContentChangeEvent
+    ) -> None:
+        if unquote(text_doc.uri) in self.text_documents:  # VS Code takes back what was not saved after it has closed it
+            super().update_text_document(text_doc, change)
 
     def _create_text_document(
         self,

@@ -60,6 +60,8 @@ def build() -> Server:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
+        if edits.document(params.text_document.uri) is None:
+            return
         edits.changed(params.text_document.uri)
         server.latest.drop(params.text_document.uri)
         ahead.changed(server, params.text_document.uri, params.content_changes)

@@ -76,16 +76,6 @@ async def test_a_document_that_is_not_open_is_a_refusal_and_no_error(editor: Edi
     assert "refused: The function is not in an open document." in editor.log
 
 
-async def test_what_goes_wrong_is_logged_with_its_place_and_without_text(editor: Editor) -> None:
-    closed = types.VersionedTextDocumentIdentifier(2, "file:///project/closed.py")
-    change = types.TextDocumentContentChangeWholeDocument("secret")
-    editor.client.text_document_did_change(types.DidChangeTextDocumentParams(closed, [change]))
-    with pytest.raises(JsonRpcException):
-        await asyncio.wait_for(ask(editor, 4), 30)
-    (line,) = [each for each in editor.log if each.startswith("error: ")]
-    assert line.startswith("error: KeyError in update_text_document, line ")
-
-
 async def test_nothing_to_fill_in(editor: Editor, stub: StubEngine) -> None:
     stub.raw = answer({**FILL, "text": " \n"})
     with pytest.raises(JsonRpcException, match="nothing to fill in"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 
+from dlsp.server.protocol import described
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import StubEngine
 
@@ -102,6 +104,27 @@ async def test_notifications_that_mean_nothing_are_passed_over(editor: Editor) -
     protocol._send_data({"jsonrpc": "2.0", "id": "nobody's", "error": {"code": 1, "message": "x"}})
     assert await editor.suggestion(URI, 1, 11) is not None
     assert editor.shown == []
+
+
+async def test_a_change_of_a_document_that_was_closed_is_passed_over(editor: Editor) -> None:
+    """VS Code takes back what was not saved after it has closed the document."""
+    closed = types.VersionedTextDocumentIdentifier(2, "file:///project/closed.py")
+    changes = [types.TextDocumentContentChangeWholeDocument("x")]
+    before = len(editor.log)
+    editor.client.text_document_did_change(types.DidChangeTextDocumentParams(closed, changes))
+    assert await editor.suggestion(URI, 1, 11) is not None
+    assert not [each for each in editor.log[before:] if "rror" in each]
+
+
+async def test_an_error_is_logged_with_its_kind_and_place_alone() -> None:
+    try:
+        raise KeyError("secret: text")
+    except KeyError:
+        error = JsonRpcInternalError.of(sys.exc_info())
+    said = described(error)
+    assert said.startswith("error: KeyError in test_an_error_is_logged_with_its_kind_and_place_alone, ")
+    assert "secret" not in said
+    assert described(JsonRpcException("The document is not open.")) == "refused: The document is not open."
 
 
 async def test_before_initialize_and_after_shutdown(stub: StubEngine) -> None:

@@ -69,7 +69,8 @@ def test_health_runs_dlsp_as_the_server_is_run(manners: Neovim) -> None:
 
 def test_a_buffer_that_is_no_file_says_why_nothing_comes(manners: Neovim) -> None:
     manners.command("enew")
-    assert manners.status().endswith("; nothing is suggested in this buffer, which is no file")
+    manners.command("Dlsp status")
+    assert manners.messages().endswith("; nothing is suggested in this buffer, which is no file")
 
 
 def test_the_manual_has_what_there_is(manners: Neovim) -> None:

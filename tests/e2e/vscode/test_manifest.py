@@ -34,7 +34,9 @@ def test_every_command_is_there() -> None:
 
 def test_escape_leaves_insert_mode_where_the_editor_has_one() -> None:
     """Of what comes by itself; a function is filled in when it is asked for."""
-    escapes = {each["command"]: each["when"] for each in MANIFEST["contributes"]["keybindings"] if each["key"] == "escape"}
+    escapes = {
+        each["command"]: each["when"] for each in MANIFEST["contributes"]["keybindings"] if each["key"] == "escape"
+    }
     assert "!vim.active && !neovim.init" in escapes["dlsp.dismiss"]
     assert "vim.mode != 'Insert' && neovim.mode != 'insert'" in escapes["dlsp.dismissEdits"]
 

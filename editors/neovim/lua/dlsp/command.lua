@@ -20,7 +20,8 @@ end
 ---@type table<string, fun(argument: string?)>
 local COMMANDS = {
   status = function()
-    say(require("dlsp.status").sentence())
+    local nothing = client.is_file(0) and "" or "; nothing is suggested in this buffer, which is no file"
+    say(require("dlsp.status").sentence() .. nothing)
   end,
   toggle = function()
     local on = require("dlsp.switch").toggle()

@@ -84,9 +84,7 @@ function M.sentence()
   if off then
     return "dlsp is off: " .. off
   end
-  local file = M.state == "error" or require("dlsp.client").is_file(0)
-  local nothing = "; nothing is suggested in this buffer, which is no file"
-  return "dlsp: " .. M.state .. (M.message ~= "" and ", " .. M.message or "") .. (file and "" or nothing)
+  return "dlsp: " .. M.state .. (M.message ~= "" and ", " .. M.message or "")
 end
 
 return M
