@@ -63,7 +63,7 @@ export class Status implements vscode.Disposable {
 
   /** A step of long work, such as loading the model. */
   progress(message: string): void {
-    if (this.state === "loading") {
+    if (this.state === "loading" && message) {
       this.set("loading", message);
     }
   }

@@ -1,12 +1,16 @@
 """The real thing from the key to the file: VS Code, the server, the engine and the model."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
+from dlsp.engine import state
+from dlsp.models.catalogue import DEFAULT
 from tests.e2e.texts import COUNT, FINE, fines
 from tests.e2e.vscode.code import Code
 from tests.e2e.vscode.settings import FILL
+from tests.e2e.walk import kill
 
 pytestmark = pytest.mark.model
 
@@ -53,3 +57,22 @@ def test_a_function_is_filled_in_while_one_looks(real: Code) -> None:
     ast.parse(filled)
     real.press("Control+Z")
     assert real.text() == COUNT
+
+
+def test_the_status_says_what_a_loading_engine_does(real: Code, engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_STATE_DIR", str(engine))
+    running = state.read(DEFAULT.name)
+    assert running
+    kill(running.pid)
+    real.open("")
+    real.type("x = ")
+    said: set[str] = set()
+
+    def loaded() -> bool:
+        icon, sentence = real.status()
+        if icon == "sync":
+            said.add(sentence)
+        return bool(said) and icon in ("sparkle", "dash")
+
+    real.until(loaded, "the engine is there again", 120)
+    assert "dlsp: loading" not in said  # and nothing else
