@@ -53,6 +53,7 @@ def test_health(manners: Neovim) -> None:
     report = "\n".join(manners.lines())
     for part in ("Neovim 0.1", "dlsp 0.", "the engine runs", "1 server running", "dlsp: "):
         assert part in report, report
+    assert "does not lead to dlsp" not in report
     assert "ERROR" not in report.replace("model", "") or "dlsp model pull" in report
     manners.command("bwipeout")
 

@@ -62,6 +62,14 @@ def test_tab_does_what_it_did_when_there_is_no_suggestion(
     assert vim.lines() == ["return a + b", "theirs"]
 
 
+def test_a_key_with_control_does_what_it_did_too(configured: Configured, stub: StubEngine) -> None:
+    vim = configured("vim.keymap.set('i', '<C-]>', 'theirs'); vim.keymap.set('i', '<Tab>', '<Plug>(dlsp-accept)')")
+    stub.answer = lambda request: ""
+    vim.keys("ix<C-]>")
+    assert vim.lines() == ["xtheirs"]
+    assert vim.lua("return require('dlsp.keys').mapping('<C-]>').desc") == "dlsp: dismiss"
+
+
 def test_plug_maps(configured: Configured) -> None:
     vim = configured(
         """

@@ -31,7 +31,7 @@ WANTED["accept-line"], WANTED.next, WANTED.previous = WANTED["accept-word"], WAN
 function M.mapping(lhs)
   local raw = vim.keycode(lhs)
   for _, mapping in ipairs(vim.api.nvim_get_keymap("i")) do
-    if mapping.lhsraw == raw or mapping.lhsrawalt == raw then
+    if vim.keycode(mapping.lhs) == raw then -- `lhsraw` is another where Neovim 0.10 has <C-]>
       return mapping
     end
   end
