@@ -7,9 +7,8 @@ const WINDOWS = process.platform === "win32";
 const PROGRAM = WINDOWS ? "dlsp.exe" : "dlsp";
 const VENVS = [".venv", "venv"];
 
-/** The command that installs dlsp. */
-export const INSTALL = "pip install dlsp";
-export const MISSING = `dlsp is not installed: run \`${INSTALL}\`, or say where it is in the setting dlsp.command.`;
+export const MISSING =
+  "dlsp is not installed: run `pip install .` in its folder, or say where it is in the setting dlsp.command.";
 
 /** The `dlsp` program: the one that is set, on PATH, or in a trusted folder's virtual environment. */
 export function program(): string | undefined {

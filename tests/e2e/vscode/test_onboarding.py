@@ -21,7 +21,7 @@ def test_the_one_command_then_a_virtual_environment(
     with Code(*programs, tmp_path / "own", project, stub.file.parent, bare=True) as code:
         code.open("")
         code.until(lambda: code.notifications(), "it is said")
-        said = "dlsp is not installed: run pip install dlsp, or say where it is in the setting dlsp.command."
+        said = "dlsp is not installed: run pip install . in its folder, or say where it is in the setting dlsp.command."
         assert [each.replace("`", "") for each in code.notifications()] == [said]
         code.until(lambda: code.status()[0] == "error", "the status bar says so too")
         code.screenshot("missing")
