@@ -163,9 +163,7 @@ def test_nothing_happens_without_dlsp_but_one_sentence(configured: Configured, s
     vim.lua("require('dlsp.config').cmd = function() end")
     for _ in range(2):
         vim.lua("require('dlsp.client').start(0)")
-    assert vim.lua("return Said") == [
-        "dlsp is not installed: run `pip install .` in its folder, or say where it is in vim.g.dlsp.cmd."
-    ]
+    assert vim.lua("return Said") == ["dlsp is not installed: `pip install .` in its folder, or set vim.g.dlsp.cmd."]
     assert vim.lua("return require('dlsp').statusline()") == "dlsp !"
 
 

@@ -93,7 +93,8 @@ end
 function M.start(buf)
   local cmd = config.cmd()
   if not cmd then
-    local missing = "dlsp is not installed: run `pip install .` in its folder, or say where it is in vim.g.dlsp.cmd."
+    -- Within 80 columns: longer ones ask for Enter.
+    local missing = "dlsp is not installed: `pip install .` in its folder, or set vim.g.dlsp.cmd."
     status.set("error", missing)
     return M.tell(missing)
   end
