@@ -7,6 +7,8 @@ from itertools import pairwise
 UNIT = 4
 """Columns of a tab, and of one level where the document does not say."""
 UNITS = (2, 3, 4, 8)
+NEAR = 200
+"""Lines above and below the cursor that tell the width of a level: all of a long file's would take milliseconds."""
 _LEAD = re.compile(r"^[ \t]+", re.MULTILINE)
 _BLOCK = (":", "{", "=>", "do", "then")
 _BRACKET = ("(", "[")
@@ -29,7 +31,7 @@ def indented(text: str, before: str, after: str) -> str:
     *above, line_before = before.split("\n")
     below = after.split("\n")[1:]
     opener = next((line for line in reversed(above) if line.strip()), "")
-    unit = _unit(_rises(above) + _rises(below))
+    unit = _unit(_rises(above[-NEAR:]) + _rises(below[:NEAR]))
     if not line_before.strip():
         text = _once(text, line_before, opener, unit)
     text = _in_levels(text, line_before, opener, unit) if unit else text

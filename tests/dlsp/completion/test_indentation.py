@@ -108,3 +108,9 @@ def test_what_is_right_stays_as_it_is(level: str) -> None:
             seen += 1
             changed += indented(right, before, after) != right
     assert changed <= seen / 100, "what hangs, and lists in prose, may be taken for levels"
+
+
+def test_the_width_of_a_level_is_that_of_the_lines_near():
+    far = "if a:\n    b()\n" * 1000
+    near = "if a:\n  b()\n" * 100
+    assert indented("if c:\n    d()", far + near, "") == "if c:\n  d()"
