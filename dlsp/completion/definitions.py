@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from dlsp.completion.indentation import columns
+
 _DEFINES = re.compile(
     r"\s*(?:[\w()]+ +)*?(?:(?:class|def|enum|fn|function|interface|struct|trait) +|func +(?:\([^)]*\) *)?)\w"
 )
@@ -26,15 +28,10 @@ def cut_defined(text: str, above: str, below: str) -> str:
 
 
 def _has(block: Iterable[str], line: str) -> bool:
-    depth = _columns(line)
+    depth = columns(line)
     for each in block:
         if each.rstrip() == line.rstrip():
             return True
-        if each.strip() and _columns(each) < depth:
+        if each.strip() and columns(each) < depth:
             return False
     return False
-
-
-def _columns(line: str) -> int:
-    line = line.expandtabs()
-    return len(line) - len(line.lstrip())

@@ -58,18 +58,18 @@ def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
     lead = len(text) - len(text.lstrip(" \t"))
     if not lead or not line_before:
         return text
-    cursor, above, first = _columns(line_before), _columns(opener), _columns(line_before + text)
+    cursor, above, first = columns(line_before), columns(opener), columns(line_before + text)
     in_bracket = opener.rstrip().endswith(_BRACKET)
     in_block = opener.rstrip().endswith(_BLOCK) or bool(_MAY_BEGIN.match(opener))
     hangs = bool(_GOES_ON.match(text)) and not _GOES_ON.match(opener)
     # A list of arguments may hang two levels deep; where the document does not say what a level is, all may be twice.
     levels = 2 if in_bracket or (in_block and not unit) else 1 if in_block or hangs else 0
-    if first <= above + levels * (unit or UNIT) or first == _columns(_ITEM.sub(_blank, opener)):
+    if first <= above + levels * (unit or UNIT) or first == columns(_ITEM.sub(_blank, opener)):
         return text
     kept = max(cursor, above + unit) if unit and levels else cursor
     head, *rest = text[lead:].split("\n")
-    if all(_columns(line) >= first for line in rest if line.strip()):
-        rest = [_at(line, _columns(line) - first + kept) for line in rest]
+    if all(columns(line) >= first for line in rest if line.strip()):
+        rest = [_at(line, columns(line) - first + kept) for line in rest]
     return "\n".join([" " * (kept - cursor) + head, *rest])
 
 
@@ -82,21 +82,21 @@ def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
     """`text`, if all its levels are of another width than `unit`, with levels of `unit` columns."""
     lines = (line_before + text).split("\n")
     begins = not line_before and bool(_BEGINS.fullmatch(opener))
-    base = _columns(opener if begins else next((line for line in lines if line.strip()), ""))
+    base = columns(opener if begins else next((line for line in lines if line.strip()), ""))
     widths = _rises([opener, *lines] if begins else lines)
     width = next(iter(widths), unit)
-    inner = [_columns(line) - base for line in lines if line.strip()]
+    inner = [columns(line) - base for line in lines if line.strip()]
     if len(widths) != 1 or width not in UNITS or width == unit or any(each > 0 and each % width for each in inner):
         return text
-    moved = [_at(line, base + max(0, _columns(line) - base) // width * unit) for line in lines]
-    kept = [new if _columns(line) > base else line for line, new in zip(lines, moved, strict=True)]
+    moved = [_at(line, base + max(0, columns(line) - base) // width * unit) for line in lines]
+    kept = [new if columns(line) > base else line for line, new in zip(lines, moved, strict=True)]
     return "\n".join(kept)[len(line_before) :]
 
 
 def _rises(lines: list[str]) -> Counter[int]:
     """By how many columns lines are deeper than the line above them that begins a block, and how often."""
     written = [line for line in lines if line.strip()]
-    steps = ((_columns(line) - _columns(above), above) for above, line in pairwise(written))
+    steps = ((columns(line) - columns(above), above) for above, line in pairwise(written))
     return Counter(step for step, above in steps if step > 0 and _BEGINS.fullmatch(above))
 
 
@@ -110,6 +110,7 @@ def _at(line: str, column: int) -> str:
     return " " * column + line.lstrip(" \t") if line.strip() else line
 
 
-def _columns(line: str) -> int:
+def columns(line: str) -> int:
+    """Of its indentation."""
     line = line.split("\n", 1)[0].expandtabs(UNIT)
     return len(line) - len(line.lstrip())

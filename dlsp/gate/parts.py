@@ -24,10 +24,9 @@ def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]
         if at >= len(line):
             return
         log_p.append(each)
-        part = line[:at].rstrip()
-        kept = _OPENS.sub("", part)
-        if len(part.strip()) >= LEAST and kept and not (_of_word(line[at - 1]) and _of_word(line[at])):
-            yield kept, list(log_p)
+        part = _OPENS.sub("", line[:at].rstrip())
+        if len(part.strip()) >= LEAST and not (_of_word(line[at - 1]) and _of_word(line[at])):
+            yield part, list(log_p)
 
 
 def _of_word(char: str) -> bool:

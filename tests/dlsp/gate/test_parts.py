@@ -23,6 +23,8 @@ def test_what_is_short_or_whole_is_no_part() -> None:
     assert [part for part, _ in parts('find("a")', [(6, 0.0), (3, 0.0)])] == ["find"]
     assert [part for part, _ in parts('rel="a" b', [(5, 0.0), (2, 0.0), (2, 0.0)])] == ["rel=", 'rel="a"']
     assert list(parts(" ((((a", [(5, 0.0), (1, 0.0)])) == []
+    assert list(parts("ab([c", [(4, 0.0), (1, 0.0)])) == []
+    assert [part for part, _ in parts('find(" a', [(7, 0.0), (1, 0.0)])] == ["find"]
     assert list(parts("", [])) == []
 
 
