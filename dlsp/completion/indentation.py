@@ -29,6 +29,8 @@ def indented(text: str, before: str, after: str) -> str:
     """`text` with the document's tabs or blanks and its levels, and without the cursor's own indentation a second
     time."""
     *above, line_before = before.split("\n")
+    if line_before.strip() and "\n" not in text:
+        return text
     below = after.split("\n")[1:]
     opener = next((line for line in reversed(above) if line.strip()), "")
     unit = _unit(_rises(above[-NEAR:]) + _rises(below[:NEAR]))
@@ -95,8 +97,8 @@ def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
 
 def _rises(lines: list[str]) -> Counter[int]:
     """By how many columns lines are deeper than the line above them that begins a block, and how often."""
-    written = [line for line in lines if line.strip()]
-    steps = ((columns(line) - columns(above), above) for above, line in pairwise(written))
+    written = [(columns(line), line) for line in lines if line.strip()]
+    steps = ((depth - least, above) for (least, above), (depth, _) in pairwise(written))
     return Counter(step for step, above in steps if step > 0 and _BEGINS.fullmatch(above))
 
 
@@ -112,5 +114,4 @@ def _at(line: str, column: int) -> str:
 
 def columns(line: str) -> int:
     """Of its indentation."""
-    line = line.split("\n", 1)[0].expandtabs(UNIT)
-    return len(line) - len(line.lstrip())
+    return len(line[: len(line) - len(line.lstrip(" \t\f"))].expandtabs(UNIT))
