@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from dlsp.difference import difference
 from dlsp.edits.hunks import Hunk, hunks, lines_of
 
 SHOWN = 3
@@ -23,13 +24,10 @@ class Edit:
     @classmethod
     def between(cls, path: str, before: str, after: str) -> "Edit":
         """By the lines that differ. Costs little where a long text changed in one place."""
-        first, last = _agreement(before, after)
-        start = before.rfind("\n", 0, first) + 1
-        tail = min(last, len(before) - start, len(after) - start)
-        end = before.find("\n", len(before) - tail) + 1 if tail else 0
-        tail = len(before) - end if end else 0
+        first, last, _ = difference(before, after)
+        start, end = before.rfind("\n", 0, first) + 1, before.find("\n", last) + 1 or len(before)
         row = before.count("\n", 0, start)
-        old, new = lines_of(before[start : len(before) - tail]), lines_of(after[start : len(after) - tail])
+        old, new = lines_of(before[start:end]), lines_of(after[start : len(after) - len(before) + end])
         # Comparing long texts line by line would take seconds.
         small = len(old) + len(new) <= MOST_COMPARED
         found = hunks(old, new) if small else [Hunk(0, len(old), tuple(new))]
@@ -68,18 +66,3 @@ class Edit:
 def marked(mark: str, lines: Sequence[str]) -> list[str]:
     """Lines of a diff."""
     return [mark + line if line.endswith("\n") else f"{mark}{line}\n" for line in lines]
-
-
-def _agreement(one: str, other: str) -> tuple[int, int]:
-    """How many characters agree from the start, and how many of the others from the end; by bisection, as slices
-    compare at the speed of memory."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    start, low, high = low, 0, min(len(one), len(other)) - low
-    while low < high:
-        middle = (low + high + 1) // 2
-        same = one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]
-        low, high = (middle, high) if same else (low, middle - 1)
-    return start, low

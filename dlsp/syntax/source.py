@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node, Point, Tree
 
+from dlsp.difference import difference
 from dlsp.syntax.languages import Language
 from dlsp.syntax.near import near
 
@@ -61,7 +62,7 @@ class Source:
         By the tree that is there, if little was edited since. None for a document without a tree.
         """
         new = encoded(before + after)
-        start, *ends = edit(self.bytes, new)
+        start, *ends = difference(self.bytes, new)
         if (self.tree is None or max(ends) - start > LITTLE) and self.update(before + after) is None:
             return None
         assert self.tree
@@ -96,17 +97,9 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def edit(old: bytes, new: bytes) -> tuple[int, int, int]:
-    """The smallest single edit from `old` to `new`: where it starts, where it ends in each."""
-    start = _agreement(old, new)
-    most = min(len(old), len(new)) - start
-    end = _agreement(old, new, most)
-    return start, len(old) - end, len(new) - end
-
-
 def _edit(tree: Tree, old: bytes, new: bytes) -> None:
     """Move the places in a tree of `old` to where they are in `new`."""
-    start, old_end, new_end = edit(old, new)
+    start, old_end, new_end = difference(old, new)
     at = _point(old, start)
     tree.edit(start, old_end, new_end, at, _from(at, old, start, old_end), _from(at, new, start, new_end))
 
@@ -118,20 +111,6 @@ def _between(node: Node, start: int, end: int) -> Iterator[Node]:
     while more and walk.node and walk.node.start_byte <= end:
         yield walk.node
         more = walk.goto_next_sibling()
-
-
-def _agreement(old: bytes, new: bytes, most_from_end: int | None = None) -> int:
-    """How many bytes agree from the start, or from the end if `most_from_end` is given; by bisection, as bytes
-    compare at the speed of memory; loops, and memoryviews, do not."""
-    low, high = 0, min(len(old), len(new)) if most_from_end is None else most_from_end
-    while low < high:
-        middle = (low + high + 1) // 2
-        if most_from_end is None:
-            same = old[low:middle] == new[low:middle]
-        else:
-            same = old[len(old) - middle : len(old) - low] == new[len(new) - middle : len(new) - low]
-        low, high = (middle, high) if same else (low, middle - 1)
-    return low
 
 
 def _point(content: bytes, at: int) -> Point:

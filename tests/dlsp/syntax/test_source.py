@@ -7,7 +7,7 @@ import pytest
 
 from dlsp.syntax import languages
 from dlsp.syntax import source as module
-from dlsp.syntax.source import Source, edit
+from dlsp.syntax.source import Source
 
 TEXTS = {
     "a.py": "import os\n\n\nclass A:\n    def f(self, x):\n        return [x, 'é']\n",
@@ -71,21 +71,6 @@ def test_what_is_imagined_is_forgotten() -> None:
     assert kept.errors(kept.imagined(b"a = = 1\n"), 0) == 1
     assert str(kept.update("a = 1\n").root_node) == before  # type: ignore[union-attr]
     assert str(kept.update("a = 1\nb = 2\n").root_node) == str(source("a.py").update("a = 1\nb = 2\n").root_node)  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "edits"),
-    [
-        (b"abc", b"abc", (3, 3, 3)),
-        (b"abc", b"abxc", (2, 2, 3)),
-        (b"aaa", b"aaaa", (3, 3, 4)),
-        (b"abcd", b"ad", (1, 3, 1)),
-        (b"", b"abc", (0, 0, 3)),
-        (b"abc", b"", (0, 3, 0)),
-    ],
-)
-def test_edit(old: bytes, new: bytes, edits: tuple[int, int, int]) -> None:
-    assert edit(old, new) == edits
 
 
 def test_a_document_of_many_megabytes_is_plain_text() -> None:
