@@ -42,10 +42,10 @@ def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Defi
         found = _definition(node, outer, parent, content, language) if depth else None
         if found:
             yield found
-            if found.kind != "class" or node.child_by_field_name("body") is None:
+            body = node.child_by_field_name("body")
+            if found.kind != "class" or body is None:
                 continue
-            node = node.child_by_field_name("body") or node
-            parent = found
+            node, parent = body, found
         if depth < DEEPEST:
             wrapped = depth and not found and node.type in _WRAPPERS
             children = node.named_children
@@ -58,18 +58,26 @@ _WRAPPERS = {
 }
 
 
+def is_function(node: Node, language: Language) -> bool:
+    """In C a declaration is one of a function only if it says so."""
+    if node.type != "declaration":
+        return node.type in language.functions
+    declarator = _field(node, "declarator")
+    while declarator and declarator.type in ("pointer_declarator", "reference_declarator"):
+        declarator = _field(declarator, "declarator")
+    return declarator is not None and declarator.type == "function_declarator"
+
+
 def _definition(
     node: Node, outer: Node, parent: Definition | None, content: bytes, language: Language
 ) -> Definition | None:
     kind = _kind(node, language)
     name = _name(node, content) if kind else ""
-    if not kind or not name:
+    if not name:
         return None
-    if kind == "constant" and node.type == "variable_declarator" and _is_function(node):
-        kind = "function"
-        body = _function_body(node)
-    else:
-        body = node.child_by_field_name("body")
+    body = node.child_by_field_name("body")
+    if node.type == "variable_declarator" and (function := _assigned_function(node)):
+        kind, body = "function", function.child_by_field_name("body")
     # A wrapper of several definitions is not part of each of them.
     start = outer.start_byte if outer.named_child_count and outer.end_byte - node.end_byte <= 2 else node.start_byte
     return Definition(name, kind, start, body.start_byte if body else None, node.end_byte, node.start_point.row, parent)
@@ -77,8 +85,7 @@ def _definition(
 
 def _kind(node: Node, language: Language) -> str:
     if node.type in language.functions:
-        # In C a declaration is one of a function only if it says so.
-        return "function" if node.type != "declaration" or _declares_function(node) else ""
+        return "function" if is_function(node, language) else ""
     if node.type in language.classes:
         return "class"
     return "constant" if node.type in language.constants else ""
@@ -106,21 +113,11 @@ def _field(node: Node, field: str) -> Node | None:
     # The type names what is defined in Rust's `impl` alone; elsewhere it is the type of what is defined.
     if field == "type" and node.type not in ("impl_item", "generic_type"):
         return None
+    if field == "declarator" and node.type == "reference_declarator":  # which has no fields
+        return node.named_child(0)
     return node.child_by_field_name(field)
 
 
-def _declares_function(node: Node) -> bool:
-    declarator = node.child_by_field_name("declarator")
-    while declarator and declarator.type in ("pointer_declarator", "reference_declarator"):
-        declarator = declarator.child_by_field_name("declarator")
-    return declarator is not None and declarator.type == "function_declarator"
-
-
-def _is_function(declarator: Node) -> bool:
+def _assigned_function(declarator: Node) -> Node | None:
     value = declarator.child_by_field_name("value")
-    return value is not None and value.type in ("arrow_function", "function_expression")
-
-
-def _function_body(declarator: Node) -> Node | None:
-    value = declarator.child_by_field_name("value")
-    return value.child_by_field_name("body") if value else None
+    return value if value and value.type in ("arrow_function", "function_expression") else None

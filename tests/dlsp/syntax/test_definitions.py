@@ -32,7 +32,11 @@ CASES = {
         "A A.x A.A A.f",
     ),
     "a.c": ("#define X 1\nstruct s { int a; };\nstatic int *f(int a) { return 0; }\nint g(int);\nint v;\n", "X s f g"),
-    "a.cpp": ("namespace n { class A { int f() { return 1; } }; }\nint A::m() { return 2; }\n", "n n.A A.f m"),
+    "a.cpp": (
+        "namespace n { class A { int f() { return 1; } B &g() { return b; } }; }\nint A::m() { return 2; }\n"
+        "const A& A::r() { return a; }\nA&& s(int a);\nA &v = a;\n",
+        "n n.A A.f A.g m r s",
+    ),
     "a.cs": ("namespace N { class A { int P { get; set; } int F() { return 1; } } }", "N N.A A.P A.F"),
     "a.rb": ("module M\n class A\n  def f; end\n  def self.g; end\n end\nend\nX = 3\n", "M M.A A.f A.g X"),
     "a.lua": ("local M = {}\nfunction M.f(a) return 1 end\nlocal function g() end\n", "M f g"),
