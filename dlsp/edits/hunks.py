@@ -14,15 +14,10 @@ class Hunk:
     lines: tuple[str, ...]
 
     def touches(self, other: "Hunk") -> bool:
-        """Whether the two share a line, or meet at an insertion."""
-        return self.start <= other.end and other.start <= self.end and (self.overlaps(other) or self.meets(other))
-
-    def overlaps(self, other: "Hunk") -> bool:
-        return self.start < other.end and other.start < self.end
-
-    def meets(self, other: "Hunk") -> bool:
-        """Whether one of them inserts at an edge of the other."""
-        return self.start == self.end or other.start == other.end
+        """Whether the two share a line, or one of them inserts at an edge of the other."""
+        inserts = self.start == self.end or other.start == other.end
+        shared = min(self.end, other.end) - max(self.start, other.start)
+        return shared > 0 or (shared == 0 and inserts)
 
 
 def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:

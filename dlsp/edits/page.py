@@ -55,6 +55,11 @@ class Page:
         """Whether rows `start` to `end` touch what the edit made."""
         return any((start < last and first < end) or start == end == first for first, last in self.edited)
 
+    def is_edited_at(self, offset: int) -> bool:
+        """Whether the edit made the line of an offset."""
+        row = self.row(offset)
+        return self.is_edited(row, row + 1)
+
 
 def token_lines(found: Sequence[Token]) -> list[list[Token]]:
     """The tokens of each line, line ends left out."""

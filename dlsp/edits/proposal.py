@@ -21,7 +21,7 @@ class Proposal:
 
     @property
     def hunk(self) -> Hunk:
-        return Hunk(self.site.start, self.site.start + len(self.site.old), self.site.lines)
+        return self.site.hunk
 
 
 def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Proposal]:

@@ -1,6 +1,7 @@
 """A place where an edit may have to follow."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from dlsp.edits.hunks import Hunk
 from dlsp.edits.page import Page
@@ -29,6 +30,9 @@ class Site:
         is_long = any(len(line) > LONGEST for line in (*self.old, *self.lines))
         return is_long or max(sum(map(len, self.old)), sum(map(len, self.lines))) > MOST_TEXT
 
+    @cached_property
+    def hunk(self) -> Hunk:
+        return Hunk(self.start, self.start + len(self.old), self.lines)
+
     def touches(self, other: "Site") -> bool:
-        one, two = (Hunk(each.start, each.start + len(each.old), ()) for each in (self, other))
-        return self.page == other.page and one.touches(two)
+        return self.page == other.page and self.hunk.touches(other.hunk)

@@ -66,7 +66,7 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
         token.text
         for page in in_time(pages, until)
         for token in page.tokens
-        if token.is_word and not _edited(page, token.start)
+        if token.is_word and not page.is_edited_at(token.start)
     )
     for page in in_time(pages, until):
         rows: dict[int, list[Match]] = {}
@@ -82,11 +82,6 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
                 at = standing.at(page, match.start) if standing else ""
                 numbers.append(evidence(match, at, bool(standing and standing.is_taken), counts))
             yield Marked(page, row, tuple(found), tuple(numbers))
-
-
-def _edited(page: Page, offset: int) -> bool:
-    row = page.row(offset)
-    return page.is_edited(row, row + 1)
 
 
 def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:

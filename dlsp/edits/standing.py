@@ -8,7 +8,8 @@ from pathlib import PurePath
 
 from dlsp.edits.learned import Rule
 from dlsp.edits.page import Page
-from dlsp.edits.scope import Scope, Use, uses
+from dlsp.edits.scope import Scope
+from dlsp.edits.uses import Use, uses
 
 STANDINGS = (
     "follows",
@@ -64,17 +65,13 @@ class Standing:
         """Whether the new name stood there before the edit, and meant what it means in the edit."""
         for offset, use in self._new.items():
             same = use.bound in self._scopes or (use.kind == "member" and (use.of, use.home) in self._members)
-            if same and not self._is_edited(offset):
+            if same and not self._own.is_edited_at(offset):
                 return True
         return False
 
     @cached_property
     def _members(self) -> set[tuple[str, Scope | None]]:
         return {(use.of, use.home) for use in self._kinds("member") if use.of in _OWN}
-
-    def _is_edited(self, offset: int) -> bool:
-        row = self._own.row(offset)
-        return self._own.is_edited(row, row + 1)
 
     @cached_property
     def _old(self) -> Mapping[int, Use]:
@@ -87,7 +84,7 @@ class Standing:
     @cached_property
     def _edited(self) -> list[Use]:
         """The places of the new name in the edit."""
-        return [use for offset, use in self._new.items() if self._is_edited(offset)]
+        return [use for offset, use in self._new.items() if self._own.is_edited_at(offset)]
 
     @cached_property
     def _scopes(self) -> list[Scope]:

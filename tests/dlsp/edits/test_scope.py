@@ -5,9 +5,9 @@ import pytest
 from dlsp.edits.edit import Edit
 from dlsp.edits.page import Page
 from dlsp.edits.proposal import learned
-from dlsp.edits.scope import uses
 from dlsp.edits.sites import rules_of
 from dlsp.edits.standing import Standing
+from dlsp.edits.uses import uses
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
