@@ -56,13 +56,12 @@ class Edit:
         """As a unified diff whose hunk headers hold no numbers."""
         parts = [f"--- a/{self.path}\n+++ b/{self.path}\n"]
         for each in self.hunks:
-            parts.append("@@ @@\n")
-            parts += marked(" ", self.before[max(0, each.start - around) : each.start])
-            parts += [*marked("-", self.before[each.start : each.end]), *marked("+", each.lines)]
-            parts += marked(" ", self.before[each.end : each.end + around])
+            parts += ["@@ @@\n", diff_lines(" ", self.before[max(0, each.start - around) : each.start])]
+            parts += [diff_lines("-", self.before[each.start : each.end]), diff_lines("+", each.lines)]
+            parts.append(diff_lines(" ", self.before[each.end : each.end + around]))
         return "".join(parts)
 
 
-def marked(mark: str, lines: Sequence[str]) -> list[str]:
-    """Lines of a diff."""
-    return [mark + line if line.endswith("\n") else f"{mark}{line}\n" for line in lines]
+def diff_lines(mark: str, lines: Sequence[str]) -> str:
+    """Lines as a diff has them, behind a mark and each with an end."""
+    return "".join(mark + line.removesuffix("\n") + "\n" for line in lines)

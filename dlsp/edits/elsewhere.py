@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dlsp.context.workspace import Workspace
 from dlsp.edits.edit import Edit
+from dlsp.edits.evidence import PROSE
 from dlsp.edits.page import Page
 from dlsp.edits.sites import SEARCH_S, rules_of
 
@@ -22,7 +23,7 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
     names = {
         rule.old[0]
         for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
-        if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in ("string", "comment")
+        if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in PROSE
     }
     return list(_holding(workspace, own, names)) if names else []
 

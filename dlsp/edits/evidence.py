@@ -79,9 +79,10 @@ def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) 
         "alike": alike,
         "another import": rule.role == "import" and not phrase and not alike,
     }
+    kind = "phrase" if phrase else "rename"
     for n in (1, 2, 3):
-        values[f"{'phrase' if phrase else 'rename'} left {n}"] = match.left >= n
-        values[f"{'phrase' if phrase else 'rename'} right {n}"] = match.right >= n
+        values[f"{kind} left {n}"] = match.left >= n
+        values[f"{kind} right {n}"] = match.right >= n
     return [float(values.get(name, 0.0)) for name in NAMES]
 
 

@@ -1,18 +1,17 @@
 """What an edit teaches: which tokens gave way to which. Learned from the edit alone, without a model."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from dlsp.edits.cases import in_cases
 from dlsp.edits.tokens import LONGEST, WORD, Token, is_quoted, split
 from dlsp.edits.until import in_time
 
 CONTEXT = 4
 """Tokens around a rule that are remembered, blanks not counted."""
 _SIMILAR = 0.5
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,11 @@ def _of_line(before: Sequence[Token], after: Sequence[Token]) -> Iterator[Rule]:
             continue
         # What only puts something in says where by the word beside it.
         start, end = i, k
-        while start > 0 and not any(WORD.fullmatch(each) for each in one[start:end]):
+        while start > 0 and not _has_word(one[start:end]):
             start -= 1
-        while end < len(one) and not any(WORD.fullmatch(each) for each in one[start:end]):
+        while end < len(one) and not _has_word(one[start:end]):
             end += 1
-        if any(WORD.fullmatch(each) for each in one[start:end]):
+        if _has_word(one[start:end]):
             text = "".join(one[start:i] + other[j:m] + one[k:end])
             whole = end - start == 1 and WORD.fullmatch(one[start]) and WORD.fullmatch(text)
             yield _rule("rename" if whole else "phrase", before, start, end, text)
@@ -106,36 +105,14 @@ def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
 
 
 def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
-    """A name renamed is renamed in its other cases: `Testdir` tells of `testdir` and `TESTDIR`."""
+    """A name renamed is renamed in its other cases."""
     known = {rule.old for rule in rules}
     for rule in rules:
-        if rule.kind != "rename" or not WORD.fullmatch(rule.new):
-            continue
-        old, new = _PARTS.findall(rule.old[0]), _PARTS.findall(rule.new)
-        if not old or not new or len("".join(old)) < 3:
-            continue
-        for shape in (_snake, _upper, _camel, _pascal):
-            name = (shape(old),)
-            if name not in known and shape(new) != name[0]:
-                known.add(name)
-                yield Rule("case", name, shape(new), rule.role, pure=rule.pure)
-
-
-def _snake(parts: list[str]) -> str:
-    return "_".join(parts).lower()
-
-
-def _upper(parts: list[str]) -> str:
-    return "_".join(parts).upper()
-
-
-def _pascal(parts: list[str]) -> str:
-    return "".join(part[:1].upper() + part[1:].lower() for part in parts)
-
-
-def _camel(parts: list[str]) -> str:
-    pascal = _pascal(parts)
-    return pascal[:1].lower() + pascal[1:]
+        if rule.kind == "rename" and WORD.fullmatch(rule.new):
+            for old, new in in_cases(rule.old[0], rule.new):
+                if (old,) not in known:
+                    known.add((old,))
+                    yield Rule("case", (old,), new, rule.role, pure=rule.pure)
 
 
 def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float) -> Iterator[tuple]:
@@ -163,6 +140,10 @@ def _is_long(line: Sequence[Token]) -> bool:
 
 def _solid(texts: Sequence[str]) -> bool:
     return any(each.strip() for each in texts)
+
+
+def _has_word(texts: Sequence[str]) -> bool:
+    return any(WORD.fullmatch(each) for each in texts)
 
 
 def _both_words(one: str, other: str) -> bool:

@@ -7,7 +7,7 @@ their place. Lines as they stand are its first draft, so those that the instruct
 from collections.abc import Sequence
 from typing import Any
 
-from dlsp.edits.edit import marked
+from dlsp.edits.edit import diff_lines
 from dlsp.edits.hunks import Hunk, canonical
 from dlsp.edits.page import Page
 
@@ -26,9 +26,9 @@ def request(page: Page, first: int, last: int, instruction: str, sketch: str, mo
     head = f"Subject: [PATCH] {subject}\n{wish}---\n--- a/{page.path}\n+++ b/{page.path}\n@@ @@\n"
     site = {
         "path": NAME,
-        "prefix": head + "".join(marked(" ", lines[max(0, first - BEFORE) : first]) + marked("-", lines[first:last])),
-        "suffix": "".join(marked(" ", lines[last : last + AFTER])),
-        "text": "".join(marked("+", lines[first:last])),
+        "prefix": head + diff_lines(" ", lines[max(0, first - BEFORE) : first]) + diff_lines("-", lines[first:last]),
+        "suffix": diff_lines(" ", lines[last : last + AFTER]),
+        "text": diff_lines("+", lines[first:last]),
     }
     most = max(FEWEST_TOKENS, min(MOST_TOKENS, TOKENS_A_LINE * (last - first)))
     return {"sites": [site], "mode": mode, "max_tokens": most, "priority": "filling"}
