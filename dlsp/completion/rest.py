@@ -22,9 +22,10 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
         return text
     if rest[0] in CLOSERS:
         text = text[: unmatched(text, rest[0])]
-    elif rest[0] in QUOTES and _count(line_before, rest[0]) % 2 == 1:
+    elif rest[0] in QUOTES and _unescaped(line_before).count(rest[0]) % 2 == 1:
         triple = rest[0] * 3
-        text = text[: _quote(text, triple if rest.startswith(triple) else rest[0])]
+        end = _unescaped(text).find(triple if rest.startswith(triple) else rest[0])
+        text = text[:end] if end >= 0 else text
     first = text.split("\n", 1)[0].rstrip()
     if first.endswith(rest) and not closes_own(first, len(first) - len(rest)):
         return first.removesuffix(rest)
@@ -35,23 +36,17 @@ def unmatched(text: str, closer: str) -> int:
     """Where `closer`, outside of strings, first closes something that `text` did not open; the length of `text` if
     nowhere."""
     depth = 0
-    for at, char in enumerate(_STRING.sub(lambda string: " " * len(string[0]), text)):
+    for at, char in enumerate(_STRING.sub(_blank, text)):
         depth += (char == CLOSERS[closer]) - (char == closer)
         if depth < 0:
             return at
     return len(text)
 
 
-def _quote(text: str, quote: str) -> int:
-    """Where `text` first has `quote`, not escaped; the length of `text` if nowhere."""
-    return next((at for at in range(len(text)) if text.startswith(quote, at) and not _escaped(text, at)), len(text))
+def _unescaped(text: str) -> str:
+    """With blanks for backslashes and what they escape."""
+    return re.sub(r"\\.", _blank, text)
 
 
-def _count(text: str, quote: str) -> int:
-    return sum(char == quote and not _escaped(text, at) for at, char in enumerate(text))
-
-
-def _escaped(text: str, at: int) -> bool:
-    """Whether the character at `at` stands after an odd number of backslashes."""
-    ahead = text[:at]
-    return (len(ahead) - len(ahead.rstrip("\\"))) % 2 == 1
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
