@@ -24,6 +24,11 @@ def brackets(text: str) -> Iterator[tuple[int, str]]:
             yield found.start(), token
 
 
+def code(text: str) -> str:
+    """`text` with blanks for its strings and comments."""
+    return _TOKEN.sub(lambda found: found[0] if found[0] in OPENERS or found[0] in CLOSERS else _blank(found), text)
+
+
 def unclosed(text: str) -> list[str]:
     """The brackets that `text` opens and does not close, the outermost first."""
     stack: list[str] = []
@@ -73,6 +78,10 @@ def cut_unmatched(text: str, before: str) -> str:
         if above.count(CLOSERS[char]) <= above.count(char) and not (char == ")" and _LABEL.fullmatch(_line(above))):
             return text[:at]
     return text
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def _line(text: str) -> str:

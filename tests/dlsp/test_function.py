@@ -91,6 +91,8 @@ def test_found(marked: str, filled: str) -> None:
         "void f()\n{\n    g();\n    {|\n    }\n}\n",
         "void f()\n{\n    foreach (var a in b)\n    {|\n    }\n}\n",
         "f({\n  a: g(),|\n});\n",
+        "try {\n    a();\n} catch (b) {\n|\n}\n",
+        "if (a) {\n    b();\n} else if (c) {|\n}\n",
     ],
 )
 def test_not_found(marked: str) -> None:
@@ -111,7 +113,15 @@ def test_selected(marked: str, filled: str) -> None:
     assert text[: found.start] + found.lead + "BODY" + found.tail + text[found.end :] == filled
 
 
-@pytest.mark.parametrize("marked", ["[a = 1\n]b = 2\n", "fn f() {\n    [a();\n}]\n", "def f():\n[\n]\nx = 1\n"])
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "[a = 1\n]b = 2\n",
+        "fn f() {\n    [a();\n}]\n",
+        "a = {\n  f() {\n    [b();\n  },]\n};\n",
+        "def f():\n[\n]\nx = 1\n",
+    ],
+)
 def test_what_is_no_body_is_not_selected(marked: str) -> None:
     assert selected(marked.replace("[", "").replace("]", ""), marked.index("["), marked.index("]") - 1) is None
 

@@ -1,0 +1,122 @@
+"""Where a definition's body begins, and where the function ends."""
+
+import re
+from dataclasses import dataclass
+
+from dlsp.completion.brackets import CLOSERS, OPENERS, code
+from dlsp.function.placeholder import PLACEHOLDER
+
+COLON = re.compile(r"[ \t]*(?:async[ \t]+)?def[ \t]+\w+")
+BRACE = re.compile(
+    r"[ \t]*(?!(?:\}[ \t]*)?(?:if|for|while|switch|else|try|catch|do|with|class|struct|enum|namespace|match|foreach"
+    r"|using|lock|synchronized)\b)\S"
+)
+WORD = re.compile(
+    r"[ \t]*(?:local[ \t]+)?function\b.*\)[ \t]*(?:--.*)?$|[ \t]*def[ \t]+[\w.]+[?!]?(?:[ \t]*\(.*\))?[ \t]*(?:#.*)?$"
+)
+AFTER_BODY = "}; \t,"
+"""What may follow the body on its line."""
+FARTHEST = 400
+"""Lines above the cursor within which the definition is looked for."""
+MOST_LINES, LONGEST = 40, 2_000
+"""Of a definition without its body: its lines, and the characters of each."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A definition from the row `first` on, whose body begins behind its colon or brace, at `column` of the row `last`;
+    where it ends by its indentation alone, there is no `closer`.
+    """
+
+    first: int
+    last: int
+    column: int
+    closer: str
+
+
+def head_of(lines: list[str], number: int) -> Head | None:
+    """The definition that begins on a line."""
+    line = lines[number]
+    if (found := WORD.match(line)) and ("function" in found[0] or any(each.strip() == "end" for each in lines)):
+        return Head(number, number, len(line), "end")
+    if COLON.match(line):
+        place = _opened(lines, number, ":")
+        return Head(number, *place, "") if place else None
+    place = _opened(lines, number, "{") if "(" in line and BRACE.match(line) else None
+    return Head(number, *place, "}") if place else None
+
+
+def last_of(lines: list[str], head: Head) -> int:
+    """The last line that belongs to the function: deeper than its head, or what closes it; else a blank one below: a
+    cursor on the empty line under a bare definition is meant too."""
+    floor, last = indent(lines[head.first]), head.last
+    for row in range(head.last + 1, len(lines)):
+        line = lines[row]
+        if line.strip() and len(indent(line)) <= len(floor):
+            last = row if closes(line) and indent(line) == floor else last
+            break
+        last = row if line.strip() else last
+    blank_below = last + 1 < len(lines) and not lines[last + 1].strip()
+    return last + 1 if blank_below and not closes(lines[last]) else last
+
+
+def end(before: str, after: str) -> str | None:
+    """Of `after`, what closes the functions around the cursor: the rest of its line, closing lines. None where a
+    statement of theirs follows, and outside of functions.
+    """
+    above, below = before.rsplit("\n", FARTHEST)[-FARTHEST:], after.split("\n", FARTHEST)[:FARTHEST]
+    at, floor = len(above) - 1, len(indent(above[-1]))
+    # The cursor's own line counts as written, so that it belongs to the function above it.
+    lines = [*above[:-1], indent(above[-1]) + "x", *below[1:]]
+    last = None
+    for number in range(at - 1, -1, -1):
+        if floor == 0:
+            break
+        line = lines[number]
+        if not line.strip() or line.lstrip()[0] in (*CLOSERS, "{") or len(indent(line)) >= floor:
+            continue
+        floor, head = len(indent(line)), head_of(lines, number)
+        if head and head.last < at <= (own := last_of(lines, head)):
+            last = max(own, last or 0)
+    if last is None or any(line.strip() and not closes(line) for line in lines[at + 1 : last + 1]):
+        return None
+    closing = "\n".join(below[: last - at + 1])
+    return closing.rstrip() + "\n" if closing.strip() else ""
+
+
+def closes(line: str) -> bool:
+    return line.strip().startswith("}") or line.strip() == "end"
+
+
+def indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _opened(lines: list[str], number: int, opener: str) -> tuple[int, int] | None:
+    """The row and the column behind the colon, or the last brace, that opens the body of a definition."""
+    depth = 0
+    for row in range(number, min(number + MOST_LINES, len(lines))):
+        if len(lines[row]) > LONGEST:
+            return None
+        bare, found = code(lines[row]), 0
+        for column, char in enumerate(bare, 1):
+            if depth <= 0 and char == opener and not (found and opener == ":"):
+                found = column
+            depth += (char in OPENERS) - (char in CLOSERS)
+        if found:
+            return (row, found) if opener == ":" or PLACEHOLDER.fullmatch(bare[found:].rstrip(AFTER_BODY)) else None
+        if depth <= 0:
+            is_over = opener == ":" or bare.rstrip().endswith((";", ","))
+            return None if is_over else _below(lines, row, indent(lines[number]))
+    return None
+
+
+def _below(lines: list[str], row: int, floor: str) -> tuple[int, int] | None:
+    """The brace on a line of its own below a head, where deeper lines (and Rust's `where`) go on with the head."""
+    for below in range(row + 1, min(row + MOST_LINES, len(lines))):
+        line = lines[below].rstrip()
+        if line == floor + "{":
+            return below, len(line)
+        if line.strip() != "where" and len(indent(line)) <= len(floor):
+            break
+    return None
