@@ -43,16 +43,10 @@ def run(args: Namespace) -> int:
 async def _suggestion(args: Namespace, settings: Settings, here: place.Place, end: str) -> suggest.Suggestion:
     from dlsp.cli.waiting import engine_of
 
-    path, context = seen(here, settings)
+    path, context = seen(here.file, here.before, here.after, settings)
     language = languages.of(here.file)
     async with await engine_of(settings.model) as engine:
-        request = suggest.request(
-            context,
-            path=path,
-            mode=settings.mode,
-            schedule=args.schedule,
-            end=end,
-        )
+        request = suggest.request(context, path=path, mode=settings.mode, schedule=args.schedule, end=end)
         source = Source(language) if language else None
         return suggest.suggestion(await engine.fill(request), here.before, here.after, source)
 

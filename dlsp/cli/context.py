@@ -1,8 +1,10 @@
 """`dlsp context`: exactly what the model would see at one place of a file, and why."""
 
 import json
+import os
 from argparse import Namespace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from dlsp.cli import place, project
@@ -26,7 +28,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     here = place.find(args.place)
-    path, context = seen(here, project.settings(here.file), args.tokens)
+    path, context = seen(here.file, here.before, here.after, project.settings(here.file), args.tokens)
     if args.json:
         print(json.dumps(_as_json(path, context), ensure_ascii=False))
     else:
@@ -34,17 +36,20 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def seen(here: place.Place, settings: Settings, tokens: int | None = None) -> tuple[str, Context]:
-    """The file's path as its workspace sees it, and the context there; UserError if the file may not be read."""
+def seen(
+    file: Path, before: str, after: str, settings: Settings, tokens: int | None = None, index_s: float = INDEX_S
+) -> tuple[str, Context]:
+    """The file's path as its workspace sees it, and the context of a gap in it; UserError if the file may not be
+    read."""
     from dlsp.context.workspace import around
 
-    file = here.file.absolute()
-    workspace = around(file, settings.ignore, within_bounds(tokens) if tokens else settings.context)
+    path = Path(os.path.abspath(file))
+    workspace = around(path, settings.ignore, within_bounds(tokens) if tokens else settings.context)
     try:
-        if why := workspace.excludes(file):
-            raise UserError(f"{here.file} is never shown to the model: {why}.")
-        workspace.bring_up_to_date(INDEX_S)
-        return workspace.name(file), workspace.context(file, here.before, here.after)
+        if why := workspace.excludes(path):
+            raise UserError(f"{file} is never shown to the model: {why}.")
+        workspace.bring_up_to_date(index_s)
+        return workspace.name(path), workspace.context(path, before, after)
     finally:
         workspace.close()
 

@@ -13,16 +13,17 @@ from typing import Any
 from dlsp import atomic, suggest
 from dlsp.body import request, write
 from dlsp.cli import diff, project
-from dlsp.cli.place import read
-from dlsp.completion.endings import line_ending, with_endings
-from dlsp.context.workspace import around
+from dlsp.cli.context import seen
+from dlsp.cli.place import find_line, read
+from dlsp.completion.endings import line_ending, with_endings, with_newlines
 from dlsp.errors import UserError
 from dlsp.function import Gap, gap
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 from dlsp.wording import count
 
-_INDEX_S = 2
+INDEX_S = 2
+"""Seconds that a look at the workspace may take."""
 
 
 def add(subparsers: Any) -> None:
@@ -38,19 +39,15 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    file, line = place(args.place)
-    raw, mark = read(file), _mark(file)
-    text = raw.replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    if not 1 <= line <= len(lines):
-        raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")
-    found = gap(text, sum(len(each) + 1 for each in lines[: line - 1]) + len(lines[line - 1]))
+    here = find_line(args.place)
+    file, line, raw, mark = here.file, here.line, here.before + here.after, _mark(here.file)
+    text = with_newlines(raw)
+    found = gap(text, len(with_newlines(here.before)))
     if found is None:
         raise UserError(f"Line {line} of {file} is in no function without a body (nothing, `...`, `pass` or a TODO).")
     written = asyncio.run(_body(args, file, text, found))
-    ending = line_ending(raw)
     start, end = _offset(raw, found.start), _offset(raw, found.end)
-    filled = raw[:start] + with_endings(written, ending) + raw[end:]
+    filled = raw[:start] + with_endings(written, line_ending(raw)) + raw[end:]
     if args.write:
         save(file, mark + filled, read_as=raw)
     if args.json:
@@ -60,14 +57,6 @@ def run(args: Namespace) -> int:
     else:
         diff.show(diff.unified(mark + raw, mark + filled, str(file), str(file)))
     return 0
-
-
-def place(name: str) -> tuple[Path, int]:
-    """The file and the line that `FILE:LINE` names."""
-    parts = re.fullmatch(r"(.+?):(\d+)(?::\d+)?", name, re.DOTALL)
-    if not parts:
-        raise UserError(f"'{name}' is no place: write FILE:LINE, for example app.py:12.")
-    return Path(parts[1]), int(parts[2])
 
 
 def save(file: Path, text: str, read_as: str) -> None:
@@ -86,20 +75,12 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     from dlsp.cli.waiting import engine_of
 
     settings = project.settings(file, args.model, args.mode)
-    workspace = around(file, settings.ignore)
-    path = Path(os.path.abspath(file))
-    if why := workspace.excludes(path):
-        raise UserError(f"This file is never shown to the model: {why}.")
-    workspace.bring_up_to_date(_INDEX_S)
-    language = languages.of(file)
     before, after = text[: found.start] + found.lead, found.tail + text[found.end :]
-    try:
-        context = workspace.context(path, before, after)
-        async with await engine_of(settings.model) as engine:
-            asked = request(context, workspace.name(path), settings.mode, args.seed)
-            return await write(engine, asked, text, found, Source(language) if language else None)
-    finally:
-        workspace.close()
+    path, context = seen(file, before, after, settings, index_s=INDEX_S)
+    language = languages.of(file)
+    async with await engine_of(settings.model) as engine:
+        asked = request(context, path, settings.mode, args.seed)
+        return await write(engine, asked, text, found, Source(language) if language else None)
 
 
 def _mark(file: Path) -> str:
@@ -109,10 +90,9 @@ def _mark(file: Path) -> str:
 
 def _offset(raw: str, plain: int) -> int:
     """Where an offset of the text with `\\n` at its line ends lies in the text with its own."""
-    at = 0
-    for line in re.finditer(r"[^\r\n]*(?:\r\n|\n|\r|\Z)", raw):
-        length = len(line[0].rstrip("\r\n")) + (line[0][-1:] in ("\r", "\n"))
-        if plain < at + length or line.end() == len(raw):
-            return line.start() + min(plain - at, len(line[0]))
-        at += length
-    return len(raw)
+    at = plain
+    for ending in re.finditer("\r\n", raw):
+        if ending.start() >= at:
+            break
+        at += 1
+    return at

@@ -24,20 +24,15 @@ def find(name: str) -> Place:
     parts = re.fullmatch(r"(.+):(\d+):(\d+)", name, re.DOTALL)
     if not parts:
         raise UserError(f"'{name}' is no place: write FILE:LINE:COL, for example app.py:12:5.")
-    file, line, column = Path(parts[1]), int(parts[2]), int(parts[3])
-    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", read(file))
-    if not 1 <= line <= len(lines):
-        raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")
-    here = lines[line - 1]
-    length = len(here.rstrip("\r\n"))
-    if not 1 <= column <= length + 1:
-        raise UserError(
-            f"Line {line} of {file} has {count(length, 'character')}: "
-            f"give a column from 1 to {length + 1}, not {column}."
-        )
-    before = "".join(lines[: line - 1]) + here[: column - 1]
-    after = here[column - 1 :] + "".join(lines[line:])
-    return Place(file, line, column, before, after)
+    return _place(Path(parts[1]), int(parts[2]), int(parts[3]))
+
+
+def find_line(name: str) -> Place:
+    """The end of the line that `FILE:LINE` names, whatever the column behind it; UserError if there is none."""
+    parts = re.fullmatch(r"(.+?):(\d+)(?::\d+)?", name, re.DOTALL)
+    if not parts:
+        raise UserError(f"'{name}' is no place: write FILE:LINE, for example app.py:12.")
+    return _place(Path(parts[1]), int(parts[2]))
 
 
 def read(file: Path) -> str:
@@ -57,3 +52,20 @@ def read(file: Path) -> str:
     if "\0" in text:
         raise UserError(f"{file} is no text: it holds NUL bytes.")
     return text
+
+
+def _place(file: Path, line: int, column: int | None = None) -> Place:
+    """By default at the line's end."""
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", read(file))
+    if not 1 <= line <= len(lines):
+        raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")
+    here = lines[line - 1]
+    length = len(here.rstrip("\r\n"))
+    column = length + 1 if column is None else column
+    if not 1 <= column <= length + 1:
+        raise UserError(
+            f"Line {line} of {file} has {count(length, 'character')}: "
+            f"give a column from 1 to {length + 1}, not {column}."
+        )
+    before, after = "".join(lines[: line - 1]) + here[: column - 1], here[column - 1 :] + "".join(lines[line:])
+    return Place(file, line, column, before, after)

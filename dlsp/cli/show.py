@@ -4,6 +4,8 @@ from typing import Any
 
 from rich.text import Text
 
+from dlsp.completion.endings import with_newlines
+
 LINES_AROUND = 4
 ROWS = 3
 """Of the terminal that the text before, or after, the suggestion takes at most on its line."""
@@ -49,7 +51,7 @@ def cost_line(mode: str, cost: dict[str, Any]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return with_newlines(text).split("\n")
 
 
 def _head(line: str, most: int) -> str:

@@ -3,7 +3,7 @@
 from dlsp.completion.border import to_border
 from dlsp.completion.brackets import cut_unmatched
 from dlsp.completion.definitions import cut_defined
-from dlsp.completion.endings import line_ending, with_endings, without_tail
+from dlsp.completion.endings import line_ending, with_endings, with_newlines, without_tail
 from dlsp.completion.following import cut_following_lines, cut_overlap
 from dlsp.completion.indentation import indented
 from dlsp.completion.loops import cut_repeats, cut_stutter
@@ -24,8 +24,7 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     The answer has `\\n` at its line ends, the result what the document has. With the document's `source`, the
     result parses no worse than the document without it.
     """
-    above = _plain(before[-SEEN:])
-    below = _plain(after[:SEEN])
+    above, below = with_newlines(before[-SEEN:]), with_newlines(after[:SEEN])
     line_before = above.rpartition("\n")[2]
     rest, *following = below.split("\n")
     text = cut_special(answer.replace("\r\n", "\n"))
@@ -42,7 +41,3 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     text = without_tail(text, rest)
     text = cut_broken(with_endings(text, line_ending(before + after)), before, after, source)
     return text
-
-
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

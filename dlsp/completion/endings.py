@@ -9,6 +9,11 @@ def line_ending(document: str) -> str:
     return found.group() if found else "\n"
 
 
+def with_newlines(text: str) -> str:
+    """`text`, whatever ends its lines, with `\\n`."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def with_endings(text: str, ending: str) -> str:
     """`text`, whose lines end in `\\n`, with another line ending."""
     return text.replace("\n", ending)

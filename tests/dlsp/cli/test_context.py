@@ -41,13 +41,23 @@ def test_exactly_what_is_sent(app: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert {part["where"] for part in shown["parts"]} == {"other", "prefix", "suffix"}
 
 
+def test_a_file_beside_the_folder(
+    app: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (app.parent / "tests").mkdir()
+    monkeypatch.chdir(app.parent / "tests")
+    assert main(["context", "../app.py:5:19", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == "app.py"
+
+
 def test_an_excluded_file(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app.write_text(APP + "\n\ndef late():\n    ...\n")
     (app.parent / ".env").write_text("KEY=1\n")
     (app.parent / ".dlspignore").write_text("app.py\n")
     assert main(["context", f"{app.parent / '.env'}:1:1"]) == 1
     assert "its name says that it holds secrets" in capsys.readouterr().err
-    for command in ("context", "complete"):
-        assert main([command, f"{app}:1:1"]) == 1
+    for command in ("context", "complete", "fill"):
+        assert main([command, f"{app}:8:1"]) == 1
         assert "app.py is never shown to the model: .dlspignore excludes it." in capsys.readouterr().err
 
 
