@@ -18,20 +18,21 @@ _CLOSES = " \t)]}>\"'`,;:"
 def of_moment(facts: Facts) -> Features:
     """What is known before the engine is asked."""
     before, after = facts.line_before, facts.line_after
+    edit = Edit.NONE if facts.moved else facts.edit
     stripped, last = before.strip(), before[-1:]
     is_word = last.isalnum() or last == "_"
     return {
-        "newline": facts.edit is Edit.NEWLINE and not facts.moved,
-        "deleted": facts.edit is Edit.DELETED and not facts.moved,
-        "pasted": facts.edit is Edit.PASTED and not facts.moved,
-        "accepted": facts.edit is Edit.ACCEPTED and not facts.moved,
-        "moved": facts.moved or facts.edit is Edit.NONE,
+        "newline": edit is Edit.NEWLINE,
+        "deleted": edit is Edit.DELETED,
+        "pasted": edit is Edit.PASTED,
+        "accepted": edit is Edit.ACCEPTED,
+        "moved": edit is Edit.NONE,
         "blank": not stripped,
         "word": is_word,
         "number": last.isdigit(),
         "dot": last == ".",
-        "opened": last in ("(", "[", "{", ",") and bool(last),
-        "closed": last in (")", "]", "}", ":", ";") and bool(last),
+        "opened": last in ("(", "[", "{", ","),
+        "closed": last in (")", "]", "}", ":", ";"),
         "space": last.isspace() and bool(stripped),
         "written": log1p(len(stripped)),
         "closers": bool(after.strip()) and not after.strip(_CLOSES),

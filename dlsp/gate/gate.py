@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from dlsp.context.parts import Context
 from dlsp.gate import features
 from dlsp.gate.calibration import calibration
-from dlsp.gate.edit import Edit
 from dlsp.gate.facts import Facts
 from dlsp.gate.parts import Token, parts
 from dlsp.quiet import Quiet
@@ -44,7 +43,7 @@ def asks(facts: Facts, mode: str) -> Verdict:
     probability = calibration().ask(known)
     quiet = None
     if mode == "auto":
-        if facts.edit is Edit.DELETED and not facts.moved:
+        if known["deleted"]:
             quiet = Quiet.DELETED
         elif known["midword"]:
             quiet = Quiet.MIDWORD
