@@ -30,15 +30,22 @@ def end_rule(before: str) -> str:
     return "line" if line.strip() else "block"
 
 
-def request(context: Context, *, end: str, mode: str = "verified", **rest: Any) -> dict[str, Any]:
-    """The body of an infill request for one gap.
-
-    `middle`, `path` and `session` describe the gap, whatever else is given the request.
-    """
-    gap = {name: rest.pop(name) for name in ("middle", "path", "session") if name in rest}
-    gap |= {"prefix": context.window.prefix, "suffix": context.window.suffix}
+def request(
+    context: Context,
+    *,
+    end: str,
+    mode: str = "verified",
+    path: str | None = None,
+    middle: str | None = None,
+    session: str | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """The body of an infill request for one gap; `more` is said of the request as it is."""
+    window = context.window
+    gap = {"prefix": window.prefix, "suffix": window.suffix, "path": path, "middle": middle, "session": session}
+    gaps = [{name: value for name, value in gap.items() if value is not None}]
     files = {"files": context.files} if context.files else {}
-    return {"gaps": [gap], **files, "mode": mode, "end": end, "max_tokens": MOST_TOKENS[end], **rest}
+    return {"gaps": gaps, **files, "mode": mode, "end": end, "max_tokens": MOST_TOKENS[end], **more}
 
 
 def suggestion(fill: dict[str, Any], before: str, after: str, source: Source | None = None) -> Suggestion:
