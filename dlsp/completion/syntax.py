@@ -14,6 +14,8 @@ REACHES = (1_000, 3_000)
 """Bytes around the cursor; what the first finds broken, the second must too."""
 PATIENCE_S = 0.1
 """After so long the check ends, and the text is taken as it is."""
+NEAR = 4_000
+"""Characters before the cursor in which brackets and strings are looked for that are open still."""
 _OPEN = r"[^;}]\Z|\{\n"
 _WORDS = ((r"\w", "\nend"), (r"\w[\s\S]*\n", "\nend\nend"))
 _C_LIKE = ((_OPEN, ";"), (_OPEN, " {}"), (r"\btry\b", " finally {}"), ("@", "\nint x;"))
@@ -93,13 +95,11 @@ def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> b
 
 def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     """What may finish that which the text only begins, the likeliest first."""
-    lines = before.rpartition("\n")[2] + text
-    strings = dict.fromkeys(_open_string(each) for each in (text, before[-4000:] + text))
+    near, lines = before[-NEAR:] + text, before.rpartition("\n")[2] + text
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
-    closers = dict.fromkeys(
-        ["", _finish(text), _finish(before[-4000:] + text), _entry(text), _block(text, before), _markup(lines)]
-    )
-    for begun in dict.fromkeys(["", value, *strings]):
+    own, block = _finish(text), _block(lines)
+    closers = dict.fromkeys(["", own, _finish(near), own and f"{own},", own + block, _markup(lines)])
+    for begun in dict.fromkeys(["", value, _open_string(text), _open_string(near)]):
         yield from (begun + closer for closer in closers)
     for mark, tail in _TAILS.get(language.family, ()):
         if re.search(mark, lines):
@@ -118,19 +118,10 @@ def _finish(text: str) -> str:
     return "".join(OPENERS[char] for char in reversed(unclosed(text)))
 
 
-def _entry(text: str) -> str:
-    """What finishes an entry of a list or object, before others, that the text only begins; "" for a whole one."""
-    closers = _finish(text)
-    return f"{closers}," if closers else ""
-
-
-def _block(text: str, before: str) -> str:
-    """What finishes a block that the text only begins."""
-    closers = _finish(text)
-    if not text.rstrip().endswith(":"):
-        return closers
-    line = (before + text).rstrip().rpartition("\n")[2]
-    return f"{closers}\n{line[: len(line) - len(line.lstrip())]}    pass"
+def _block(lines: str) -> str:
+    """What finishes a block of Python that the last line only begins, "" for any other line."""
+    line = lines.rstrip().rpartition("\n")[2]
+    return f"\n{line[: len(line) - len(line.lstrip())]}    pass" if line.endswith(":") else ""
 
 
 def _markup(text: str) -> str:
