@@ -40,11 +40,15 @@ def indented(text: str, before: str, after: str) -> str:
     tabs, blanks = (before.count(lead) + after.count(lead) for lead in ("\n\t", "\n  "))
     # Some documents have both; what is near decides.
     by_tab = (line_before if line_before[:1].isspace() else opener).startswith("\t")
-    # Behind text, what the answer begins with is no indentation.
-    begun = len(text.partition("\n")[0]) if line_before.strip() else 0
     if by_tab or (tabs > blanks and not line_before.startswith("  ")):
-        return text[:begun] + _LEAD.sub(_tabs, text[begun:])
-    return text[:begun] + _LEAD.sub(_blanks, text[begun:]) if blanks > tabs else text
+        lead = _tabs
+    elif blanks > tabs:
+        lead = _blanks
+    else:
+        return text
+    # Behind text, what the answer begins with is no indentation.
+    begun = text.partition("\n")[0] if line_before.strip() else ""
+    return begun + _LEAD.sub(lead, text[len(begun) :])
 
 
 def _blanks(lead: re.Match[str]) -> str:

@@ -50,10 +50,11 @@ def cut_broken(text: str, before: str, after: str, source: Source | None) -> str
     What is begun counts as finished: brackets, tags and strings that are still open as closed, a block as one with a
     statement. Only the surroundings are looked at, so that a long document takes no longer than a short one.
     """
-    kept = text
-    end = time.monotonic() + PATIENCE_S
+    if source is None or not text:
+        return text
+    kept, end = text, time.monotonic() + PATIENCE_S
     for reach in REACHES:
-        part = source.around(before, after, reach) if source and text else None
+        part = source.around(before, after, reach)
         kept = _cut(text, *part, end) if part else text
         if kept == text:
             break

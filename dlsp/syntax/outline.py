@@ -20,17 +20,14 @@ def outline(definition: Definition, members: Iterable[Definition], content: byte
         return _within(whole, SHORT_CHARS * 2)
     if definition.kind == "function":
         return signature(definition, content, language, docstring=True)
-    lines = [_head(definition, content)]
-    if definition.body is None:
-        return _within(whole, MOST_CHARS)
-    if language.elision == " { ... }" and not lines[0].endswith("{"):
-        lines[0] += " {"
     inner = [_within(signature(member, content, language), _MEMBER_CHARS) for member in members]
-    if not inner:
+    if definition.body is None or not inner:
         return _within(whole, MOST_CHARS)
-    text = _within("\n".join([*lines, *inner]), MOST_CHARS)
+    head = _head(definition, content)
+    if language.elision == " { ... }" and not head.endswith("{"):
+        head += " {"
     closing = {"ruby": "\nend", "python": ""}.get(language.name, "\n}")
-    return text + closing
+    return _within("\n".join([head, *inner]), MOST_CHARS) + closing
 
 
 def signature(definition: Definition, content: bytes, language: Language, *, docstring: bool = False) -> str:
