@@ -1,4 +1,4 @@
-"""`dlsp doctor` and `dlsp status`, on a stub engine."""
+"""`dlsp doctor`, on a stub engine."""
 
 import errno
 import json
@@ -200,38 +200,10 @@ def test_the_last_decisions_as_json(state_folder: Path, capsys: Output) -> None:
     assert "give a number from 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [(["--port", "2097"], "A port is for --tcp alone"), (["--stdio", "--tcp"], "exclude each other")],
-)
-def test_ways_to_serve_that_exclude_each_other(options: list[str], said: str, capsys: Output) -> None:
-    assert cli.main(["serve", *options]) == 1
-    assert said in capsys.readouterr().err
-
-
 def test_nothing_of_late_and_no_editor(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert surroundings.quiet().said == "no suggestion of late"
     assert surroundings.editors().said == "none that dlsp knows is on the PATH; any that speaks LSP will do"
-
-
-def test_status(stub: StubEngine, capsys: Output) -> None:
-    stub.file.with_name("server.log").write_text("one\ntwo\n")
-    assert cli.main(["status"]) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("qwen2.5-coder-0.5b: idle, up 1:01:01, 2 requests, ")
-    assert shown[1:] == ["one", "two"]
-
-
-def test_status_of_nothing(state_folder: Path, capsys: Output) -> None:
-    assert cli.main(["status"]) == 1
-    assert "No engine is running" in capsys.readouterr().out
-
-
-def test_serve_on_a_port_that_is_taken(stub: StubEngine, capsys: Output) -> None:
-    assert cli.main(["serve", "--tcp", "--port", str(stub.http.server_port)]) == 1
-    assert "cannot be used" in capsys.readouterr().err
-    assert cli.main(["serve", "--tcp", "--port", "70000"]) == 1
 
 
 def test_checks_of_an_engine_wait_for_a_right_file(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,126 @@
+"""`dlsp engine` and `dlsp status`, on a stub engine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from dlsp import cli
+from dlsp.engine.client import Engine
+from dlsp.models.catalogue import CATALOGUE
+from tests.dlsp.stub_engine import StubEngine
+
+Output = pytest.CaptureFixture[str]
+
+
+def test_engine_commands(stub: StubEngine, capsys: Output) -> None:
+    assert cli.main(["engine", "start"]) == 0
+    assert "runs as process" in capsys.readouterr().out
+    assert cli.main(["engine", "status"]) == 0
+    shown = capsys.readouterr().out
+    assert "model     qwen2.5-coder-0.5b\n" in shown
+    assert "uptime    1:01:01\n" in shown
+    assert cli.main(["engine", "stop"]) == 0
+    assert "has ended" in capsys.readouterr().out
+    assert cli.main(["engine", "stop"]) == 0
+    assert "No engine" in capsys.readouterr().out
+    assert cli.main(["engine", "status"]) == 1
+    assert capsys.readouterr().out == "No engine is running.\n"
+
+
+def test_without_a_model_all_engines_are_meant(
+    stub: StubEngine, state_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.dlsp.stub_engine.MODEL", "qwen2.5-coder-1.5b")
+    with StubEngine(state_folder):
+        assert cli.main(["engine", "status"]) == 0
+        shown = capsys.readouterr().out
+        assert [line.split()[1] for line in shown.splitlines() if line.startswith("address")] == [
+            f"http://127.0.0.1:{json.loads((state_folder / f'engine-{model.name}.json').read_text())['address'][17:]}"
+            for model in CATALOGUE
+        ]
+        assert cli.main(["engine", "status", "--model", "1.5b"]) == 0
+        assert capsys.readouterr().out.count("address") == 1
+        assert cli.main(["engine", "stop"]) == 0
+        assert capsys.readouterr().out == "".join(f"The engine of {model.name} has ended.\n" for model in CATALOGUE)
+
+
+def test_an_engine_that_loads_keeps_no_other_from_its_end(
+    stub: StubEngine, state_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dlsp.cli.engine.CATALOGUE", CATALOGUE[::-1])
+    with FileLock(state_folder / f"engine-{CATALOGUE[1].name}.lock"):
+        assert cli.main(["engine", "stop"]) == 1
+        shown = capsys.readouterr()
+        assert shown.out == f"The engine of {CATALOGUE[0].name} has ended.\n"
+        assert "is still loading" in shown.err
+
+
+def test_ended_is_said_when_the_process_has(state_folder: Path, capsys: Output) -> None:
+    code = f"import sys, time; sys.argv = ['stub', '--state', {str(state_folder)!r}]; "
+    code += "from tests.dlsp import stub_engine; stub_engine.main(); time.sleep(1)"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
+        while cli.main(["engine", "status"]) != 0:
+            assert process.poll() is None
+        capsys.readouterr()
+        assert cli.main(["engine", "stop"]) == 0
+        assert "has ended" in capsys.readouterr().out
+        assert process.poll() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are ended at once there")
+def test_the_engine_in_the_foreground_ends_with_its_command(state_folder: Path) -> None:
+    code = "import sys; from dlsp import cli; from dlsp.engine import launch; "
+    code += "launch.serve_command = lambda model: [sys.executable, '-c', 'import time; print(1, flush=True); "
+    code += "time.sleep(60)']; cli.main(['engine', 'run'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout
+        assert command.stdout.readline() == "1\n"
+        command.terminate()
+        assert command.wait(10) == 0
+        assert command.stdout.read() == "", "the engine would still hold the pipe"
+
+
+def test_days_are_no_hours(stub: StubEngine, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    health = Engine.health
+
+    async def old(engine: Engine, timeout: float = 2) -> dict[str, Any]:
+        return await health(engine, timeout) | {"uptime_s": 90061.5}
+
+    monkeypatch.setattr(Engine, "health", old)
+    for command in (["status"], ["engine", "status"]):
+        assert cli.main(command) == 0
+        assert "1 day, 1:01:01" in capsys.readouterr().out
+
+
+def test_no_engine_runs_where_there_is_no_folder_for_its_state(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file"))
+    assert cli.main(["status"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("cannot be made") == 1
+
+
+def test_an_unknown_model(capsys: Output) -> None:
+    assert cli.main(["engine", "status", "--model", "gpt-9"]) == 1
+    assert "There is no model 'gpt-9'" in capsys.readouterr().err
+
+
+def test_status(stub: StubEngine, capsys: Output) -> None:
+    stub.file.with_name("server.log").write_text("one\ntwo\n")
+    assert cli.main(["status"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("qwen2.5-coder-0.5b: idle, up 1:01:01, 2 requests, ")
+    assert shown[1:] == ["one", "two"]
+
+
+def test_status_of_nothing(state_folder: Path, capsys: Output) -> None:
+    assert cli.main(["status"]) == 1
+    assert "No engine is running" in capsys.readouterr().out
