@@ -37,7 +37,7 @@ class Head:
 def head_of(lines: list[str], number: int) -> Head | None:
     """The definition that begins on a line."""
     line = lines[number]
-    if (found := WORD.match(line)) and ("function" in found[0] or any(each.strip() == "end" for each in lines)):
+    if _ends_by_word(lines, number):
         return Head(number, number, len(line), "end")
     if COLON.match(line):
         place = _opened(lines, number, ":")
@@ -90,6 +90,14 @@ def closes(line: str) -> bool:
 
 def indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+def _ends_by_word(lines: list[str], number: int) -> bool:
+    """Whether the definition on a line is of a language whose blocks end with `end`."""
+    found = WORD.match(lines[number])
+    if found and "function" in found[0]:
+        return not _below(lines, number, indent(lines[number]))
+    return bool(found) and any(line.strip() == "end" for line in lines)
 
 
 def _opened(lines: list[str], number: int, opener: str) -> tuple[int, int] | None:

@@ -11,6 +11,10 @@ from dlsp.syntax.languages import Language
 MOST_NODES = 20_000
 DEEPEST = 12
 _NAME = re.compile(r"\w+\Z")
+_WRAPPERS = {
+    *("decorated_definition", "export_statement", "template_declaration", "ambient_declaration"),
+    *("lexical_declaration", "variable_declaration", "expression_statement", "declaration_list"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,6 @@ def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Defi
             wrapped = depth and not found and node.type in _WRAPPERS
             children = node.named_children
             stack += [(child, outer if wrapped else child, parent, depth + 1) for child in reversed(children)]
-
-
-_WRAPPERS = {
-    *("decorated_definition", "export_statement", "template_declaration", "ambient_declaration"),
-    *("lexical_declaration", "variable_declaration", "expression_statement", "declaration_list"),
-}
 
 
 def is_function(node: Node, language: Language) -> bool:

@@ -50,6 +50,10 @@ FOUND = {
         "int\nf(int a)|\n{\n    // TODO\n}\n",
         "int\nf(int a)\n{\n    // TODO\n    BODY\n}\n",
     ),
+    "a brace below the word function": (
+        "function f(a)\n{\n    // TODO|\n}\n",
+        "function f(a)\n{\n    // TODO\n    BODY\n}\n",
+    ),
     "what is initialised before the brace": (
         "A::A(int a)\n    : a_(a),\n      b_(2)\n{|\n}\n",
         "A::A(int a)\n    : a_(a),\n      b_(2)\n{\n    BODY\n}\n",
