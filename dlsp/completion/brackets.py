@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 CLOSERS = {")": "(", "]": "[", "}": "{"}
 OPENERS = {opener: closer for closer, opener in CLOSERS.items()}
+QUOTES = "\"'`"
 MOST_ALONE = 4
+"""Characters that an editor puts behind the cursor by itself."""
 # No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds. Nor
 # does one at an apostrophe inside a word or before it (lifetimes of Rust).
 _TOKEN = re.compile(
@@ -26,7 +28,12 @@ def brackets(text: str) -> Iterator[tuple[int, str]]:
 
 def code(text: str) -> str:
     """`text` with blanks for its strings and comments."""
-    return _TOKEN.sub(lambda found: found[0] if found[0] in OPENERS or found[0] in CLOSERS else _blank(found), text)
+    return _TOKEN.sub(lambda found: found[0] if found[0] in OPENERS or found[0] in CLOSERS else blank(found), text)
+
+
+def blank(found: re.Match[str]) -> str:
+    """As many blanks, so that what follows stays in its place."""
+    return " " * len(found[0])
 
 
 def unclosed(text: str) -> list[str]:
@@ -48,7 +55,7 @@ def closes_own(text: str, at: int) -> bool:
 
 def closes_alone(text: str) -> bool:
     """Whether an editor may have put `text` behind the cursor by itself: a few closing brackets and quotes."""
-    return len(text) <= MOST_ALONE and all(char in CLOSERS or char in "\"'`" for char in text)
+    return len(text) <= MOST_ALONE and all(char in CLOSERS or char in QUOTES for char in text)
 
 
 def closes_below(text: str) -> bool:
@@ -78,10 +85,6 @@ def cut_unmatched(text: str, before: str) -> str:
         if above.count(CLOSERS[char]) <= above.count(char) and not (char == ")" and _LABEL.fullmatch(_line(above))):
             return text[:at]
     return text
-
-
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
 
 
 def _line(text: str) -> str:

@@ -2,9 +2,8 @@
 
 import re
 
-from dlsp.completion.brackets import CLOSERS, closes_own
+from dlsp.completion.brackets import CLOSERS, QUOTES, blank, closes_own
 
-QUOTES = "\"'`"
 # Apostrophes inside words and before them (lifetimes of Rust) begin no string.
 _STRING = re.compile(
     r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE
@@ -36,7 +35,7 @@ def unmatched(text: str, closer: str) -> int:
     """Where `closer`, outside of strings, first closes something that `text` did not open; the length of `text` if
     nowhere."""
     depth = 0
-    for at, char in enumerate(_STRING.sub(_blank, text)):
+    for at, char in enumerate(_STRING.sub(blank, text)):
         depth += (char == CLOSERS[closer]) - (char == closer)
         if depth < 0:
             return at
@@ -45,8 +44,4 @@ def unmatched(text: str, closer: str) -> int:
 
 def _unescaped(text: str) -> str:
     """With blanks for backslashes and what they escape."""
-    return re.sub(r"\\.", _blank, text)
-
-
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
+    return re.sub(r"\\.", blank, text)
