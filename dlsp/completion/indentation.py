@@ -90,13 +90,14 @@ def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
     begins = not line_before and bool(_BEGINS.fullmatch(opener))
     base = columns(opener if begins else next((line for line in lines if line.strip()), ""))
     widths = _rises([opener, *lines] if begins else lines)
-    width = next(iter(widths), unit)
-    inner = [columns(line) - base for line in lines if line.strip()]
-    if len(widths) != 1 or width not in UNITS or width == unit or any(each > 0 and each % width for each in inner):
+    if len(widths) != 1 or (width := next(iter(widths))) not in UNITS or width == unit:
         return text
-    moved = [_at(line, base + max(0, columns(line) - base) // width * unit) for line in lines]
-    kept = [new if columns(line) > base else line for line, new in zip(lines, moved, strict=True)]
-    return "\n".join(kept)[len(line_before) :]
+    depths = [columns(line) - base if line.strip() else 0 for line in lines]
+    if any(depth > 0 and depth % width for depth in depths):
+        return text
+    levels = zip(lines, depths, strict=True)
+    moved = [_at(line, base + depth // width * unit) if depth > 0 else line for line, depth in levels]
+    return "\n".join(moved)[len(line_before) :]
 
 
 def _rises(lines: list[str]) -> Counter[int]:
