@@ -1,4 +1,4 @@
-"""What a name means at a place, and that a rename keeps to the name it was given to."""
+"""A rename keeps to the name it was given to."""
 
 import pytest
 
@@ -7,58 +7,21 @@ from dlsp.edits.page import Page
 from dlsp.edits.proposal import learned
 from dlsp.edits.sites import rules_of
 from dlsp.edits.standing import Standing
-from dlsp.edits.uses import uses
 from dlsp.syntax import languages
-from dlsp.syntax.source import Source
 
 PYTHON = languages.LANGUAGES[0]
 
 
-def where(text: str, name: str) -> list[tuple[str, str]]:
-    """Of each place of a name its kind and the kind of the scope in which it is bound."""
-    found = uses(Source(PYTHON), text, name)
-    return [(use.kind, use.bound.kind if use.bound else "") for _, use in sorted(found.items())]
-
-
-def standings(before: str, after: str, old: str, path: str = "a.py") -> list[str]:
-    """Of each place of the old name after the edit."""
+def edited(path: str, before: str, after: str) -> tuple[Edit, Page]:
     edit = Edit.between(path, before, after)
-    own = Page(path, path, after, languages.of(path), tuple(edit.ranges()))
+    return edit, Page(path, path, after, languages.of(path), tuple(edit.ranges()))
+
+
+def standings(edit: Edit, own: Page, old: str, page: Page | None = None) -> list[str]:
+    """Of each place of the old name after the edit, on its own page or another."""
     rule = next(rule for rule in rules_of(edit, own) if rule.kind == "rename" and rule.old == (old,))
-    standing = Standing(rule, own)
-    return [standing.at(own, token.start) for token in own.tokens if token.text == old]
-
-
-def test_a_name_is_bound_in_the_nearest_scope_that_binds_it() -> None:
-    text = "import box\n\ndef pack(box):\n    return box\n\ndef other():\n    return box\n"
-    module, function = ("name", "module"), ("name", "function")
-    assert where(text, "box") == [module, function, function, module]
-
-
-def test_a_loop_and_a_comprehension_have_names_of_their_own() -> None:
-    text = "def f(xs):\n    for x in xs:\n        use(x)\n    return x, [x for x in xs]\n"
-    loop, inner = ("name", "loop"), ("name", "function")
-    assert where(text, "x") == [loop, loop, ("name", ""), inner, inner]
-
-
-def test_defaults_and_types_are_looked_up_around_the_function() -> None:
-    text = "size = 1\n\ndef f(size: size = size):\n    return size\n"
-    module, function = ("name", "module"), ("name", "function")
-    assert where(text, "size") == [module, function, module, module, function]
-
-
-def test_methods_do_not_see_the_names_of_their_class() -> None:
-    text = "class A:\n    size = 1\n    double = size\n\n    def f(self):\n        return size, self.size\n"
-    of_class = ("name", "class")
-    assert where(text, "size") == [of_class, of_class, ("name", ""), ("member", "")]
-
-
-def test_keywords_and_paths_are_no_names() -> None:
-    assert [kind for kind, _ in where("from a.box import c\n\nf(box=box)\n", "box")] == ["path", "keyword", "name"]
-
-
-def test_offsets_count_characters() -> None:
-    assert list(uses(Source(PYTHON), "# äöü\nbox = 'ß', box\n", "box")) == [6, 17]
+    standing, page = Standing(rule, own), page or own
+    return [standing.at(page, token.start) for token in page.tokens if token.text == old]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +61,7 @@ def test_offsets_count_characters() -> None:
     ],
 )
 def test_how_a_place_stands_to_the_edit(before: str, after: str, old: str, wanted: list[str]) -> None:
-    assert standings(before, after, old) == wanted
+    assert standings(*edited("a.py", before, after), old) == wanted
 
 
 def test_the_same_name_in_another_scope_is_left_alone() -> None:
@@ -107,22 +70,16 @@ def test_the_same_name_in_another_scope_is_left_alone() -> None:
         "def late(path):\n    for box in path:\n        box.close()\n    return box.open(path)\n"
     )
     after = before.replace("def load(box)", "def load(parcel)", 1)
-    edit = Edit.between("a.py", before, after)
-    own = Page("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
+    edit, own = edited("a.py", before, after)
     changed = {each.site.start: each.site.lines[0].strip() for each in learned(edit, own, [own])}
     assert changed == {4: "print(parcel)", 5: "return parcel"}
 
 
 def test_a_file_follows_that_imports_the_name_from_the_module() -> None:
-    before = "def fee():\n    return 1\n"
-    after = before.replace("def fee", "def cost")
-    edit = Edit.between("lib/fees.py", before, after)
-    own = Page("own", "lib/fees.py", after, PYTHON, tuple(edit.ranges()))
-    rule = next(rule for rule in rules_of(edit, own) if rule.old == ("fee",))
+    edit, own = edited("lib/fees.py", "def fee():\n    return 1\n", "def cost():\n    return 1\n")
 
     def at(text: str) -> list[str]:
-        page = Page(text, "other.py", text, PYTHON)
-        return [Standing(rule, own).at(page, token.start) for token in page.tokens if token.text == "fee"]
+        return standings(edit, own, "fee", Page(text, "other.py", text, PYTHON))
 
     assert at("from lib.fees import fee\n\nprint(fee())\n") == ["follows", "follows"]
     assert at("from lib import fees\n\nfees.fee(bank.fee)\n") == ["follows", "a member"]
@@ -141,23 +98,12 @@ def test_a_file_of_javascript_follows_that_imports_the_name(exports: str, import
     """Its modules are named by paths in strings."""
     language = languages.of("cart.js")
     before = "function addItem(name) {\n  items.push(name);\n}\n\n" + exports
-    after = before.replace("function addItem", "function addProduct")
-    edit = Edit.between("cart.js", before, after)
-    own = Page("cart.js", "cart.js", after, language, tuple(edit.ranges()))
+    edit, own = edited("cart.js", before, before.replace("function addItem", "function addProduct"))
     app = Page("app.js", "app.js", imports + '\naddItem("tea");\naddItem("milk");\n', language)
     other = Page("other.js", "other.js", imports.replace("cart", "carts") + '\naddItem("tea");\n', language)
     found = {(site.site.page.path, site.site.start): site.confidence for site in learned(edit, own, [own, app, other])}
     assert {row for path, row in found if path == "app.js"} == {0, 2, 3}
     assert found["app.js", 2] > found.get(("other.js", 2), 0.0)
-
-
-def test_a_name_that_is_imported_as_another_is_bound_by_that() -> None:
-    language = languages.of("app.js")
-    assert language
-    text = 'import { addItem as add } from "./cart";\nadd("tea");\n'
-    uses_of = {name: uses(Source(language), text, name).values() for name in ("addItem", "add")}
-    bound = {name: [use.bound is not None for use in found] for name, found in uses_of.items()}
-    assert bound == {"addItem": [False], "add": [True, True]}
 
 
 OTHER_LANGUAGES = {
@@ -245,7 +191,7 @@ OTHER_LANGUAGES = {
 def test_how_places_stand_in_other_languages(name: str, text: str, renamed: str, wanted: list[str]) -> None:
     """To the first place that reads `renamed`, which is called `total` now."""
     after = text.replace(renamed, renamed.replace("sum", "total"), 1)
-    assert standings(text, after, "sum", name) == wanted
+    assert standings(*edited(name, text, after), "sum") == wanted
 
 
 ELSEWHERE = {
@@ -292,9 +238,5 @@ ELSEWHERE = {
 def test_how_places_of_another_file_stand(own: tuple[str, str], other: tuple[str, str], wanted: list[str]) -> None:
     """To its `sum`, which is called `total` now."""
     path, before = own
-    after = before.replace("sum", "total", 1)
-    edit = Edit.between(path, before, after)
-    page = Page(path, path, after, languages.of(path), tuple(edit.ranges()))
     there = Page(other[0], other[0], other[1], languages.of(other[0]))
-    standing = Standing(next(rule for rule in rules_of(edit, page) if rule.old == ("sum",)), page)
-    assert [standing.at(there, token.start) for token in there.tokens if token.text == "sum"] == wanted
+    assert standings(*edited(path, before, before.replace("sum", "total", 1)), "sum", there) == wanted
