@@ -1,8 +1,10 @@
 """The rules of one workspace. All of them add up: nothing that one excludes is let in by another."""
 
 import os
+import subprocess
 from contextlib import suppress
-from pathlib import Path, PurePath
+from functools import cache
+from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
@@ -12,6 +14,7 @@ FILES = (".gitignore", ".dlspignore")
 ALWAYS = {".git", ".hg", ".svn", "node_modules", "__pycache__"}
 MOST_BYTES = 512 * 1024
 """Larger files are data, or made by a program; none is a source of context."""
+GIT_S = 2
 
 
 class Rules:
@@ -23,21 +26,22 @@ class Rules:
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
         self.root = Path(os.path.abspath(root))
         self._real = Path(os.path.realpath(root))
-        self._top = _repository(self.root)
+        self._top = _repository(self._real)
         self._globs = GitIgnoreSpec.from_lines(filter(is_pattern, globs))
         self._personal = _spec(_excludes(self._top))
-        self._specs: dict[Path, dict[str, GitIgnoreSpec]] = {}
+        self._specs: dict[Path, list[tuple[Path, GitIgnoreSpec]]] = {}
         self._folders: dict[Path, str] = {}
 
     def excludes(self, path: Path) -> str:
         """Why the text of `path` is not to be read, "" if it may be; looks at names, not into the file."""
         path = Path(os.path.abspath(path))
         real = Path(os.path.realpath(path))
-        if is_secret(PurePath(path.name)) or is_secret(_below(path, self.root)) or is_secret(_below(real, self._real)):
+        if is_secret(path, self.root) or is_secret(real, self._real):
             return "its name says that it holds secrets"
         if path.is_relative_to(self.root) and not real.is_relative_to(self._real):
             return "it is a link out of the workspace"
-        return self._excluded(path) or (self._excluded(real) if real != path else "")
+        inner = self._inner(path)
+        return self._excluded(inner) or (self._excluded(real) if real != inner else "")
 
     def excludes_source(self, path: Path) -> str:
         """Why `path` is no source of context, "" if it is one: `excludes`, and only files of a bearable size."""
@@ -52,39 +56,51 @@ class Rules:
 
     def excludes_folder(self, path: Path) -> str:
         """Why nothing below the folder `path` is read, "" if something may be."""
+        return self._excludes_folder(self._inner(path))
+
+    def _inner(self, path: Path) -> Path:
+        """As the repository names it: the workspace may be a link into one. So are all paths from here on."""
+        if self.root == self._real or not path.is_relative_to(self.root):
+            return path
+        return self._real / path.relative_to(self.root)
+
+    def _excludes_folder(self, path: Path) -> str:
         known = self._folders.get(path)
         if known is None:
-            if path == self._top or path == self.root or not path.is_relative_to(self._top):
+            if path == self._top or path == self._real or not path.is_relative_to(self._top):
                 known = ""
             elif path.name in ALWAYS:
                 known = f"nothing in {path.name} is"
             else:
-                known = self.excludes_folder(path.parent) or self._matched(path, "/")
+                known = self._excludes_folder(path.parent) or self._matched(path, "/")
             self._folders[path] = known
         return known
 
     def _excluded(self, path: Path) -> str:
-        return self.excludes_folder(path.parent) or self._matched(path, "")
+        return self._excludes_folder(path.parent) or self._matched(path, "")
 
     def _matched(self, path: Path, slash: str) -> str:
-        if path.is_relative_to(self.root) and self._globs.match_file(_below(path, self.root).as_posix() + slash):
+        def below(folder: Path) -> str:
+            return path.relative_to(folder).as_posix() + slash
+
+        if path.is_relative_to(self._real) and self._globs.match_file(below(self._real)):
             return "a setting excludes it"
         if not path.is_relative_to(self._top):
             return ""
-        for name in FILES:
-            for folder in path.parents:
-                spec = self._spec_of(folder).get(name)
-                verdict = spec.check_file(_below(path, folder).as_posix() + slash).include if spec else None
+        let_in: set[str] = set()
+        for file, spec in self._over(path.parent):
+            if file.name not in let_in and (verdict := spec.check_file(below(file.parent)).include) is not None:
                 if verdict:
-                    return f"{name} excludes it"
-                if verdict is False or folder == self._top:
-                    break
-        personal = self._personal.match_file(_below(path, self._top).as_posix() + slash)
-        return "git's own exclude file excludes it" if personal else ""
+                    return f"{file.name} excludes it"
+                let_in.add(file.name)
+        return "git's own exclude file excludes it" if self._personal.match_file(below(self._top)) else ""
 
-    def _spec_of(self, folder: Path) -> dict[str, GitIgnoreSpec]:
+    def _over(self, folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+        """The files whose patterns count in a folder, the nearest first."""
         if folder not in self._specs:
-            self._specs[folder] = {name: _spec([folder / name]) for name in FILES if (folder / name).is_file()}
+            files = [folder / name for name in FILES if (folder / name).is_file()]
+            above = [] if folder == self._top else self._over(folder.parent)
+            self._specs[folder] = [(file, _spec([file])) for file in files] + above
         return self._specs[folder]
 
 
@@ -108,8 +124,21 @@ def is_pattern(line: str) -> bool:
 
 
 def _excludes(top: Path) -> list[Path]:
+    """The files that exclude besides those of the folders, the later the stronger."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return [_git(top) / "info" / "exclude", home / "git" / "ignore"]
+    return [_configured(top) or home / "git" / "ignore", _git(top) / "info" / "exclude"]
+
+
+@cache
+def _configured(top: Path) -> Path | None:
+    """The user's `core.excludesFile`: git is asked once, as its settings may stand in many files."""
+    asked = ["git", "config", "--type=path", "--get", "core.excludesFile"]
+    try:
+        answer = subprocess.run(asked, cwd=top, stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_S)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    file = os.fsdecode(answer.stdout).removesuffix("\n")
+    return top / file if file else None
 
 
 def _git(top: Path) -> Path:
@@ -125,7 +154,3 @@ def _git(top: Path) -> Path:
 def _repository(root: Path) -> Path:
     """The folder whose `.gitignore` counts first: the repository's, or `root` outside of one."""
     return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
-
-
-def _below(path: Path, folder: Path) -> PurePath:
-    return path.relative_to(folder) if path.is_relative_to(folder) else path

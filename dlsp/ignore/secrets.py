@@ -1,20 +1,13 @@
 """Files that hold secrets by their names: keys, certificates, credentials. Not every settings file."""
 
+import re
+from fnmatch import translate
 from pathlib import PurePath
-
-from pathspec import GitIgnoreSpec
 
 NAMES = """
 .env*
 *.env
 .envrc
-.ssh/
-.gnupg/
-.aws/
-.azure/
-.kube/
-.docker/config.json
-.config/gcloud/
 *.pem
 *.key
 *.crt
@@ -91,9 +84,12 @@ master.key
 kubeconfig
 shadow
 """
-_SPEC = GitIgnoreSpec.from_lines(NAMES.split())
+_NAME = re.compile("|".join(map(translate, NAMES.split())))
+_PLACE = re.compile(r"/\.(?:ssh|gnupg|aws|azure|kube|config/gcloud)/|/\.docker/config\.json\Z")
 
 
-def is_secret(path: PurePath) -> bool:
-    """Whether the file, or a folder above it, is one of those; upper and lower case are the same."""
-    return _SPEC.match_file(path.as_posix().lower().lstrip("/"))
+def is_secret(path: PurePath, root: PurePath) -> bool:
+    """Whether the file, or a folder between it and `root`, has one of those names, or it lies in a folder, wherever,
+    where programs keep their keys; upper and lower case are the same."""
+    inner = path.relative_to(root) if path.is_relative_to(root) else path
+    return any(_NAME.match(part.lower()) for part in inner.parts) or bool(_PLACE.search(path.as_posix().lower()))

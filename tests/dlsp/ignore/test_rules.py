@@ -35,6 +35,7 @@ SECRETS = [
     ),
     *("service-account-prod.json", "client_secret_1.json", "terraform.tfstate", "prod.tfvars", "vault.kdbx", "a.p12"),
 ]
+WHEREVER = [".ssh/config", ".aws/config", ".KUBE/config", ".docker/config.json", ".config/gcloud/a/b.json"]
 OPEN = [
     *("config.json", "settings.py", "environment.py", "secrets.py", "credentials.py", "keys.py", "key.ts", "env.go"),
     *("package.json", "app.yaml", "pyproject.toml", "monkey.py", "certificate.py", "token.rs", "id_rsa_reader/main.go"),
@@ -46,9 +47,21 @@ def test_secrets_by_name(root: Path, name: str) -> None:
     assert "secrets" in Rules(root).excludes(root / name)
 
 
+@pytest.mark.parametrize("name", WHEREVER)
+def test_where_programs_keep_their_keys(tmp_path: Path, name: str) -> None:
+    """Below a workspace, as its root, and where there is none."""
+    for root in (tmp_path, (tmp_path / "home" / name).parent):
+        assert "secrets" in Rules(root).excludes(tmp_path / "home" / name)
+
+
 @pytest.mark.parametrize("name", OPEN[:-1])
 def test_not_every_settings_file(root: Path, name: str) -> None:
     assert Rules(root).excludes(root / name) == ""
+
+
+def test_the_workspace_itself_may_be_named_like_a_secret(tmp_path: Path) -> None:
+    assert Rules(tmp_path / "credentials").excludes(tmp_path / "credentials" / "app.py") == ""
+    assert "secrets" in Rules(tmp_path).excludes(tmp_path / "credentials" / "app.py")
 
 
 @pytest.mark.parametrize("glob", ["!", "foo\\"])
@@ -111,6 +124,35 @@ def test_gits_own_exclude_file_in_a_worktree_and_a_submodule(tmp_path: Path) -> 
     assert Rules(tmp_path / "tree").excludes(tmp_path / "tree" / "mine.py")
     assert Rules(main / "part").excludes(main / "part" / "its.py")
     assert not Rules(main / "part").excludes(main / "part" / "mine.py")
+
+
+def test_the_exclude_file_that_the_user_named(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    subprocess.run(["git", "init", str(root)], check=True, capture_output=True)
+    subprocess.run(["git", "config", "--global", "core.excludesFile", "~/mine"], check=True)
+    write(tmp_path, "mine", "*.local.py\nnotes/\n")
+    write(root, ".git/info/exclude", "!shared.local.py\n")
+    rules = Rules(root)
+    assert rules.excludes(root / "sub" / "a.local.py") == "git's own exclude file excludes it"
+    assert rules.excludes(root / "notes" / "a.py")
+    assert not rules.excludes(root / "a.py")
+    assert not rules.excludes(root / "shared.local.py")
+
+
+def test_a_workspace_that_is_a_link_into_a_repository(root: Path, tmp_path: Path) -> None:
+    write(root, ".gitignore", "*.gen.py\n/sub/out/\n")
+    for name in ("a.py", "a.gen.py", "out/a.py", "mine.py"):
+        write(root, f"sub/{name}")
+    link = tmp_path / "link"
+    os.symlink(root / "sub", link)
+    rules = Rules(link, ("mine.py",))
+    assert [path for path, _ in walk(rules)] == [link / "a.py"]
+    assert rules.excludes(link / "a.gen.py")
+    assert rules.excludes(link / "out" / "a.py")
+    assert rules.excludes_folder(link / "out")
+    os.symlink(root / "sub" / "mine.py", root / "sub" / "other.py")
+    assert Rules(link, ("mine.py",)).excludes(link / "other.py")
 
 
 def test_links(root: Path, tmp_path: Path) -> None:
