@@ -1,6 +1,6 @@
 """What is never read into any context."""
 
 from dlsp.ignore.rules import Rules
-from dlsp.ignore.walk import walk
+from dlsp.ignore.walk import folders, walk
 
-__all__ = ["Rules", "walk"]
+__all__ = ["Rules", "folders", "walk"]

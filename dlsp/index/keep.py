@@ -4,25 +4,26 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from watchfiles import Change, watch
+from watchfiles import watch
 
-from dlsp.ignore import Rules
-from dlsp.ignore.rules import ALWAYS, FILES
+from dlsp.ignore import Rules, folders
+from dlsp.ignore.rules import FILES
 from dlsp.index import store
 from dlsp.index.store import Store
 from dlsp.index.update import for_seconds, refresh, update
 
 RETRY_S = 5
-"""How often to look whether another editor's process, which keeps the index, is gone."""
+"""How often to look whether another editor's process, which keeps the index, is gone, or the folder there again."""
 RESCAN_S = 300
 """Everything is looked at again so often: file systems do not tell all that happens."""
 UNWATCHED_S = 30
 """The same where the file system tells nothing, and the wait after a failure."""
+REST = 20
+"""Where it tells nothing, the wait is at least so many times what the last look took."""
 MANY = 300
 """Changes at once after which everything is looked at again, as after a switch of branches."""
 
@@ -48,64 +49,74 @@ def bring_up_to_date(root: Path, globs: tuple[str, ...], seconds: float) -> None
     file = store.place(root)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(file.with_suffix(".lock"), timeout=0):
-            index = Store.open(file)
-            try:
-                update(index, Rules(root, globs), for_seconds(seconds))
-            finally:
-                index.close()
+        with FileLock(file.with_suffix(".lock"), timeout=0), store.opened(file) as index:
+            update(index, Rules(root, globs), for_seconds(seconds))
     except (Timeout, sqlite3.Error, OSError):
         return
 
 
 def _keep(root: Path, globs: tuple[str, ...], file: Path, stop: threading.Event) -> None:
     store.prune(file.parent)
-    index = Store.open(file)
-    os.utime(file)  # the last one used
-    rules = Rules(root, globs)
-    try:
-        for changed in _changes(root, stop):
-            if changed is None or len(changed) > MANY or any(path.name in FILES for path in changed):
-                rules = Rules(root, globs)
-                update(index, rules, lambda: not stop.is_set())
-            else:
-                refresh(index, rules, changed)
-    finally:
-        index.close()
+    with store.opened(file) as index:
+        os.utime(file)  # the last one used
+        while not stop.is_set():
+            if not root.is_dir():  # it may come again
+                stop.wait(RETRY_S)
+                continue
+            rules = Rules(root, globs)
+            try:
+                _follow(index, rules, stop)
+            except FileNotFoundError:  # a folder went before it was watched
+                stop.wait(RETRY_S)
+            except (OSError, RuntimeError):  # the system watches no more of them
+                took = _look(index, rules, stop)
+                stop.wait(max(UNWATCHED_S, REST * took))
 
 
-def _changes(root: Path, stop: threading.Event) -> Iterator[set[Path] | None]:
-    """Sets of paths that changed, None where it may be anything; None is the first."""
-    while not stop.is_set():
-        try:
-            yield from _watched(root, stop)
-        except (OSError, RuntimeError):  # the folder is gone, or the system watches no more of them
-            yield None
-            stop.wait(UNWATCHED_S)
-
-
-def _watched(root: Path, stop: threading.Event) -> Iterator[set[Path] | None]:
-    looked = -float(RESCAN_S)
+def _follow(index: Store, rules: Rules, stop: threading.Event) -> None:
+    """Look at everything once and then at what changes, until everything has to be looked at again."""
+    until = 0.0
+    # Each folder by itself: a watch of all that is below one would follow links, and count what is excluded.
     # Watching has begun when the first set comes, empty or not, so nothing is lost between it and the first look.
     for changes in watch(
-        root,
-        watch_filter=_is_telling,
+        *filter(_is_sayable, folders(rules)),
+        watch_filter=None,
         debounce=400,
         rust_timeout=1000,
         yield_on_timeout=True,
         stop_event=stop,
         raise_interrupt=False,
-        ignore_permission_denied=True,
+        recursive=False,
     ):
-        if time.monotonic() - looked > RESCAN_S:
-            looked = time.monotonic()
-            yield None
+        if not until:
+            _look(index, rules, stop)
+            until = time.monotonic() + RESCAN_S
+        elif time.monotonic() > until or len(changes) > MANY or any(_is_more(Path(path), rules) for _, path in changes):
+            return
         elif changes:
-            yield {Path(path) for _, path in changes}
+            refresh(index, rules, [Path(path) for _, path in changes])
 
 
-def _is_telling(change: Change, path: str) -> bool:
-    return ALWAYS.isdisjoint(path.split(os.sep))
+def _look(index: Store, rules: Rules, stop: threading.Event) -> float:
+    """At everything; seconds that it took."""
+    began = time.monotonic()
+    update(index, rules, lambda: not stop.is_set())
+    return time.monotonic() - began
+
+
+def _is_more(path: Path, rules: Rules) -> bool:
+    """Whether more than this has to be looked at: there are other rules, or there is another folder."""
+    if path == rules.root or path.name in FILES:
+        return True
+    return path.is_dir() and not path.is_symlink() and not rules.excludes_folder(path)
+
+
+def _is_sayable(path: Path) -> bool:
+    """Whether the name is text: another cannot be given to the watch."""
+    try:
+        return bool(str(path).encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _step_back() -> None:

@@ -1,6 +1,7 @@
 """Start the process that keeps an index."""
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -66,6 +67,5 @@ class Keeper:
 
 def is_workspace(root: Path) -> bool:
     """Whether to index the folder: nobody wants a walk through a home folder or the whole disk."""
-    root = root.absolute()
-    home = Path.home()
+    root, home = (Path(os.path.realpath(each)) for each in (root, Path.home()))
     return root.is_dir() and root != home and root not in home.parents

@@ -3,8 +3,8 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -129,6 +129,21 @@ class Store:
             f"where {where} order by files.path, row limit ?"
         )
         return [Found(path, Symbol(*symbol)) for path, *symbol in self._db.execute(query, (*values, most))]
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[Store]:
+    """For the writer, as `Store.open`; one in which damage is found later is removed, to be made anew."""
+    index = Store.open(file)
+    try:
+        yield index
+    except sqlite3.DatabaseError as error:
+        if not isinstance(error, sqlite3.OperationalError):  # as when the disk is full
+            index.close()
+            remove(file)
+        raise
+    finally:
+        index.close()
 
 
 def stem(path: str) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,7 +18,6 @@ BATCH = 100
 """Files between two commits: what a sudden end can lose."""
 
 Going = Callable[[], bool]
-Known = dict[str, tuple[int, int]]
 
 
 def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
@@ -42,14 +42,10 @@ def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
 
 
 def refresh(store: Store, rules: Rules, paths: Iterable[Path]) -> None:
-    """The same for a few files and folders that are said to have changed."""
+    """The same for a few paths of which it is said that they changed: files, and what is gone."""
     known = store.states()
     for path in paths:
-        name = relative(path, rules)
-        if path.is_dir() and not path.is_symlink():
-            _refresh_folder(store, rules, path, known)
-            continue
-        state = _state(path, rules)
+        name, state = relative(path, rules), _state(path, rules)
         if state is None:
             store.drop(name)
         elif known.get(name) != (state.st_mtime_ns, state.st_size) and (name in known or len(known) < MOST_FILES):
@@ -57,21 +53,13 @@ def refresh(store: Store, rules: Rules, paths: Iterable[Path]) -> None:
     store.commit()
 
 
-def _refresh_folder(store: Store, rules: Rules, folder: Path, known: Known) -> None:
-    if rules.excludes_folder(folder):
-        return
-    for path, state in walk(rules, folder):
-        name = relative(path, rules)
-        if known.get(name) != (state.st_mtime_ns, state.st_size) and len(known) < MOST_FILES:
-            _read(store, path, name, state)
-
-
 def _state(path: Path, rules: Rules) -> os.stat_result | None:
-    """None for what is no source."""
+    """None for what is no source; a pipe is none, which would be waited for."""
     try:
-        return path.lstat() if is_source(path) and not path.is_symlink() and not rules.excludes_source(path) else None
+        state = path.lstat()
     except OSError:
         return None
+    return state if stat.S_ISREG(state.st_mode) and is_source(path) and not rules.excludes_source(path) else None
 
 
 def relative(path: Path, rules: Rules) -> str:

@@ -71,11 +71,17 @@ def test_a_few_changes(root: Path, index: Store) -> None:
     update.refresh(index, rules, [file, root / "gone.py", write(root, ".env", "A=1"), write(root, "a.txt", "text")])
     assert names(index) == {"one"}
     write(root, "new/deep/b.py", "def two(): pass\n")
-    update.refresh(index, rules, [root / "new"])
-    assert names(index) == {"one", "two"}
+    update.update(index, rules)
     os.rename(root / "new", root / "moved")
-    update.refresh(index, rules, [root / "new", root / "moved"])
+    update.refresh(index, rules, [root / "new", root / "moved" / "deep" / "b.py"])
     assert [each.path for each in index.named("two", "python", 9)] == ["moved/deep/b.py"]
+
+
+def test_a_pipe_is_not_waited_for(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update, "symbols", lambda path: pytest.fail(f"read {path}"))
+    os.mkfifo(root / "pipe.py")
+    update.refresh(index, Rules(root), [root / "pipe.py"])
+    update.update(index, Rules(root))
 
 
 def test_files_that_vanish_while_they_are_read(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +143,21 @@ def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, root: Path) -> No
     other.close()
     assert Store.read(file) is None
     assert Store.open(file).count() == (0, 0)
+
+
+def test_damage_that_is_found_later_makes_it_anew_too(tmp_path: Path, root: Path) -> None:
+    file = tmp_path / "index" / "b.sqlite"
+    write(root, "a.py", "".join(f"def one{number}(): pass\n" for number in range(MOST_SYMBOLS)))
+    with store.opened(file) as index:
+        update.update(index, Rules(root))
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2] + b"x" * (len(content) // 2))
+    write(root, "a.py", "def two(): pass\n")
+    with pytest.raises(sqlite3.DatabaseError), store.opened(file) as index:
+        update.update(index, Rules(root))
+    with store.opened(file) as index:
+        update.update(index, Rules(root))
+        assert names(index) == {"two"}
 
 
 def test_only_its_owner_may_read_it(tmp_path: Path, index: Store) -> None:

@@ -75,6 +75,23 @@ def test_changes_are_followed(root: Path, keeper: Keeper) -> None:
     until(root, lambda index: not defined("one")(index))
 
 
+def test_names_that_are_no_text(root: Path) -> None:
+    folder = os.fsdecode(b"caf\xe9")
+    try:
+        write(root, f"{folder}/{folder}.py", "def hidden(): pass\n")
+    except OSError:
+        pytest.skip("the file system has no such names")
+    write(root, "a.py", "def one(): pass\n")
+    keeper = Keeper(root)
+    try:
+        until(root, defined("one"))
+        write(root, f"{folder}.py", "def hidden(): pass\n")
+        write(root, "a.py", "def two(): pass\n")
+        until(root, defined("two"))
+    finally:
+        keeper.stop()
+
+
 def test_at_the_lowest_priority(root: Path, keeper: Keeper) -> None:
     write(root, "a.py", "def one(): pass\n")
     until(root, defined("one"))
@@ -127,6 +144,78 @@ def test_a_switch_of_branches(root: Path) -> None:
         until(root, lambda index: index.count() == (2000, 2000) and defined("old1999")(index))
     finally:
         keeper.stop()
+
+
+def test_packages_that_link_to_each_other(root: Path) -> None:
+    """As in a monorepo: a watch that follows links finds twice as many folders for each package more."""
+    for one in range(20):
+        write(root, f"packages/p{one}/a.py", f"def f{one}(): pass\n")
+        (root / "packages" / f"p{one}" / "parts").mkdir()
+        for other in range(one):
+            os.symlink(f"../../p{other}", root / "packages" / f"p{one}" / "parts" / f"p{other}")
+    keeper = Keeper(root)
+    try:
+        until(root, lambda index: index.count() == (20, 20))
+        write(root, "packages/p7/a.py", "def changed(): pass\n")
+        until(root, defined("changed"))
+    finally:
+        keeper.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is watched")
+def test_nothing_is_watched_that_is_not_read(root: Path, tmp_path: Path, keeper: Keeper) -> None:
+    """Watches are few, and the editor's own come from the same store."""
+    for number in range(20):
+        write(root, f"node_modules/m{number}/a.js", "")
+        write(root, f"build/b{number}/a.py", "")
+        write(tmp_path, f"outside/o{number}/a.py", "")
+    os.symlink(tmp_path / "outside", root / "link")
+    write(root, "src/a.py", "def one(): pass\n")
+    write(root, ".dlspignore", "build\n")
+    until(root, lambda index: index.count() == (1, 1))
+    deadline = time.monotonic() + WAIT_S
+    while watches(keeper.pid) != 2:
+        assert time.monotonic() < deadline, watches(keeper.pid)
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare to set a limit with")
+def test_no_more_watches_are_to_be_had(root: Path) -> None:
+    """The limit is the user's, whose editors and builds watch too: then everything is looked at now and then."""
+    code = (
+        "import threading; from pathlib import Path; from dlsp.index import keep\n"
+        f"keep.UNWATCHED_S = keep.REST = 0.1; keep.keep(Path({str(root)!r}), (), threading.Event())"
+    )
+    for number in range(20):
+        write(root, f"p{number}/a.py", "")
+    limited = 'echo 9 > /proc/sys/user/max_inotify_watches && exec "$@"'
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", limited, "sh", sys.executable, "-c", code]
+    if subprocess.run([*command[:6], "sh", "true"], capture_output=True).returncode:
+        pytest.skip("no limit can be set")
+    with subprocess.Popen(command) as process:
+        try:
+            until(root, lambda index: index.count() == (20, 0))
+            write(root, "p19/a.py", "def one(): pass\n")
+            until(root, defined("one"))
+        finally:
+            process.kill()
+
+
+def watches(pid: int) -> int:
+    """How many folders a process watches."""
+    descriptors = Path(f"/proc/{pid}/fdinfo").iterdir()
+    return sum(line.startswith("inotify ") for each in descriptors for line in each.read_text().splitlines())
+
+
+def test_a_workspace_that_is_made_anew(root: Path, keeper: Keeper) -> None:
+    write(root, "a.py", "def one(): pass\n")
+    until(root, defined("one"))
+    shutil.rmtree(root)
+    time.sleep(1)
+    write(root, "a.py", "def two(): pass\n")
+    until(root, defined("two"))
+    write(root, "a.py", "def three(): pass\n")
+    until(root, defined("three"))
 
 
 def test_one_process_a_workspace(root: Path, keeper: Keeper) -> None:
@@ -200,3 +289,7 @@ def test_no_walk_through_a_home_folder(root: Path, monkeypatch: pytest.MonkeyPat
     assert not is_workspace(root)
     assert not is_workspace(root.parent)
     assert not is_workspace(Path("/"))
+    (root.parent / "link").symlink_to(root)
+    assert not is_workspace(root.parent / "link")
+    monkeypatch.setenv("HOME", str(root.parent / "link"))
+    assert not is_workspace(root)
