@@ -27,15 +27,16 @@ def limit(usual_s: float | None) -> float:
 def watch(scheduler: Scheduler, end: Callable[[int], object] = os._exit) -> threading.Thread:
     """A thread that calls `end(75)` once a step is wedged. Python cannot stop a step; only the process can end.
 
-    A step that waits for its weights to be read from disk again is left in peace.
+    A step that waits for its weights to be read from disk again is left in peace, and the time for which the whole
+    process stood still, stopped or asleep, is not the step's.
     """
 
     def run() -> None:
-        paged = _major_faults()
+        paged, taken = _major_faults(), 0.0
         while not scheduler.closed:
             time.sleep(LOOK_S)
             before, paged = paged, _major_faults()
-            taken = scheduler.stepping_s
+            taken = min(scheduler.stepping_s, taken + 2 * LOOK_S)
             if taken > limit(scheduler.usual_step_s) and paged == before:
                 log.error("a step has not ended after %.0f s: this engine ends, the next request starts another", taken)
                 logging.shutdown()

@@ -17,16 +17,36 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "LOOK_S", 0.02)
 
 
+class Stepping:
+    """A step that takes longer from look to look."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.closed, self.usual_step_s, self._seconds = False, 0.05, list(seconds)
+
+    @property
+    def stepping_s(self) -> float:
+        self.closed = len(self._seconds) == 1
+        return self._seconds.pop(0)
+
+
 def test_the_limit_follows_the_machine():
     assert watchdog.limit(None) == watchdog.UNMEASURED_S
     assert watchdog.limit(0.01) == watchdog.LEAST_S
     assert watchdog.limit(1.0) == 30.0
 
 
-def test_a_wedged_step_ends_the_process():
+def test_a_wedged_step_ends_the_process(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(watchdog, "LEAST_S", 0.1)
     ended: list[int] = []
     watchdog.watch(scheduler(stepping_s=6.5), ended.append).join(5)
     assert ended == [watchdog.WEDGED_STATUS]
+
+
+def test_while_the_process_stood_still_no_step_was_wedged():
+    ended: list[int] = []
+    watched: Any = Stepping(0.1, 3600.0, 3600.1, 0.02)
+    watchdog.watch(watched, ended.append).join(5)
+    assert not ended
 
 
 def test_other_steps_do_not():
