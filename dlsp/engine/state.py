@@ -33,7 +33,13 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:\d{1,5}")
 
 def folder() -> Path:
     """The state folder, made on demand for its owner only: `DLSP_STATE_DIR`, else the platform's."""
-    path = Path(os.environ.get("DLSP_STATE_DIR") or user_state_path("dlsp", appauthor=False)).expanduser().absolute()
+    try:
+        path = Path(os.environ.get("DLSP_STATE_DIR") or user_state_path("dlsp", appauthor=False)).expanduser()
+    except RuntimeError as error:
+        raise UserError(
+            "The home folder is not known: set HOME, or DLSP_STATE_DIR and DLSP_CACHE_DIR to folders of yours."
+        ) from error
+    path = path.absolute()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
