@@ -1,6 +1,9 @@
 """Weights and adapters on disk: converted once, believed only when whole."""
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +61,46 @@ def test_a_conversion_that_broke_off_is_not_believed(tmp_path: Path, monkeypatch
             convert.converted(tmp_path / "m.gguf", tmp_path)
     assert not list(tmp_path.rglob("*.partial"))
     Weights.load(convert.converted(tmp_path / "m.gguf", tmp_path), torch.float32)
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """What writes more fails as on a full disk."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
+@pytest.mark.usefixtures("no_tokenizer")
+def test_a_disk_that_is_full_is_one_sentence(tmp_path: Path):
+    """The library that writes the weights says it in a way of its own."""
+    write_gguf(tmp_path / "m.gguf")
+    with no_file_larger_than(10_000), pytest.raises(EngineError, match="free some space"):
+        convert.converted(tmp_path / "m.gguf", tmp_path)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+@pytest.mark.parametrize("short", [MemoryError("os error 12"), RuntimeError("unable to mmap: Cannot allocate memory")])
+def test_weights_that_memory_lacks_for_are_not_taken_for_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: Exception
+):
+    """They would be converted again, which takes more."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise short
+
+    write_gguf(tmp_path / "m.gguf")
+    folder = convert.converted(tmp_path / "m.gguf", tmp_path)
+    monkeypatch.setattr("dlsp_engine.model.weights.safe_open", fail)
+    with pytest.raises(type(short)):
+        Weights.load(folder, torch.float32)
 
 
 @pytest.mark.usefixtures("no_tokenizer")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -164,6 +165,15 @@ def test_what_is_there_needs_no_folder_that_can_be_written(tiny, kind, file, mon
         int8_file.stored(file.parent, tiny.model.weights, Adapter.random(tiny.model.shape, seed=7), kind)
 
 
+def test_a_full_disk_is_one_sentence(tiny, kind, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(int8_file, "save_file", full)
+    with pytest.raises(EngineError, match="free some space"):
+        int8_file.stored(tmp_path, tiny.model.weights, tiny.model.adapter, kind, lambda line: None)
+
+
 def test_what_a_killed_engine_left_half_written_goes(tiny, kind, file):
     half = file.with_name(f"{file.stem[:-4]}0000.partial")
     half.write_bytes(b"half")
@@ -174,6 +184,15 @@ def test_what_a_killed_engine_left_half_written_goes(tiny, kind, file):
 def test_a_damaged_file_is_one_sentence(tiny, kind, file):
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(EngineError, match="damaged; delete it"):
+        int8_file.stored(file.parent, tiny.model.weights, tiny.model.adapter, kind)
+
+
+def test_a_file_that_memory_lacks_for_is_not_damaged(tiny, kind, file, monkeypatch):
+    def fail(*_: object) -> None:
+        raise RuntimeError("unable to mmap 12 bytes: Cannot allocate memory (12)")
+
+    monkeypatch.setattr(int8_file, "_read", fail)
+    with pytest.raises(RuntimeError, match="allocate"):
         int8_file.stored(file.parent, tiny.model.weights, tiny.model.adapter, kind)
 
 

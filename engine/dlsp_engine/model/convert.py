@@ -13,6 +13,7 @@ import torch
 from filelock import FileLock
 from gguf import GGUFReader
 from gguf.quants import dequantize
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -53,9 +54,10 @@ def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line:
                 _weights(gguf, weights, say)
                 if gguf.parent == cache / "models":
                     _forget_others(gguf, folder)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # the second of a full disk
+        why = getattr(error, "strerror", None) or error
         raise EngineError(
-            f"The model could not be converted into {folder} ({error.strerror or error}); free some space or set "
+            f"The model could not be converted into {folder} ({why}); free some space or set "
             "DLSP_CACHE_DIR to a folder that can be written."
         ) from error
     return folder

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import torch
 from filelock import FileLock
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from dlsp_engine.errors import Damaged, EngineError
+from dlsp_engine.errors import Damaged, EngineError, out_of_memory
 from dlsp_engine.machine import machine
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
@@ -43,14 +43,17 @@ def stored(
                 if not path.exists():
                     say("quantising the weights to int8, once for this machine and this adapter")
                     _write(path, quantised(weights, adapter, kind, say))
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # the second of a full disk
+        why = getattr(error, "strerror", None) or error
         raise EngineError(
-            f"The int8 weights could not be written to {folder} ({error.strerror or error}); free some space or set "
+            f"The int8 weights could not be written to {folder} ({why}); free some space or set "
             "DLSP_CACHE_DIR to a folder that can be written."
         ) from error
     try:
         return _read(path, weights.architecture, kind)
     except Exception as error:
+        if out_of_memory(error):
+            raise
         raise Damaged(f"{path} is damaged; delete it and start again.") from error
 
 

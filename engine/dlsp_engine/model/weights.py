@@ -7,7 +7,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from dlsp_engine.errors import Damaged
+from dlsp_engine.errors import Damaged, out_of_memory
 from dlsp_engine.model.architecture import Architecture
 
 
@@ -63,6 +63,8 @@ class Weights:
                 ]
                 return cls(shape, layers, get("embedding"), get("norm"))
         except Exception as error:
+            if out_of_memory(error):
+                raise
             raise Damaged(f"{path} is missing or damaged: name the folder of a converted model.") from error
 
     @classmethod
