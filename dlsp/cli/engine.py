@@ -40,7 +40,10 @@ def run(args: Namespace) -> int:
         raise UserError(f"The engine of {model.name} runs already; end it with `dlsp engine stop`.")
     # In a group of its own: Ctrl-C reaches the engine as a request to end, also while it loads.
     engine = subprocess.Popen(launch.serve_command(model), **processes.own_group(sys.platform))
-    before = signal.signal(signal.SIGTERM, lambda *_: engine.terminate())
+    ends = [signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        ends.append(signal.SIGHUP)  # the terminal is closed, and nobody said nohup
+    before = {number: signal.signal(number, lambda *_: engine.terminate()) for number in ends}
     try:
         return engine.wait()
     except KeyboardInterrupt:
@@ -48,7 +51,8 @@ def run(args: Namespace) -> int:
         engine.wait()
         raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def start(args: Namespace) -> int:

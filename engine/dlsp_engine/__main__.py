@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 
 
 def main() -> int:
@@ -26,6 +26,8 @@ def main() -> int:
     options = parser.parse_args()
     # Else Python ends on the spot: the state file would stay, and what was half converted.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # a session that ends sends both
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     try:
         from dlsp_engine import threads
@@ -47,6 +49,11 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        print(MEMORY, file=sys.stderr)
+        return 1
     return 0
 
 

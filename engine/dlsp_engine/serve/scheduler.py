@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 from dlsp_engine.job import Job
 from dlsp_engine.options import Options
 from dlsp_engine.serve.metrics import Metrics
@@ -23,11 +23,12 @@ MOST_WAITING = 256
 MOST_RUNNING = 32
 MOST_PROMPT = 32_768
 """Tokens: what the models were trained on."""
+MOST_BEGUN = 4_096
+"""Tokens of prompts that are made between two steps: that takes time too, and somebody may be typing."""
 MOST_FAILURES = 3
 """Failed steps in a row after which the engine is taken for broken."""
 
 FAILED = "The engine could not finish this gap; its log says why."
-MEMORY = "The engine ran out of memory: close other programs, or use a smaller model or file."
 ENDING = "The engine is ending; ask again."
 BUSY = "The engine has too many requests waiting; ask again in a moment."
 
@@ -166,15 +167,18 @@ class Scheduler:
         While those begun, of any priority, hold more than may be kept of sessions, none is begun beside another.
         """
         running: dict[Job, Ticket] = {}
+        begun = 0
         for ticket in tickets[:MOST_RUNNING]:
-            if running and not ticket.job and self._held > self.sessions.most_bytes:
+            new = ticket.job is None
+            if new and running and (begun > MOST_BEGUN or self._held > self.sessions.most_bytes):
                 break
             try:
-                running[ticket.job or self._start(ticket)] = ticket
-            except EngineError as error:
-                self._end(ticket, str(error))
+                job = ticket.job or self._start(ticket)
             except Exception as error:
-                self._end(ticket, _logged(error))
+                self._end(ticket, str(error) if isinstance(error, EngineError) else _logged(error))
+                break
+            running[job] = ticket
+            begun += job.cost.prompt_tokens if new else 0
         return running
 
     @property
@@ -247,5 +251,4 @@ class Scheduler:
 def _logged(error: Exception) -> str:
     """The sentence for a failure. Where it happened is logged; not its message, which may hold the request's text."""
     log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
-    full = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "can't allocate" in str(error)
-    return MEMORY if full else FAILED
+    return MEMORY if out_of_memory(error) else FAILED

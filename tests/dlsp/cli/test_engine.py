@@ -1,6 +1,7 @@
 """`dlsp engine` and `dlsp status`, on a stub engine."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -73,14 +74,15 @@ def test_ended_is_said_when_the_process_has(state_folder: Path, capsys: Output) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended at once there")
-def test_the_engine_in_the_foreground_ends_with_its_command(state_folder: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_the_engine_in_the_foreground_ends_with_its_command(state_folder: Path, name: str) -> None:
     code = "import sys; from dlsp import cli; from dlsp.engine import launch; "
     code += "launch.serve_command = lambda model: [sys.executable, '-c', 'import time; print(1, flush=True); "
     code += "time.sleep(60)']; cli.main(['engine', 'run'])"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as command:
         assert command.stdout
         assert command.stdout.readline() == "1\n"
-        command.terminate()
+        command.send_signal(signal.Signals[name])
         assert command.wait(10) == 0
         assert command.stdout.read() == "", "the engine would still hold the pipe"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dlsp_engine.errors import Damaged, EngineError
+from dlsp_engine.errors import MEMORY, Damaged, EngineError
 from dlsp_engine.serve import process
 
 MAIN = """
@@ -30,10 +30,13 @@ sys.exit(__main__.main())
 """
 
 
+SERVE = ["serve", "--model", "m", "--gguf", "m.gguf", "--threads", "1"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended at once there")
-def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(tmp_path: Path):
-    command = [sys.executable, "-c", MAIN, "serve", "--model", "m", "--gguf", "m.gguf", "--threads", "1"]
-    command += ["--cache", str(tmp_path), "--state", str(tmp_path)]
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(tmp_path: Path, name: str):
+    command = [sys.executable, "-c", MAIN, *SERVE, "--cache", str(tmp_path), "--state", str(tmp_path)]
     empty = {**os.environ, "DLSP_DEVICE": ""}  # as if it were not set
     engine = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=empty)
     file = tmp_path / "engine-m.json"
@@ -49,7 +52,7 @@ def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(
         with client, client.stream("POST", "/v1/infill", json=long, timeout=20) as answer:
             lines = answer.iter_lines()
             next(lines)
-            os.kill(engine.pid, signal.SIGTERM)
+            os.kill(engine.pid, signal.Signals[name])
             assert "ending" in list(lines)[-1]
         assert engine.wait(20) == 0
         assert not file.exists()
@@ -57,6 +60,14 @@ def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(
     finally:
         engine.kill()
         engine.wait()
+
+
+def test_an_engine_that_memory_lacks_for_says_so(tmp_path: Path):
+    code = "import sys; from dlsp_engine import __main__; from dlsp_engine.serve import process; "
+    code += "process.load = lambda *_: bytes(2**62); sys.exit(__main__.main())"
+    command = [sys.executable, "-c", code, *SERVE, "--cache", str(tmp_path), "--state", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, f"{MEMORY}\n")
 
 
 @pytest.mark.parametrize(
