@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.serve.requests import MOST_CHARACTERS, Parsed, TooLarge, parse
@@ -26,6 +27,7 @@ API = 1
 
 MOST_BYTES = 8 * MOST_CHARACTERS
 
+HOSTS = ("127.0.0.1", "localhost")
 BROWSER = ("origin", "sec-fetch-site", "sec-fetch-mode")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -99,23 +101,34 @@ def app(service: Service) -> Starlette:
 
         return answer
 
-    def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
-        async def admitted(request: Request) -> Response:
-            return _refusal(request, service.token) or await endpoint(request)
-
-        return Route(path, admitted, methods=[method])
-
     return Starlette(
         routes=[
-            route("/health", health),
-            route("/metrics", told_metrics),
-            route("/v1/infill", streamed(parse), "POST"),
-            route("/v1/sites", streamed(parse_sites), "POST"),
-            route("/v1/shutdown", shutdown, "POST"),
+            Route("/health", health),
+            Route("/metrics", told_metrics),
+            Route("/v1/infill", streamed(parse), methods=["POST"]),
+            Route("/v1/sites", streamed(parse_sites), methods=["POST"]),
+            Route("/v1/shutdown", shutdown, methods=["POST"]),
         ],
-        # A page whose name resolves to this machine sends its own name.
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False)],
+        middleware=[Middleware(Admission, token=service.token)],
+        exception_handlers={HTTPException: _unknown},
     )
+
+
+class Admission:
+    """Looks at every request, whatever its path, before anything else does."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = _refusal(Request(scope), self._token) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = "There is no such path, or it takes another method."
+    return JSONResponse({"error": sentence}, error.status_code, error.headers)
 
 
 def _error(status: int, sentence: str) -> Response:
@@ -124,6 +137,9 @@ def _error(status: int, sentence: str) -> Response:
 
 def _refusal(request: Request, token: str) -> Response | None:
     """The token lets in; a browser never gets in, whatever it carries."""
+    if request.headers.get("host", "").split(":")[0] not in HOSTS:
+        # A page whose name resolves to this machine sends its own name.
+        return _error(400, f"The header 'Host' must be one of {', '.join(HOSTS)}.")
     if any(name in request.headers for name in BROWSER):
         return _error(403, "Requests from a browser are refused.")
     given = request.headers.get("authorization", "").removeprefix("Bearer ")

@@ -14,6 +14,7 @@ MOST_GAPS = 64
 MOST_CHARACTERS = 400_000
 MOST_NAME = 4096
 MOST_QUIET = 32
+GAP_FIELDS = {"prefix", "suffix", "middle", "path", "session"}
 OPTIONS = {field.name: field.default for field in fields(Options)}
 
 Asked = TypeVar("Asked", Gap, Site)
@@ -41,7 +42,7 @@ def parse(body: Any) -> Parsed[Gap]:
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
     if not 1 <= len(gaps) <= MOST_GAPS:
         raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
-    bounded([text for g in gaps for text in (g.prefix, g.suffix, g.middle)] + [f.text for f in given])
+    bounded([text for gap in gaps for text in (gap.prefix, gap.suffix, gap.middle, gap.path)], given)
     return Parsed(gaps, options(body), priority(body, "typing"), _quiet(body))
 
 
@@ -53,8 +54,8 @@ def checked(body: Any, known: set[str], where: str = "The body") -> None:
         raise EngineError(f"Unknown field {ascii(min(unknown))[:80]}.")
 
 
-def bounded(texts: list[str]) -> None:
-    size = sum(map(len, texts))
+def bounded(texts: list[str], files: tuple[File, ...]) -> None:
+    size = sum(map(len, texts)) + sum(len(file.path) + len(file.text) for file in files)
     if size > MOST_CHARACTERS:
         raise TooLarge(f"The request holds {size} characters; at most {MOST_CHARACTERS} are taken.")
 
@@ -94,7 +95,8 @@ def _quiet(body: dict[str, Any]) -> dict[str, int]:
 
 
 def _gap(raw: Any, files: tuple[File, ...]) -> Gap:
-    session = raw.get("session") if isinstance(raw, dict) else None
+    checked(raw, GAP_FIELDS, "A gap in 'gaps'")
+    session = raw.get("session")
     if session is not None and not (isinstance(session, str) and len(session) <= MOST_NAME):
         raise EngineError(f"'session' in 'gaps' must be a text of at most {MOST_NAME} characters.")
     return Gap(

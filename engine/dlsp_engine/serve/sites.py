@@ -35,7 +35,7 @@ def parse_sites(body: Any) -> Parsed[Site]:
         raise EngineError(f"'sites' must hold 1 to {MOST_SITES} sites.")
     if any(len(each) > MOST_TEXT for site in sites for each in (site.text, *site.candidates)):
         raise TooLarge(f"A text or candidate of a site holds at most {MOST_TEXT} characters.")
-    bounded([each for site in sites for each in _texts(site)] + [file.text for file in (*given, *edit)])
+    bounded([each for site in sites for each in _texts(site)], given + edit)
     return Parsed(sites, options(body), priority(body, "filling"))
 
 
@@ -59,4 +59,4 @@ def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:
 
 def _texts(site: Site) -> tuple[str, ...]:
     seen, unseen = site.gap, site.without
-    return (seen.prefix, seen.suffix, unseen.prefix, unseen.suffix, site.text, *site.candidates)
+    return (seen.path, seen.prefix, seen.suffix, unseen.prefix, unseen.suffix, site.text, *site.candidates)

@@ -16,6 +16,8 @@ from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
 from dlsp_engine.text.prompt import Gap
 
+MOST_UNREAD = 256
+"""Events that wait for a client that does not read; no more canvases are laid beside them."""
 BEAT_S = 0.5
 """A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck."""
 
@@ -75,7 +77,7 @@ class Stream(StreamingResponse):
                 self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
         def on_step(job: Job) -> None:
-            if isinstance(job, GapJob):
+            if isinstance(job, GapJob) and self._events.qsize() < MOST_UNREAD:
                 put(_canvas(number, job))
 
         return Ticket(asked, wanted.options, wanted.priority, on_step, lambda outcome: put(_ended(number, outcome)))

@@ -55,7 +55,8 @@ def test_who_comes_back_to_a_place_finds_it_read(client: httpx.Client):
 
 
 def test_only_the_token_lets_in_and_browsers_never(client: httpx.Client):
-    for method, path in (("POST", "/v1/infill"), ("POST", "/v1/shutdown"), ("GET", "/metrics"), ("GET", "/health")):
+    asked = [("POST", "/v1/infill"), ("POST", "/v1/shutdown"), ("GET", "/metrics"), ("GET", "/health")]
+    for method, path in (*asked, ("OPTIONS", "/v1/infill"), ("GET", "/nothing")):
         refused = client.request(method, path, headers={"Authorization": "Bearer x"})
         assert refused.status_code == 401
         assert "nonce" not in refused.text, "who knows it could take a dead engine's place"
@@ -63,8 +64,18 @@ def test_only_the_token_lets_in_and_browsers_never(client: httpx.Client):
             assert client.request(method, path, headers=header).status_code == 403
         # A name that a page's owner lets point to this machine.
         assert client.request(method, path, headers={"Host": "evil.example"}).status_code == 400
-    assert client.options("/v1/infill").headers.get("access-control-allow-origin") is None
+        assert "access-control-allow-origin" not in client.request(method, path).headers
     assert client.get("/health").json()["nonce"] == "nonce"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/nothing", 404), ("GET", "/v1/infill", 405), ("OPTIONS", "/health", 405)]
+)
+def test_whatever_is_refused_says_why_in_one_sentence(client: httpx.Client, method: str, path: str, status: int):
+    for headers, expected in (({}, status), ({"Origin": "null"}, 403), ({"Host": "evil.example"}, 400)):
+        answer = client.request(method, path, headers=headers)
+        assert answer.status_code == expected
+        assert answer.json()["error"].endswith(".")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"gaps": 3}', b"\xff", b"[" * 10**5, b'{"\\ud800": 1}'])
@@ -180,6 +191,27 @@ def test_no_more_prompts_are_read_at_once_than_there_is_room_for(
         assert events(client, {"gaps": gaps[3:], "max_tokens": 2})[-1] == {"event": "done"}
         assert widths.count(1) >= 5, "one at a time"
         assert 2 not in widths
+
+
+def test_a_long_prompt_is_no_wait_for_who_types(
+    client: httpx.Client, service: Service, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    """Prompts are made between steps: only so much of them at a time."""
+    monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_BEGUN", 100)
+    begun: list[int] = []  # how many had been begun at each step
+    step, job = engine.step, engine.job
+    jobs: list[object] = []
+    monkeypatch.setattr(engine, "job", lambda *asked: jobs.append(made := job(*asked)) or made)
+    monkeypatch.setattr(engine, "step", lambda running: begun.append(len(jobs)) or step(running))
+    gaps = [GAP | {"prefix": f"{number}" * 60} for number in range(8)]
+    assert events(client, {"gaps": gaps, "max_tokens": 30})[-1] == {"event": "done"}
+    assert begun[:4] == [2, 4, 6, 8]
+
+
+def test_a_client_that_does_not_read_is_not_written_for(client: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dlsp_engine.serve.stream.MOST_UNREAD", 0)
+    told = events(client, {"gaps": [GAP], "max_tokens": 9})
+    assert [event["event"] for event in told] == ["fill", "done"]
 
 
 def test_an_engine_that_ends_tells_who_waits(client: httpx.Client, service: Service):

@@ -25,6 +25,7 @@ def test_defaults_and_fields():
         ({"gaps": ["x"]}, "gaps"),
         ({"gaps": [{"prefix": "a"}]}, "suffix"),
         ({"gaps": [GAP | {"session": 3}]}, "session"),
+        ({"gaps": [GAP | {"midle": "typed"}]}, "midle"),
         ({"gaps": [GAP], "mode": "magic"}, "mode"),
         ({"gaps": [GAP], "mode": ["verified"]}, "mode"),
         ({"gaps": [GAP], "draft": -1}, "draft"),
@@ -38,6 +39,8 @@ def test_defaults_and_fields():
         ({"gaps": [GAP], "colour": 1}, "colour"),
         ({"gaps": [GAP], "priority": "now"}, "priority"),
         ({"gaps": [{"prefix": "a" * 500_000, "suffix": ""}]}, "characters"),
+        ({"gaps": [GAP | {"path": "a" * 500_000}]}, "characters"),
+        ({"gaps": [GAP], "files": [{"path": "a" * 500_000, "text": ""}]}, "characters"),
     ],
 )
 def test_each_wrong_field_is_named_in_one_sentence(body, named: str):

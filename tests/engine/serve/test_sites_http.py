@@ -99,6 +99,7 @@ def test_typing_goes_before_sites(client: httpx.Client, engine: SlowEngine):
         ({"sites": [SITE], "mode": "magic"}, "mode"),
         ({"sites": [SITE], "priority": "now"}, "priority"),
         ({"sites": [SITE | {"prefix": "a" * 500_000}]}, "characters"),
+        ({"sites": [SITE | {"path": "a" * 500_000}]}, "characters"),
         ({"sites": [SITE | {"text": "a" * 16_001}]}, "characters"),
     ],
 )
