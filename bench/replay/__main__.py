@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from bench.replay.scripts import Script, ordered
 from bench.replay.summary import Played, summary
 from bench.replay.table import show
 from bench.replay.user import play, read
+from bench.replay.vim import Vim
 from bench.replay.world import PEER, World
 from dlsp.models import catalogue, store
 
@@ -85,9 +87,16 @@ async def _run(asked: argparse.Namespace) -> int:
         print("Left to play:", ", ".join(f"{who} {count}" for who, count in missing.items() if count))
         return 1
     limited = f"-{asked.limit}" if asked.limit else ""
-    played_by = Counter(journal.entries[_key(who, one.script)]["commit"] for who, of in played.items() for one in of)
+    entries = [journal.entries[_key(who, one.script)] for who, of in played.items() for one in of]
+    counted = {json.dumps(each["costs"]) for each in entries if each.get("costs")}  # none in older journals
     return written(
-        f"{name}{limited}", _command(asked), metrics, _samples(played), out=asked.out, played_by=dict(played_by)
+        f"{name}{limited}",
+        _command(asked),
+        metrics,
+        _samples(played),
+        out=asked.out,
+        played_by=Counter(each["commit"] for each in entries),
+        llama_costs=[json.loads(one) for one in sorted(counted)],
     )
 
 
@@ -112,6 +121,7 @@ async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journ
                         "moments": [asdict(moment) for moment in moments],
                         "work": asdict(contender.work),
                         "others": load.others(),
+                        "costs": asdict(contender.costs) if isinstance(contender, Vim) else None,
                     }
                     journal.add(_key(who, script), entry | {"commit": commit})
                 advance()

@@ -1,6 +1,7 @@
 """What llama.cpp's tokens cost on this machine when nothing else runs: `python -m bench.replay.costs`.
 
-Measured on prompts as llama.vim sends them, once, and kept; a measurement beside other programs is said to be one.
+Measured on prompts as llama.vim sends them, once a build of llama.cpp, and kept; a measurement beside other programs is
+said to be one.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import statistics
 import sys
 import time
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -41,7 +43,7 @@ class Costs:
 
 
 async def known(folder: Path, model: str, address: str) -> Costs:
-    """What was measured before on this machine; measured now where nothing was."""
+    """What was measured before of this llama.cpp on this machine; measured now where nothing was."""
     path = place(folder, model)
     if not path.exists():
         measured = await measure(address)
@@ -51,7 +53,10 @@ async def known(folder: Path, model: str, address: str) -> Costs:
 
 
 def place(folder: Path, model: str) -> Path:
-    return folder / f"llama-costs-{model}-{results.machine()}.json"
+    """By when llama.cpp was installed too: its wheel is slower than a build for this very processor."""
+    found = find_spec("xllamacpp")
+    installed = f"-{Path(found.origin).stat().st_mtime:.0f}" if found and found.origin else ""
+    return folder / f"llama-costs-{model}-{results.machine()}{installed}.json"
 
 
 async def measure(address: str) -> Costs:

@@ -33,7 +33,11 @@ SHARES: dict[str, tuple[str, str, float]] = {
 """Metric: which count by which other one, times what. A suggestion is counted where it appears (`shown`, `right`,
 `wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`)."""
 RATIOS = ("completed", "wrong_per_100")
-QUANTILES = (50, 95, 99)
+QUANTILES = (50, 90, 95, 99)
+FEWEST = 10
+"""So many keys must still wait where a quantile is read, if others were cut short before: among fewer it is what the
+last of them happened to take.
+"""
 ASKED_S = 0.02
 """No engine answers in less, and no silence without one takes as long."""
 
@@ -120,7 +124,7 @@ def times(played: Sequence[Played]) -> dict[str, float]:
     as it has the prompt to read, `warm` at the others, and from `memory`; `shown` are the warm ones that were shown.
 
     An answer of the engine that is not shown is one too. Where the next key came first, how long it would have taken is
-    not known but to be more: quantiles are Kaplan and Meier's, and missing where they lie beyond what was seen.
+    not known but to be more: quantiles are Kaplan and Meier's, and missing where too few were seen for them.
     """
     seen: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for one in played:
@@ -147,13 +151,16 @@ def times(played: Sequence[Played]) -> dict[str, float]:
 
 
 def quantile(times: Sequence[tuple[float, bool]], share: float) -> float | None:
-    """Kaplan and Meier's quantile of (time, whether it is one or only a lower bound); None where it is not reached."""
-    surviving, left = 1.0, len(times)
+    """Kaplan and Meier's quantile of (time, whether it is one or only a lower bound); None where it is not reached, or
+    among too few.
+    """
+    surviving, left, cut_short = 1.0, len(times), False
     for time, happened in sorted(times, key=lambda one: (one[0], not one[1])):
         if happened:
             surviving *= 1 - 1 / left
             if surviving <= 1 - share + 1e-12:
-                return time
+                return None if cut_short and left < FEWEST else time
+        cut_short |= not happened
         left -= 1
     return None
 

@@ -24,6 +24,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("shown_p50_ms", "key to suggestion, from the engine: p50, ms", "{:.0f}"),
     ("shown_p95_ms", "p95", "{:.0f}"),
     ("warm_p50_ms", "key to the engine's answer, shown or not: p50, ms", "{:.0f}"),
+    ("warm_p90_ms", "p90", "{:.0f}"),
     ("warm_p95_ms", "p95", "{:.0f}"),
     ("warm_p99_ms", "p99", "{:.0f}"),
     ("cold_p50_ms", "cold: p50, ms", "{:.0f}"),

@@ -39,7 +39,7 @@ class Vim:
     def __init__(self, address: str, costs: Costs) -> None:
         self.work = Work()
         self.quiet = ""
-        self._costs = costs
+        self.costs = costs
         # Each question on a connection of its own: the server closes those on which nobody spoke for a while.
         alone = httpx.Limits(max_keepalive_connections=0)
         self._http = httpx.AsyncClient(base_url=address, timeout=600, trust_env=False, limits=alone)
@@ -180,12 +180,12 @@ class Vim:
                 text += said.get("content", "")
                 timings = said.get("timings", {})
                 prompt, tokens = timings.get("prompt_n", prompt), timings.get("predicted_n", tokens)
-                if "\n" in text and tokens * self._costs.token_s > limit_s:
+                if "\n" in text and tokens * self.costs.token_s > limit_s:
                     break
         self.work.requests += 1
         self.work.prompt_tokens += prompt
         self.work.forwards += tokens
-        return text, self._costs.seconds(prompt, tokens)
+        return text, self.costs.seconds(prompt, tokens)
 
     def _kept(self, name: str) -> str | None:
         if name in self._answers:

@@ -51,9 +51,15 @@ def test_quiet_is_right_before_a_deletion_a_move_and_a_newline_unless_that_is_fo
 
 def test_quantiles_heed_what_was_cut_short():
     assert quantile([(1, True), (2, True), (3, True)], 0.5) == 2
-    assert quantile([(1, False), (2, True), (3, True)], 0.5) == 2
-    assert quantile([(1, True), (2, False), (2, False), (3, True)], 0.5) == 3, "those cut short lasted longer"
-    assert quantile([(1, True), (2, False)], 0.95) is None
+    assert quantile([(1, False), (2, True), (3, True)] * 10, 0.5) == 2
+    assert quantile([(1, True), (2, False), (2, False), (3, True)] * 20, 0.5) == 3, "those cut short lasted longer"
+    assert quantile([(1, True), (2, False)] * 10, 0.95) is None
+
+
+def test_a_quantile_is_not_what_the_last_key_happened_to_take():
+    answered, cut_short = [(n, True) for n in range(80)], [(n, False) for n in range(60, 75)]
+    assert quantile([*answered, *cut_short], 0.8) == 72
+    assert quantile([*answered, *cut_short], 0.95) is None
 
 
 def test_times_by_what_was_asked():
@@ -76,9 +82,9 @@ def test_a_place_is_cold_until_the_engine_has_answered_there():
 
 def test_an_answer_that_is_not_shown_took_its_time_and_a_silence_without_one_none():
     metrics = summary(
-        {"dlsp": [played(*[moment(None, 0.3)] * 2, moment(None, 0.005), moment(None, None, wait_s=0.1))]}, ""
+        {"dlsp": [played(*[moment(None, 0.3)] * 20, moment(None, 0.005), moment(None, None, wait_s=0.1))]}, ""
     )
-    assert metrics["dlsp/warm_number"] == 2
+    assert metrics["dlsp/warm_number"] == 20
     assert metrics["dlsp/warm_p50_ms"] == 300
     assert "dlsp/shown_number" not in metrics
 
