@@ -1,7 +1,7 @@
 """The two ways from a task to the text in its gap, and HumanEval's whole bodies as tasks."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,9 @@ class Asked:
 def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
     """A sample of a set; raises Missing where its file is."""
     if name not in (BODIES, FOLLOWED):
-        return load(name, limit, seed)
+        # The cursor stands on a line of its own, not before the text of the next one.
+        lead = "\n" if SETS[name].lines else ""
+        return [replace(task, suffix=f"{lead}{task.suffix}") for task in load(name, limit, seed)]
     solved = rows("humaneval/HumanEval.jsonl.gz", HUMANEVAL)
     found = [_body(row) for row in solved] if name == BODIES else [_followed(solved, at) for at in range(len(solved))]
     step = max(1, len(found) // limit)

@@ -42,24 +42,31 @@ def problem(task: str) -> str:
 
 @dataclass(frozen=True)
 class EvalSet:
-    """A file of tasks, where it is to be had, and how their gaps end."""
+    """A file of tasks, where it is to be had, and how their gaps end. `lines`: each is of whole lines, the last line
+    break too, so that the suffix begins with the next line's text; what the server offers has no such break.
+    """
 
     file: str
     end: str
     max_tokens: int
     folder: str = "humaneval_infilling"
     source: str = INFILLING
+    lines: bool = False
 
     def text(self, task: Task, fill: str) -> str:
-        """What stands in the gap for a fill: a whole line with its line break, else what the server would offer."""
-        return fill + "\n" if self.end == "line" else trim(fill, task.prefix, task.suffix)
+        """What stands in the gap for a fill: a line as it is, else what the server would offer."""
+        if self.end == "line":
+            return fill + "\n"
+        if self.lines:
+            return trim(fill, task.prefix, f"\n{task.suffix}") + "\n"
+        return trim(fill, task.prefix, task.suffix)
 
 
 # The base seldom ends a gap by itself, so gaps end where the editor's would. As many tokens as the longest canonical
 # solution takes: more only pays for answers that do not end.
 SETS = {
     "single-line": EvalSet("HumanEval-SingleLineInfilling.jsonl.gz", "line", 64),
-    "multi-line": EvalSet("HumanEval-MultiLineInfilling.jsonl.gz", "block", 256),
+    "multi-line": EvalSet("HumanEval-MultiLineInfilling.jsonl.gz", "block", 256, lines=True),
     "random-span": EvalSet("HumanEval-RandomSpanInfilling.jsonl.gz", "block", 160),
     "random-span-light": EvalSet("HumanEval-RandomSpanInfillingLight.jsonl.gz", "block", 96),
     "safim": EvalSet("block.jsonl.gz", "block", 128, "safim_python", SAFIM),

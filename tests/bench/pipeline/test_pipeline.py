@@ -34,6 +34,17 @@ def test_the_functions_that_follow_are_seen_by_the_engine_alone(humaneval: None)
     assert finished(task, FOLLOWED, "pipeline", "return 9\n") == "return 9"
 
 
+def test_a_gap_of_whole_lines_is_an_empty_line(write_set: WriteSet):
+    row = {"task_id": "M/HumanEval/0/L0_L1", "entry_point": "f", "prompt": "def f(n):\n", "suffix": "    return n\n"}
+    write_set(
+        "humaneval_infilling/HumanEval-MultiLineInfilling.jsonl.gz",
+        [row | {"canonical_solution": "    while n:\n        n -= 1\n", "test": ""}],
+    )
+    (task,) = tasks("multi-line", 1)
+    assert task.suffix == "\n    return n\n"
+    assert finished(task, "multi-line", "pipeline", "    while n:\n        n -= 1") == "    while n:\n        n -= 1"
+
+
 def test_missing_bodies_are_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("DLSP_EVAL_DIR", raising=False)
     with pytest.raises(Missing, match="DLSP_EVAL_DIR"):

@@ -41,6 +41,14 @@ def test_the_gap_of_a_line_is_the_whole_line():
     assert SETS["random-span"].text(task, "1, 2)\n") == "1, 2", "what stands after the gap is not repeated"
 
 
+def test_a_gap_of_several_lines_keeps_the_line_break_that_no_answer_has():
+    """Trimmed as before the next line's text, an answer was cut to its first line, and that text stood behind it."""
+    loop = "    while n:\n        n -= 1"
+    task = Task("t/0", "f", "def f(n):\n", "    return n\n", f"{loop}\n", "")
+    assert SETS["multi-line"].text(task, loop) == f"{loop}\n"
+    compile(program(task, SETS["multi-line"].text(task, loop)), "program", "exec")
+
+
 def test_what_is_missing_is_said_in_one_sentence(write_set, monkeypatch):
     folder = write_set(SINGLE, [ROW]).parent
     with pytest.raises(Missing, match=r"is missing: get it from https://github\.com/openai/human-eval"):
