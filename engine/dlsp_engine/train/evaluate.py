@@ -16,8 +16,6 @@ from safetensors import safe_open
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
-from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -27,7 +25,6 @@ from dlsp_engine.train import checkpoint, store, walk
 from dlsp_engine.train.bootstrap import interval
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import CanvasModel, Parameters
-from dlsp_kernels.int8_linear.choose import best
 
 MOST_TOKENS = 64
 
@@ -152,6 +149,11 @@ def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | N
     if not int8:
         model = CanvasModel(weights, Parameters.load(asked.adapter, weights))
         return weights, Engine(Qwen2(weights, adapter), tokenizer), model
+    # They take LLVM, which a machine that only reads gaps need not have.
+    from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
+    from dlsp_engine.model.quantised import quantised
+    from dlsp_kernels.int8_linear.choose import best
+
     if not (kind := best()):
         raise EngineError("This machine has no int8 matmul; give another --dtype.")
     laid = Int8Weights.of(quantised(weights, adapter, kind), weights.architecture, kind)
