@@ -120,11 +120,11 @@ async def run(characters: int, lines: int) -> tuple[dict[str, float], list[dict[
                 await editor.ready(uri)
                 typist = Typist(editor, uri, lines // 2 + 4)
                 await typing(typist, stub, 50)
-                memory = [server.memory_info().rss / 2**20]
+                memory = [server.memory_info().rss / 1e6]
                 samples, began = [], sum(server.cpu_times()[:2])
                 for _ in range(10):
                     samples += await typing(typist, stub, characters // 10)
-                    memory.append(server.memory_info().rss / 2**20)
+                    memory.append(server.memory_info().rss / 1e6)
                 computed = sum(server.cpu_times()[:2]) - began
                 waited = await others(editor, stub, uri, 200)
     metrics: dict[str, float] = {"requests": len(samples), "asked_after": sum("in_ms" in sample for sample in samples)}

@@ -1,4 +1,4 @@
-"""The command: `python -m bench.peers --gaps 20`."""
+"""The command: `python -m bench.peers`."""
 
 import argparse
 import sys
@@ -27,7 +27,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m bench.peers", description=sys.modules["bench.peers"].__doc__)
-    parser.add_argument("--gaps", type=at_least(1), default=20)
+    parser.add_argument("--gaps", type=at_least(1), default=12)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtypes", default="int8", help="of our engine, separated by commas")
     parser.add_argument("--isa", default="native", choices=RESTRICTED, help="what both sides may use, where they can")

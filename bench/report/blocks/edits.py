@@ -13,8 +13,10 @@ def edits(results: Needed) -> str:
     def judged(metrics: Mapping[str, float], name: str) -> str:
         return percent(metrics[f"judged/{name}"])
 
+    repositories = len({sample["id"].partition("@")[0] for sample in found.samples})
     return prose(
-        f"Edits mined from repositories, the first hunk given: of {whole['judged/renames/rows']:.0f} renames "
+        f"Edits mined from {repositories} Python repositories, the first hunk given: of "
+        f"{whole['judged/renames/rows']:.0f} renames "
         f"{judged(whole, 'renames/all_exact')} are carried on exactly as the authors did, "
         f"{judged(whole, 'renames/false')} of what is shown is not what they did (names told and replaced "
         f"everywhere: {percent(whole['substitution/renames/all_exact'])} and "

@@ -45,7 +45,7 @@ def avx2(results: Needed) -> str:
     prefill, decode = (metrics[f"int8 autoregressive/{what}/ratio_median"] for what in ("prefill-1000", "decode"))
     line = metrics["int8 verified/line/ratio_median"]
     return prose(
-        f"On processors with AVX2 alone: prefill {prefill:.1f} times llama.cpp's speed, decoding {decode:.2f}, "
+        f"Both held to AVX2 on this processor: prefill {prefill:.1f} times llama.cpp's speed, decoding {decode:.2f}, "
         f"a verified line {line:.2f} of its time (`python -m bench.peers --isa avx2`)."
     )
 

@@ -1,8 +1,10 @@
 """How good and how equal the answers are."""
 
 from collections.abc import Callable
+from statistics import fmean
 
 from bench.report.blocks.words import LARGE, SMALL, Needed, listed, prose, ran
+from bench.report.load import Result
 from bench.report.page import Table, number, percent
 from bench.report.sections.quality import interval
 
@@ -21,7 +23,7 @@ def identity(results: Needed) -> str:
     return prose(
         f"In float32, verified and autoregressive answers were the same token for token in {same + ties:,} of "
         f"{same + ties + different:,} comparisons{apart}: {proof['gaps']:.0f} real gaps, {DRAFTS[kinds]} of drafts, "
-        "the worst among them, both schedules. In int8, as it ships, one gap at a time: in "
+        "the worst among them, canvases of two masks, both schedules. In int8, one gap at a time: in "
         f"{alone[0]:,} of {alone[1]:,}, {shipped['gaps']:.0f} gaps ({ran(small)})."
     )
 
@@ -45,14 +47,22 @@ def quality(results: Needed) -> str:
         Table(heading, rows, "").markdown()
         + "\n\n"
         + prose(
-            f"Multi-line gaps, {len(several.samples)} of them: tau {number(several.get('verified', 'tau'), 2)}. "
+            f"Multi-line gaps, {len(several.samples)} of them: pass@1 {interval(several, 'autoregressive')} and "
+            f"{interval(several, 'verified')} verified, tau {number(several.get('verified', 'tau'), 2)}. "
             f"Autoregressive over all {len(whole['1.5B'].samples):,} single lines: 0.5B {bf16} in bf16 and {int8} in "
-            f"int8, 1.5B {large} in bf16. 1.5B in int8, {len(drafted.samples)} gaps: autoregressive "
+            f"int8, 1.5B {large} in bf16. 1.5B in int8, {len(drafted.samples)} of the {len(found.samples)} gaps, where "
+            f"0.5B has {elsewhere(found, drafted)}: autoregressive "
             f"{interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
             f"{number(drafted.get('verified', 'forwards_per_gap'))} steps, tau "
             f"{number(drafted.get('verified', 'tau'), 2)}, {same} the same answer."
         )
     )
+
+
+def elsewhere(found: Result, other: Result) -> str:
+    """The autoregressive pass@1 of `found` on the gaps of `other`, which must be some of its own."""
+    passed = {sample["task"]: sample["autoregressive"]["pass"] for sample in found.samples}
+    return percent(fmean(passed[sample["task"]] for sample in other.samples))
 
 
 def random_span(results: Needed) -> str:
@@ -105,7 +115,9 @@ def pipeline(results: Needed) -> str:
             metrics[f"{name}/{what}"] for what in ("raw", "pipeline", "difference_low", "difference_high")
         )
         low, high = (f"{points:+.0f}" for points in apart)
-        return f"{GAPS[name]} {percent(raw)} and {percent(ours)} ({low} to {high} points)"
+        # No interval can be drawn where no task differs, which is no proof that none does.
+        points = f"{low} to {high} points" if any(apart) else "no task differs"
+        return f"{GAPS[name]} {percent(raw)} and {percent(ours)} ({points})"
 
     return prose(
         "The whole way, from the document to the suggestion: pass@1 of the engine alone, which sees all the text, "
