@@ -50,7 +50,7 @@ end, {
 })
 
 local group = vim.api.nvim_create_augroup("dlsp", {})
-vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "FileType" }, {
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "FileType" }, {
   group = group,
   callback = function(event)
     require("dlsp").open(event.buf)
@@ -61,6 +61,13 @@ vim.api.nvim_create_autocmd("BufFilePre", { -- the server knows a buffer by its 
   group = group,
   callback = function(event)
     require("dlsp").close(event.buf)
+    require("dlsp").open(event.buf) -- the name may be refused
+  end,
+})
+vim.api.nvim_create_autocmd("BufFilePost", {
+  group = group,
+  callback = function(event)
+    require("dlsp").attach(event.buf)
   end,
 })
 

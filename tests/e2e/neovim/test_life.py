@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,16 @@ def test_a_server_that_dies_is_started_again(manners: Neovim) -> None:
     manners.wait_for_ghost()
     assert manners.lines() == ["return x"]
     assert manners.messages() == "dlsp's server ended; it is started again."
+
+
+def test_what_is_typed_while_the_server_is_restarted_is_known_to_the_next(manners: Neovim) -> None:
+    """Neovim tells a client of no change if the buffer changed while it had none."""
+    manners.command("Dlsp restart")
+    time.sleep(0.05)
+    manners.keys("ix<CR><Esc>")
+    manners.wait_for_server()
+    manners.keys("Areturn ")
+    manners.wait_for_ghost()
 
 
 def test_a_server_that_never_runs_is_given_up(manners: Neovim) -> None:
@@ -118,3 +129,18 @@ def test_a_buffer_with_another_name_goes_on(manners: Neovim, folder: Path, how: 
     manners.keys("Ax")
     manners.wait_for_ghost()
     assert not [each for each in manners.log()[notes:] if "Error" in each]
+
+
+def test_what_is_typed_right_after_another_name_is_known(manners: Neovim) -> None:
+    manners.keys(":file other.py<CR>ox<CR>return ")
+    manners.wait_for_ghost()
+
+
+def test_a_name_that_is_refused_changes_nothing(manners: Neovim) -> None:
+    manners.command("new other.py")
+    manners.command("wincmd p")
+    manners.command("silent! file other.py")
+    manners.command("only | let v:errmsg = ''")
+    manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
+    manners.keys("ireturn ")
+    manners.wait_for_ghost()

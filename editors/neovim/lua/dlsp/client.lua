@@ -72,12 +72,15 @@ M.commands = {
   end,
 }
 
----The running client of a buffer.
+---The running client of a buffer, if that is edited as a file (a list of files gets its 'buftype' late).
 ---@param buf integer
 ---@return vim.lsp.Client?
 function M.of(buf)
-  local client = vim.lsp.get_clients({ bufnr = buf, name = M.NAME })[1]
-  return client and client.initialized and client or nil
+  for _, client in ipairs(M.is_file(buf) and vim.lsp.get_clients({ bufnr = buf, name = M.NAME }) or {}) do
+    if client.initialized and not leaving[client.id] then
+      return client
+    end
+  end
 end
 
 ---Whether a buffer is one that is edited as a file.
@@ -171,11 +174,11 @@ end
 ---The server ended: start it again where it was, unless it was told to end or keeps dying.
 ---@param id integer
 function M.ended(id)
-  status.set("stopped")
   if leaving[id] or vim.v.exiting ~= vim.NIL then
     leaving[id] = nil
     return
   end
+  status.set("stopped")
   local now = vim.uv.now()
   deaths = vim.tbl_filter(function(at)
     return now - at < DEATHS_MS
@@ -202,11 +205,15 @@ end
 ---End the servers and start anew, with the settings as they are now.
 function M.restart()
   deaths, told = {}, {}
-  for _, client in ipairs(vim.lsp.get_clients({ name = M.NAME })) do
+  status.set("stopped")
+  local old = vim.lsp.get_clients({ name = M.NAME })
+  for _, client in ipairs(old) do
     leaving[client.id] = true
+  end
+  M.start_all() -- first: after a change of a buffer without a client Neovim would tell the next one of none
+  for _, client in ipairs(old) do
     compat.call(client, "stop", true)
   end
-  vim.defer_fn(M.start_all, 100)
 end
 
 ---Have the servers forget the folders that no open file lies in.

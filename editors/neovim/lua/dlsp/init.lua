@@ -3,13 +3,19 @@ local M = {}
 
 ---Use dlsp in a buffer, if it is a file.
 ---@param buf integer
+function M.attach(buf)
+  local client = require("dlsp.client")
+  if vim.api.nvim_buf_is_loaded(buf) and client.is_file(buf) then
+    require("dlsp.watch").start()
+    client.start(buf)
+  end
+end
+
+---The same once the events of now are over, which may say what the buffer is.
+---@param buf integer
 function M.open(buf)
   vim.schedule(function()
-    local client = require("dlsp.client")
-    if vim.api.nvim_buf_is_loaded(buf) and client.is_file(buf) then
-      require("dlsp.watch").start()
-      client.start(buf)
-    end
+    M.attach(buf)
   end)
 end
 
