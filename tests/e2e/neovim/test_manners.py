@@ -142,6 +142,33 @@ def test_neovims_own_menu_goes_first(manners: Neovim, stub: StubEngine) -> None:
     assert manners.lines()[2] in ("apple", "apricot")
 
 
+def test_a_completion_that_finds_nothing_is_no_menu(manners: Neovim) -> None:
+    """Neovim 0.12 looks for completions after each key, and stays in that mode."""
+    if not manners.eval("exists('&autocomplete')"):
+        pytest.skip("only Neovim 0.12 completes by itself")
+    manners.command("set autocomplete complete=.")
+    try:
+        manners.keys("iapple<CR>x = ")
+        manners.wait_for_ghost()
+        manners.keys("<Tab><CR>ap")
+        assert manners.until(lambda: manners.eval("pumvisible()"), "the menu is open")
+        assert quiet(manners)
+        assert manners.lines() == ["apple", "x = a + b", "ap"]
+    finally:
+        manners.command("set autocomplete& complete&")
+
+
+def test_behind_a_lines_end_nothing_is_suggested(manners: Neovim) -> None:
+    manners.command("set virtualedit=all")
+    try:
+        manners.keys("ix =<Esc>20|i")
+        assert quiet(manners)
+        manners.keys("<Esc>A ")
+        manners.wait_for_ghost()
+    finally:
+        manners.command("set virtualedit&")
+
+
 def test_a_plugins_menu_takes_the_suggestion_away_and_gives_it_back(manners: Neovim) -> None:
     manners.lua(
         """
@@ -309,6 +336,13 @@ def test_off_asks_nothing(manners: Neovim, stub: StubEngine, how: str) -> None:
         manners.command("Dlsp toggle")
         manners.keys("x")
         manners.wait_for_ghost()
+
+
+def test_a_buffer_that_turns_out_to_be_no_file_gets_no_suggestions(manners: Neovim, stub: StubEngine) -> None:
+    manners.command("setlocal buftype=acwrite")
+    manners.keys("ireturn ")
+    assert quiet(manners)
+    assert asked(stub) == []
 
 
 def test_leaving_the_buffer_takes_the_suggestion_along(manners: Neovim, folder: Path) -> None:

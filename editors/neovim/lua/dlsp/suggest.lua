@@ -40,7 +40,10 @@ end
 ---Whether suggestions are in place now.
 ---@return boolean
 local function allowed()
-  return vim.api.nvim_get_mode().mode == "i" and not menu.open() and menu.one_cursor() and switch.on(0)
+  local mode = vim.api.nvim_get_mode().mode
+  local inserts = mode == "i" or mode == "ic" -- which 'autocomplete' leaves on where it finds nothing
+  local in_text = vim.fn.getcurpos()[4] == 0 -- with 'virtualedit' the cursor may be where no text is
+  return inserts and in_text and not menu.open() and menu.one_cursor() and switch.on(0)
 end
 
 ---What of `s` is not in the buffer yet, and how many bytes after the cursor it takes the place of.
