@@ -33,5 +33,4 @@ def run(args: Namespace) -> int:
             raise UserError(f"Port {port} cannot be used ({error}): give another with --port.") from None
     if sys.stdin.isatty():
         raise UserError("`dlsp serve` talks to an editor on standard input and output; let the editor start it.")
-    serve()
-    return 0
+    return serve()

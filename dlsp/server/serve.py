@@ -106,11 +106,13 @@ def build() -> Server:
     return server
 
 
-def serve() -> None:
-    """Serve one editor until it says exit or closes the pipe."""
+def serve() -> int:
+    """Serve one editor until it says exit or closes the pipe. The process's exit status: 1 for an exit without a
+    shutdown before."""
     _begin()
     with suppress(KeyboardInterrupt):
-        asyncio.run(_standard())
+        return asyncio.run(_standard())
+    return 0
 
 
 def serve_tcp(port: int) -> None:
@@ -119,8 +121,8 @@ def serve_tcp(port: int) -> None:
     asyncio.run(_listen(port))
 
 
-async def _standard() -> None:
-    await _serve(pipe.reader(sys.stdin.buffer), StdoutWriter(sys.stdout.buffer))
+async def _standard() -> int:
+    return await _serve(pipe.reader(sys.stdin.buffer), StdoutWriter(sys.stdout.buffer))
 
 
 async def _listen(port: int) -> None:
@@ -139,16 +141,19 @@ async def _editor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-async def _serve(reader: Any, writer: Any) -> None:
-    """Serve one editor until it says exit or the connection ends."""
+async def _serve(reader: Any, writer: Any) -> int:
+    """Serve one editor until it says exit or the connection ends; the exit status."""
     server = build()
     server.protocol.set_writer(writer)
     try:
         await run_async(Event(), reader, server.protocol, error_handler=server.report_server_error)
-    except (SystemExit, OSError, asyncio.IncompleteReadError, ValueError):
-        pass  # `exit`, or the connection broke
+    except SystemExit as said:  # `exit`
+        return int(said.code or 0)
+    except (OSError, asyncio.IncompleteReadError, ValueError):
+        pass  # the connection broke
     finally:
         await server.close()
+    return 0
 
 
 class _Again:

@@ -140,7 +140,7 @@ async def test_before_initialize_and_after_shutdown(stub: StubEngine) -> None:
     server = editor.client._server
     assert server is not None
     editor.client.exit(None)
-    assert await asyncio.wait_for(server.wait(), 30) == 0
+    assert await asyncio.wait_for(server.wait(), 30) == 1, "without a shutdown before"
     await editor.client.stop()
 
 
