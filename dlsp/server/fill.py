@@ -15,6 +15,7 @@ from lsprotocol import types
 
 from dlsp.body import request, write
 from dlsp.completion.endings import line_ending, with_endings
+from dlsp.context.parts import plain
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
 from dlsp.function import NO_FUNCTION, Gap, gap, selected
@@ -107,9 +108,9 @@ def _document(server: Server, uri: str) -> Document:
 
 def _place(document: Document, span: types.Range) -> tuple[str, Gap]:
     """The document with `\\n` at the line ends, and the gap in it: of the lines selected, else at the cursor."""
-    text = _plain(document.source)
+    text = plain(document.source)
     cursors = [document.cursor(each) for each in (span.start, span.end)]
-    start, end = (len(_plain(document.source[: each[0]])) if each else 0 for each in cursors)
+    start, end = (len(plain(document.source[: each[0]])) if each else 0 for each in cursors)
     found = None
     if cursors[0]:
         found = (selected(text, start, end) if end > start else None) or gap(text, start)
@@ -141,7 +142,3 @@ def _read(position: Any) -> types.Position:
     if isinstance(position, dict):
         return types.Position(position["line"], position["character"])
     return types.Position(position.line, position.character)
-
-
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
