@@ -131,16 +131,14 @@ def test_a_buffer_with_another_name_goes_on(manners: Neovim, folder: Path, how: 
     assert not [each for each in manners.log()[notes:] if "Error" in each]
 
 
-def test_what_is_typed_right_after_another_name_is_known(manners: Neovim) -> None:
-    manners.keys(":file other.py<CR>ox<CR>return ")
+def test_what_is_changed_right_after_another_name_is_known(manners: Neovim) -> None:
+    manners.lua("vim.cmd.file('other.py'); vim.api.nvim_buf_set_lines(0, 0, 0, true, { 'x = 1' })")
+    manners.keys("Goreturn ")
     manners.wait_for_ghost()
 
 
 def test_a_name_that_is_refused_changes_nothing(manners: Neovim) -> None:
-    manners.command("new other.py")
-    manners.command("wincmd p")
-    manners.command("silent! file other.py")
-    manners.command("only | let v:errmsg = ''")
+    manners.command("new other.py | wincmd p | silent! file other.py | only | let v:errmsg = ''")
     manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
     manners.keys("ireturn ")
     manners.wait_for_ghost()
