@@ -59,7 +59,10 @@ def test_the_real_vocabulary(gguf):
     text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|><tool_call>\r\n"
     tokens = tokenizer.encode(text)
     assert tokenizer.decode(tokens) == text
-    assert not tokenizer.stops & set(tokens), "special tokens in a source file are plain text"
+    tokens.append(tokenizer.middle)
+    assert tokenizer.encode(text) == tokens[:-1], "what is kept is nobody's to change"
+    assert tokenizer.kept.cache_info().hits == 1
+    assert not tokenizer.stops & set(tokens[:-1]), "special tokens in a source file are plain text"
     assert prompt(Gap("", "", "<tool_call>"), tokenizer).forced, "and are seen when they were typed"
     heals = {tokenizer.token_bytes(t) for t in tokenizer.completions(b"retu").tolist()}
     assert heals >= {b"return", b"re", b"r"}

@@ -1,7 +1,9 @@
 """Tokenizers: the model's own, and one token a byte for tests."""
 
+from array import array
 from bisect import bisect_left
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +12,9 @@ from tokenizers import Tokenizer as HubTokenizer
 from torch import Tensor
 
 from dlsp_engine.errors import Damaged
+
+KEPT, LONGEST_KEPT = 64, 100_000
+"""Texts whose tokens are kept, and their characters: most of a prompt stood in the one before, or in its neighbour."""
 
 
 class Tokenizer(Protocol):
@@ -90,9 +95,13 @@ class QwenTokenizer(_Healing):
             [each.content for each in self._tokenizer.get_added_tokens_decoder().values()]
         )
         self._tokenizer.encode_special_tokens = True
+        self.kept = lru_cache(KEPT)(self._tokens)
 
     def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return list(self.kept(text) if len(text) <= LONGEST_KEPT else self._tokens(text))
+
+    def _tokens(self, text: str) -> Sequence[int]:
+        return array("i", self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def token_bytes(self, token: int) -> bytes:
         word = self._tokenizer.id_to_token(token) if token < self.words else None
