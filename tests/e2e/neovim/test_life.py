@@ -133,6 +133,7 @@ def test_a_buffer_with_another_name_goes_on(manners: Neovim, folder: Path, how: 
 
 def test_what_is_changed_right_after_another_name_is_known(manners: Neovim) -> None:
     manners.lua("vim.cmd.file('other.py'); vim.api.nvim_buf_set_lines(0, 0, 0, true, { 'x = 1' })")
+    manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
     manners.keys("Goreturn ")
     manners.wait_for_ghost()
 
