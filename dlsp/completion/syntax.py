@@ -36,7 +36,7 @@ _TAILS = {
     "javascript": ((_OPEN, " {}"),),
     "lua": _WORDS,
     "ruby": _WORDS,
-    "rust": ((_OPEN, ";"), (_OPEN, " {}"), ("#", "\nfn x() {}")),
+    "rust": ((_OPEN, ";"), (_OPEN, " {}")),
 }
 """What finishes lines that have a pattern, beside brackets, by the language's family."""
 _LONG = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
@@ -47,8 +47,8 @@ _MARKUP = re.compile(r"<([A-Za-z][\w.]*|(?=>))|</|/>|[()\[\]{}]")
 def cut_broken(text: str, before: str, after: str, source: Source | None) -> str:
     """`text` up to its last border, a line's end, at which the document has no more errors than without it.
 
-    What is begun counts as finished: brackets, tags and strings that are still open as closed, a block as one with a
-    statement. Only the surroundings are looked at, so that a long document takes no longer than a short one.
+    What is begun counts as finished: brackets, tags and strings that are still open as closed, a head as one with its
+    block. Only the surroundings are looked at, so that a long document takes no longer than a short one.
     """
     if source is None or not text:
         return text
@@ -98,8 +98,8 @@ def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     """What may finish that which the text only begins, the likeliest first."""
     near, lines = before[-NEAR:] + text, before.rpartition("\n")[2] + text
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
-    own, block = _finish(text), _block(lines)
-    closers = dict.fromkeys(["", own, _finish(near), own and f"{own},", own + block, _markup(lines)])
+    own = _finish(text)
+    closers = dict.fromkeys(["", own, _finish(near), own and f"{own},", _markup(lines)])
     for begun in dict.fromkeys(["", value, _open_string(text), _open_string(near)]):
         yield from (begun + closer for closer in closers)
     for mark, tail in _TAILS.get(language.family, ()):
@@ -117,12 +117,6 @@ def _open_string(text: str) -> str:
 
 def _finish(text: str) -> str:
     return "".join(OPENERS[char] for char in reversed(unclosed(text)))
-
-
-def _block(lines: str) -> str:
-    """What finishes a block of Python that the last line only begins, "" for any other line."""
-    line = lines.rstrip().rpartition("\n")[2]
-    return f"\n{line[: len(line) - len(line.lstrip())]}    pass" if line.endswith(":") else ""
 
 
 def _markup(text: str) -> str:
