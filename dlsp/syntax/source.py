@@ -62,12 +62,14 @@ class Source:
         By the tree that is there, if little was edited since. None for a document without a tree.
         """
         new = encoded(before + after)
-        start, *ends = difference(self.bytes, new)
-        if (self.tree is None or max(ends) - start > LITTLE) and self.update(before + after) is None:
-            return None
+        places = difference(self.bytes, new)
+        if self.tree is None or max(places) - places[0] > LITTLE:
+            if self.update(before + after) is None:
+                return None
+            places = len(new), len(new), len(new)
         assert self.tree
         tree = self.tree.copy()
-        _edit(tree, self.bytes, new)
+        _edit(tree, self.bytes, new, places)
         left, right = (each.decode("utf-8", "replace") for each in near(tree, new, len(encoded(before)), reach))
         part = Source(self.language)
         part.update(left + right)
@@ -88,7 +90,7 @@ class Source:
         if len(new) > MOST_BYTES:
             return None
         if tree:
-            _edit(tree, self.bytes, new)
+            _edit(tree, self.bytes, new, difference(self.bytes, new))
         return self._parser.parse(new, tree) if tree else self._parser.parse(new)
 
 
@@ -97,9 +99,9 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _edit(tree: Tree, old: bytes, new: bytes) -> None:
-    """Move the places in a tree of `old` to where they are in `new`."""
-    start, old_end, new_end = difference(old, new)
+def _edit(tree: Tree, old: bytes, new: bytes, places: tuple[int, int, int]) -> None:
+    """Move the places in a tree of `old` to where they are in `new`, whose `difference` is given."""
+    start, old_end, new_end = places
     at = _point(old, start)
     tree.edit(start, old_end, new_end, at, _from(at, old, start, old_end), _from(at, new, start, new_end))
 
