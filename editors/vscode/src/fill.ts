@@ -6,6 +6,7 @@
 import * as vscode from "vscode";
 import { ErrorCodes, ProgressType, ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./server";
+import { drawn } from "./sites";
 import type { Status } from "./status";
 
 const METHOD = "dlsp/fill";
@@ -187,9 +188,9 @@ export class Fill implements vscode.Disposable {
       return;
     }
     const line = range.start.line + (/^\r?\n/.test(text) ? 1 : 0);
-    const contentText = finished
-      ? "    Tab keeps, Esc dismisses"
-      : canvas.map((token) => token?.replaceAll(/\r?\n/g, "↵") ?? MASK).join("");
+    const contentText = drawn(
+      finished ? "    Tab keeps, Esc dismisses" : canvas.map((token) => token ?? MASK).join(""),
+    );
     const color = new vscode.ThemeColor(finished ? "editorCodeLens.foreground" : "editorGhostText.foreground");
     for (const editor of editors(document)) {
       editor.setDecorations(this.region, [new vscode.Range(line, 0, range.end.line, range.end.character)]);

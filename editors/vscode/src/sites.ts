@@ -24,7 +24,11 @@ export class Drawing implements vscode.Disposable {
     textDecoration: "line-through",
   });
   private readonly come = vscode.window.createTextEditorDecorationType({
-    after: { backgroundColor: new vscode.ThemeColor("diffEditor.insertedTextBackground") },
+    after: {
+      backgroundColor: new vscode.ThemeColor("diffEditor.insertedTextBackground"),
+      border: "1px dashed", // in themes of high contrast, which have the border's color and no background's
+      borderColor: new vscode.ThemeColor("diffEditor.insertedTextBorder"),
+    },
   });
   private readonly keys = vscode.window.createTextEditorDecorationType({
     after: { color: new vscode.ThemeColor("editorCodeLens.foreground") },
@@ -40,7 +44,7 @@ export class Drawing implements vscode.Disposable {
       );
       editor.setDecorations(
         this.come,
-        here.map((site) => behind(site.range.end, site.newText.replaceAll(/\r?\n/g, "↵"))),
+        here.map((site) => behind(site.range.end, site.newText)),
       );
       const line = hint && same(hint.uri, editor.document.uri) ? hint.line : undefined;
       editor.setDecorations(
@@ -70,6 +74,11 @@ export function same(a: vscode.Uri, b: vscode.Uri): boolean {
   return a.toString() === b.toString();
 }
 
-function behind(at: vscode.Position, contentText: string): vscode.DecorationOptions {
-  return { range: new vscode.Range(at, at), renderOptions: { after: { contentText } } };
+/** A text as a decoration draws it, in one line: of its own, it makes one blank of several. */
+export function drawn(text: string): string {
+  return text.replaceAll(/\r?\n/g, "↵").replaceAll(" ", "\u00a0");
+}
+
+function behind(at: vscode.Position, text: string): vscode.DecorationOptions {
+  return { range: new vscode.Range(at, at), renderOptions: { after: { contentText: drawn(text) } } };
 }

@@ -7,8 +7,10 @@ import pytest
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.texts import CALLER, FEES, FEES_RENAMED
 from tests.e2e.vscode.code import Code
+from tests.e2e.vscode.look import AFTER
 from tests.e2e.vscode.settings import CLOSE
 
+BORDERS = "() => [...document.querySelectorAll('.view-line *')].map((each) => getComputedStyle(each, '::after').border)"
 HINT = "Tab goes on, Shift+Tab all, Esc none"
 RENAMED = FEES.replace("def late_fee", "def overdue_fee")
 
@@ -44,6 +46,8 @@ def rename(code: Code) -> None:
 def test_places_are_shown_where_they_are(renamed: Code) -> None:
     renamed.screenshot("edits")
     assert renamed.after() == f"    2 places: {HINT}overdue_feeoverdue_fee"
+    assert " " not in renamed.browser.evaluate(AFTER), "of several blanks a browser draws one"
+    assert "dashed" in str(renamed.browser.evaluate(BORDERS)), "in high contrast there is no background"
     assert renamed.text() == RENAMED
 
 
