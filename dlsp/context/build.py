@@ -96,9 +96,9 @@ def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> 
         spent = _cost(chosen)
         left = min(most - (spent - start), budget - spent)
         left -= 0 if any(part.path == other.path for other in chosen) else _A_FILE
-        part = part.cut(min(left, budget // 2))
-        if part.text.strip():
-            chosen.append(part)
+        cut = part.cut(min(left, budget // 2))
+        if cut.text.strip() and (cut is part or cut.text.count("\n") > 2):  # the head alone says little
+            chosen.append(cut)
         elif left < 4:
             return
 

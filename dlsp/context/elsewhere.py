@@ -1,14 +1,16 @@
 """Definitions in other files of what the gap's surroundings import or name."""
 
+import re
 import sqlite3
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from dlsp.context.names import Names
 from dlsp.context.parts import Part
 from dlsp.context.tokens import tokens
 from dlsp.ignore import Rules
-from dlsp.index.store import Found, Store, stem
+from dlsp.index.store import Found, Store, module, stem
 
 COMMON = 4
 """A name that is defined in more files says nothing, unless one of them is imported."""
@@ -18,6 +20,8 @@ MOST_MEMBERS, MOST_OF_MEMBERS = 80, 250
 """Tokens of members: outlines if so many do, else their first lines, else their names."""
 LEAST = 3.0
 """The score from which a definition is shown."""
+_RECEIVER = re.compile(r"func \(\s*(?:\w+\s+)?\*?(\w+)")
+"""Go's way to say whose member a function is."""
 NEEDS_IMPORT = {"python", "javascript", "rust"}
 """Families in which a name of another file is not seen without importing it."""
 
@@ -27,8 +31,8 @@ class Scored(NamedTuple):
     part: Part
 
 
-def definitions(index: Store, rules: Rules, path: str, family: str, names: Names) -> list[Scored]:
-    """Candidates, the best first; empty while the index cannot be read."""
+def definitions(index: Store, rules: Rules, path: str, family: str, names: Names) -> Iterator[Scored]:
+    """Candidates, the best first; none while the index cannot be read."""
     try:
         found = [
             *_members(index, path, family, names),
@@ -36,11 +40,12 @@ def definitions(index: Store, rules: Rules, path: str, family: str, names: Names
             *_named(index, path, family, names),
         ]
     except sqlite3.Error:
-        return []
+        return iter(())
     best: dict[tuple[str, int], Scored] = {}
     for each in sorted(found, key=lambda each: (-each.score, each.part.path, each.part.row)):
         best.setdefault((each.part.path, each.part.row), each)
-    return [each for each in best.values() if not rules.excludes_source(rules.root / each.part.path)]
+    # Asked for the few that are taken: it looks at the files.
+    return (each for each in best.values() if not rules.excludes_source(rules.root / each.part.path))
 
 
 def _members(index: Store, path: str, family: str, names: Names) -> list[Scored]:
@@ -100,38 +105,67 @@ def _named(index: Store, path: str, family: str, names: Names) -> list[Scored]:
     made: list[Scored] = []
     for name, weight in names.wanted.items():
         found = [each for each in index.named(name, family, 200) if each.path != path]
-        several = len({each.path for each in found}) > COMMON
+        if len({(each.path, _class(each)) for each in found}) > COMMON:
+            found = _meant(found, path, names)
         for each in found:
             score = weight + _ties(each, path, family, names)
-            imported = stem(each.path) in names.modules
-            if score >= LEAST and (imported or not several):
-                made.append(Scored(score, _part(each, _why(each, names, imported))))
+            if score >= LEAST:
+                made.append(Scored(score, _part(each, _why(each, names, stem(each.path) in names.modules))))
     return made
+
+
+def _meant(found: list[Found], path: str, names: Names) -> list[Found]:
+    """Of many definitions of a name those of a class that is named too, and those that are imported, from as near as
+    there is one."""
+    members = [each for each in found if (owner := _class(each)) in names.near or owner in names.imported]
+    others = [each for each in found if not _class(each) and stem(each.path) in names.modules]
+    near = {each.path: _nearness(each.path, path, names) for each in others}
+    return members + [each for each in others if near[each.path] == max(near.values())]
+
+
+def _nearness(file: str, path: str, names: Names) -> tuple[int, int]:
+    """How many of the names at the end of a file's module are in imports, and how many folders it shares with `path`
+    from the root on."""
+    said = list(takewhile(names.modules.__contains__, reversed(module(file))))
+    pairs = zip(file.split("/")[:-1], path.split("/")[:-1], strict=False)
+    return len(said), len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def _class(found: Found) -> str:
+    """The class whose member it is; a class in another is found by its own name."""
+    if found.symbol.kind == "class":
+        return ""
+    receiver = _RECEIVER.match(found.symbol.text)
+    return receiver[1] if receiver else found.symbol.parent
 
 
 def _ties(found: Found, path: str, family: str, names: Names) -> float:
     """How much speaks for `found` being what its name means in the file `path`."""
-    symbol, file = found.symbol, stem(found.path)
-    score = 2.0 if file in names.modules else 0.0
-    score += 1.0 if _folder(found.path).lower() in names.modules else 0.0
+    symbol, parts = found.symbol, module(found.path)
+    folder = parts[-2] if len(parts) > 1 else ""
+    score = 2.0 if parts[-1] in names.modules else 0.0
+    score += 1.0 if folder in names.modules else 0.0
     score += 1.0 if _folder(found.path) == _folder(path) else 0.0
-    if symbol.parent:
+    if owner := _class(found):
         # A member is used after a dot, and its class is more telling when it is known.
         used = any(symbol.name in members for members in names.uses.values())
-        return score - 1.0 if used and (file in names.modules or symbol.parent in names.near) else -9.0
-    if symbol.name in names.imported:
+        return score - 1.0 if used and (parts[-1] in names.modules or owner in names.near) else -9.0
+    if names.brings(symbol.name, parts):
         return score + 2.0
-    if symbol.name in names.uses.get(file, ()):
+    if symbol.name in names.uses.get(folder if family == "go" else parts[-1], ()):
         return score + 2.0
     return score - 2.0 if family in NEEDS_IMPORT else score
 
 
 def _modules(index: Store, path: str, family: str, names: Names) -> list[Scored]:
-    """What modules hold that are imported as a whole and used near the cursor."""
+    """What modules hold that are imported as a whole and used near the cursor. In C nothing is used through a file."""
     made: list[Scored] = []
+    if family == "c":
+        return made
     for owner in names.modules & names.uses.keys():
         for file in index.files(owner, family):
-            if file == path or _folder(file).lower() not in names.modules | {_folder(path).lower(), ""}:
+            folder = ["", *module(file)][-2]
+            if file == path or folder not in names.modules | {_folder(path).lower(), ""}:
                 continue
             used = names.uses[owner]
             for each in index.in_file(file, 40):
@@ -154,4 +188,4 @@ def _part(found: Found, why: str) -> Part:
 
 
 def _folder(path: str) -> str:
-    return Path(path).parent.name
+    return path.rpartition("/")[0].rpartition("/")[2]

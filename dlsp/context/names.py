@@ -1,6 +1,7 @@
 """The names that the gap's surroundings use: what cross-file context is looked up by."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,12 @@ MOST_NAMES = 60
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _USE = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*(\w*)")
 _OWNER = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*\w*\Z")
+_WORDS = """
+as by const crate export extends from global import include let local mod module namespace package pub public require
+require_relative self source static std super this type typeof use using var
+"""
+_NO_NAMES = frozenset(_WORDS.split())
+"""Words of imports, and of what belongs to an object, that name nothing in another file."""
 _REQUIRE = re.compile(r"^.*\b(?:require|require_relative|source|import)\b.*$", re.MULTILINE)
 
 
@@ -24,10 +31,20 @@ class Names:
     place: Structure | None
 
     @cached_property
-    def imported(self) -> frozenset[str]:
-        """Every word of the imports: modules, files, names."""
+    def imports(self) -> list[frozenset[str]]:
+        """The words of each import: modules, files, names."""
         texts = [self.place.text(node) for node in self.place.imports] if self.place else []
-        return frozenset(re.findall(r"\w+", " ".join(texts or _REQUIRE.findall(self.before[:10_000]))))
+        texts = texts or _REQUIRE.findall(self.before[:10_000])
+        return [frozenset(re.findall(r"\w+", text)) - _NO_NAMES for text in texts]
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """Every word of the imports."""
+        return frozenset().union(*self.imports)
+
+    def brings(self, name: str, module: Sequence[str]) -> bool:
+        """Whether one import has both the name and a part of the module, in lower case as in `modules`."""
+        return any(name in words and not {word.lower() for word in words}.isdisjoint(module) for words in self.imports)
 
     @cached_property
     def modules(self) -> frozenset[str]:
@@ -67,6 +84,7 @@ class Names:
         """Names to look up with their weights, heaviest first: those near the cursor and those imported, without
         what the file itself defines."""
         own = {each.name for each in self.place.definitions if each.parent is None} if self.place else set()
+        own |= _NO_NAMES
         weights = {name: 0.5 for name in self.imported if len(name) > 2} | self.near
         named = sorted((item for item in weights.items() if item[0] not in own), key=lambda item: (-item[1], item[0]))
         return dict(named[:MOST_NAMES])

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from dlsp.index.symbols import Symbol
 from dlsp.models import store as cache
 
-VERSION = 1
+VERSION = 2
 MOST_PAGES = 50_000  # of 4 kB
 MOST_WORKSPACES = 20
 
@@ -146,11 +146,17 @@ def opened(file: Path) -> Iterator[Store]:
         index.close()
 
 
+def module(path: str) -> list[str]:
+    """The names by which a file is imported, in lower case: its folders', and its own up to its first dot, which
+    `__init__.py` and its like have none of."""
+    *folders, file = path.lower().split("/")
+    name = file.split(".")[0]
+    return folders if name in ("__init__", "index", "mod") and folders else [*folders, name]
+
+
 def stem(path: str) -> str:
-    """The file's name up to its first dot, in lower case; for `__init__.py` and its like the folder's."""
-    parts = path.split("/")
-    name = parts[-1].split(".")[0].lower()
-    return parts[-2].lower() if name in ("__init__", "index", "mod") and len(parts) > 1 else name
+    """The last of those names."""
+    return module(path)[-1]
 
 
 def remove(file: Path) -> None:

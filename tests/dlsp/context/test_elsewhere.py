@@ -58,6 +58,30 @@ CASES = {
         '#include "store.h"\n\nint f() { return store_lend(▮); }\n',
         {"store.h": "int store_lend(int lend, int reader);\n"},
     ),
+    "c#, in a namespace": (
+        "A.cs",
+        "using Lib.Lending;\n\nclass A { void F(Store s) { s.▮ } }\n",
+        {
+            "Lib/Lending/Store.cs": "namespace Lib.Lending\n{\n  public class Store\n  {\n"
+            + "    public int lend(int reader)\n    {\n"
+            + "      go();\n" * 9
+            + "    }\n  }\n}\n"
+        },
+    ),
+    "c++, in a namespace, in a header named like one of C": (
+        "a.cc",
+        '#include "lib/store.h"\n\nint f(Store* s) { return s->▮; }\n',
+        {"lib/store.h": "namespace lib {\nclass Store {\n public:\n  int lend(int book, int reader);\n};\n}\n"},
+    ),
+    "ruby, in a module": (
+        "a.rb",
+        "require_relative 'store'\n\nx = Store.new.▮\n",
+        {
+            "store.rb": "module Lib\n  class Store\n    def lend(book, reader)\n"
+            + "    go\n" * 9
+            + "    end\n  end\nend\n"
+        },
+    ),
     "ruby": (
         "a.rb",
         "require_relative 'store'\n\nx = Store.new.▮\n",
@@ -108,6 +132,36 @@ def test_a_name_that_many_files_define(ask: Ask) -> None:
     assert ask("a.py", "x = run_all(▮)\n", files).files == []
     context = ask("a.py", "from p3 import run_all\nx = run_all(▮)\n", files)
     assert [file["path"] for file in context.files] == ["p3.py"]
+
+
+def test_of_many_the_one_that_is_imported_from_nearest(ask: Ask) -> None:
+    files = {f"apps/p{n}/models.py": f"class User:\n    field{n} = 1\n" for n in range(9)}
+    context = ask("apps/p3/views.py", "from .models import User\n\nx = User(▮)\n", files)
+    assert [file["path"] for file in context.files] == ["apps/p3/models.py"]
+
+
+def test_a_member_that_many_classes_have_is_that_of_a_class_that_is_named(ask: Ask) -> None:
+    files = {f"p{n}/apps.py": f"class Config{n}:\n    label = 'p{n}'\n" for n in range(9)}
+    assert ask("a.py", "from django.apps import apps\n\nx = apps.all()[0].label ▮\n", files).files == []
+    context = ask("a.py", "from p3.apps import Config3\n\nx = Config3.label ▮\n")
+    assert [file["path"] for file in context.files] == ["p3/apps.py"]
+    files = {f"lib{n}/a.go": f"package lib\n\nfunc (w *Writer{n}) Size() int {{\n\treturn {n}\n}}\n" for n in range(9)}
+    assert ask("lib/b.go", "package lib\n\nfunc f() { return x.Size(▮) }\n", files).files == []
+
+
+def test_a_name_that_is_imported_from_elsewhere(ask: Ask) -> None:
+    files = {"admin/utils.py": "def quote(s):\n    return s\n"}
+    assert ask("a.py", "from urllib.parse import quote\n\nx = quote(▮)\n", files).files == []
+
+
+def test_in_c_a_header_is_not_shown_whole(ask: Ask) -> None:
+    header = "struct other;\nstruct tree {\n  struct other *first;\n  int size;\n};\n" + "".join(
+        f"int tree_call{n}(struct tree *t);\n" for n in range(9)
+    )
+    context = ask("a.c", '#include "tree.h"\n\nint f(struct tree *t) { return t->▮; }\n', {"tree.h": header})
+    (file,) = context.files
+    assert "int size" in file["text"]
+    assert "tree_call" not in file["text"]
 
 
 def test_not_what_the_file_defines_itself(ask: Ask) -> None:

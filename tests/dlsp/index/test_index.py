@@ -41,6 +41,27 @@ def test_what_is_kept_of_a_file(root: Path) -> None:
     assert len(symbols(write(root, "long.py", "x = 1\n" * 3 * MOST_SYMBOLS))) == MOST_SYMBOLS
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("a.cs", "namespace A.B { class C { int F() { return 1; } } }\n", {("C", ""), ("F", "C")}),
+        ("a.cpp", "namespace a {\nclass C {\n  int f();\n};\nint g();\n}\n", {("C", ""), ("f", "C"), ("g", "")}),
+        ("a.h", "namespace a {\nclass C {\n  int f();\n};\n}\n", {("C", ""), ("f", "C")}),
+        ("a.c", "struct a;\nstruct b { struct a *x; };\n", {("b", "")}),
+        ("a.rs", "mod one;\npub(crate) mod two;\nfn f() {}\n", {("f", "")}),
+        ("a.rb", "module A\n  class C\n    def f\n    end\n  end\nend\n", {("C", ""), ("f", "C")}),
+        ("b.rb", "module A\n  def f\n  end\nend\n", {("A", ""), ("f", "A")}),
+        ("a.lua", "local a = require('a')\nlocal b = 1\nit(function()\n  local c = 1\nend)\n", {("b", "")}),
+        ("a.js", "const a = require('a')\nconst b = 1\nit(() => {\n  const c = 1\n})\n", {("b", "")}),
+        ("a.go", "package a\n\nconst (\n\tA = 1\n)\n", {("A", "")}),
+    ],
+)
+def test_what_tells_other_files_nothing_is_left_out(
+    root: Path, name: str, text: str, kept: set[tuple[str, str]]
+) -> None:
+    assert {(each.name, each.parent) for each in symbols(write(root, name, text))} == kept
+
+
 def test_the_index_follows_the_files(root: Path, index: Store) -> None:
     write(root, "a.py", "def one(): pass\n")
     write(root, "b/c.py", "def two(): pass\n")
