@@ -24,13 +24,14 @@ def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
     """Read what changed, forget what is gone or excluded by now; False if `going` said stop before the end."""
     known = store.states()
     seen: set[str] = set()
+    fits = True
     for path, state in walk(rules):
         if not going() or len(seen) >= MOST_FILES:
             break
         name = relative(path, rules)
         seen.add(name)
-        if known.get(name) != (state.st_mtime_ns, state.st_size):
-            _read(store, path, name, state)
+        if known.get(name) != (state.st_mtime_ns, state.st_size) and (fits or name in known):
+            fits = _read(store, path, name, state)
             if len(seen) % BATCH == 0:
                 store.commit()
     done = going()
@@ -72,17 +73,20 @@ def for_seconds(seconds: float) -> Going:
     return lambda: time.monotonic() < end
 
 
-def _read(store: Store, path: Path, name: str, state: os.stat_result) -> None:
-    """A file that vanishes or becomes unreadable while it is read is forgotten."""
+def _read(store: Store, path: Path, name: str, state: os.stat_result) -> bool:
+    """False if the store had no room for it; a file that vanishes or becomes unreadable while it is read is
+    forgotten."""
     language = languages.of(path)
     assert language is not None
     try:
         found = symbols(path)
     except OSError:
         store.drop(name)
-        return
+        return True
     try:
         store.put(name, language.family, (state.st_mtime_ns, state.st_size), found)
     except sqlite3.OperationalError:
         # It is as large as it may become: what it has is kept.
         store.drop(name)
+        return False
+    return True

@@ -7,7 +7,7 @@ import pytest
 from dlsp.ignore import Rules
 from dlsp.index import store, update
 from dlsp.index.store import Store, stem
-from dlsp.index.symbols import MOST_SYMBOLS, symbols
+from dlsp.index.symbols import MOST_SYMBOLS, Symbol, symbols
 
 
 @pytest.fixture
@@ -135,6 +135,13 @@ def test_it_is_bounded(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch
     write(root, "a0.py", "".join(f"def {'long' * 20}{number}(): pass\n" for number in range(MOST_SYMBOLS)))
     update.update(index, Rules(root))  # what does not fit is left out
     assert 0 < index.count()[1] <= 5
+    monkeypatch.setattr(update, "MOST_FILES", 9)
+    read: list[Path] = []
+    monkeypatch.setattr(
+        update, "symbols", lambda path: read.append(path) or [Symbol("long" * 999, "", "", 0, "x" * 9999)]
+    )
+    update.update(index, Rules(root))
+    assert len(read) <= 2  # not again and again all that is left out
 
 
 def test_a_stop_in_the_middle_loses_nothing_that_was_known(root: Path, index: Store) -> None:
