@@ -65,7 +65,8 @@ def _keep(root: Path, globs: tuple[str, ...], file: Path, stop: threading.Event)
                 continue
             rules = Rules(root, globs)
             try:
-                _follow(index, rules, stop)
+                took = _follow(index, rules, stop)
+                stop.wait(took)  # a build may make folders all the time
             except FileNotFoundError:  # a folder went before it was watched
                 stop.wait(RETRY_S)
             except (OSError, RuntimeError):  # the system watches no more of them
@@ -73,9 +74,10 @@ def _keep(root: Path, globs: tuple[str, ...], file: Path, stop: threading.Event)
                 stop.wait(max(UNWATCHED_S, REST * took))
 
 
-def _follow(index: Store, rules: Rules, stop: threading.Event) -> None:
-    """Look at everything once and then at what changes, until everything has to be looked at again."""
-    until = 0.0
+def _follow(index: Store, rules: Rules, stop: threading.Event) -> float:
+    """Look at everything once and then at what changes, until everything has to be looked at again; seconds that the
+    first look took."""
+    until = took = 0.0
     # Each folder by itself: a watch of all that is below one would follow links, and count what is excluded.
     # Watching has begun when the first set comes, empty or not, so nothing is lost between it and the first look.
     for changes in watch(
@@ -89,12 +91,13 @@ def _follow(index: Store, rules: Rules, stop: threading.Event) -> None:
         recursive=False,
     ):
         if not until:
-            _look(index, rules, stop)
+            took = _look(index, rules, stop)
             until = time.monotonic() + RESCAN_S
         elif time.monotonic() > until or len(changes) > MANY or any(_is_more(Path(path), rules) for _, path in changes):
-            return
+            break
         elif changes:
             refresh(index, rules, [Path(path) for _, path in changes])
+    return took
 
 
 def _look(index: Store, rules: Rules, stop: threading.Event) -> float:
