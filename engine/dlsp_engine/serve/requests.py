@@ -110,7 +110,12 @@ def _gap(raw: Any, files: tuple[File, ...]) -> Gap:
 
 
 def files(body: dict[str, Any], name: str) -> tuple[File, ...]:
-    return tuple(File(text(each, "path", name), text(each, "text", name)) for each in listed(body, name))
+    return tuple(_file(each, name) for each in listed(body, name))
+
+
+def _file(raw: Any, where: str) -> File:
+    checked(raw, {"path", "text"}, f"A file in '{where}'")
+    return File(text(raw, "path", where), text(raw, "text", where))
 
 
 def listed(body: dict[str, Any], name: str) -> list[Any]:
@@ -120,9 +125,7 @@ def listed(body: dict[str, Any], name: str) -> list[Any]:
     return value
 
 
-def text(raw: Any, name: str, where: str, default: str | None = None) -> str:
-    if not isinstance(raw, dict):
-        raise EngineError(f"'{where}' must hold objects.")
+def text(raw: dict[str, Any], name: str, where: str, default: str | None = None) -> str:
     value = raw.get(name, default)
     if not isinstance(value, str):
         raise EngineError(f"'{name}' in '{where}' must be a text.")

@@ -36,6 +36,8 @@ def test_defaults_and_fields():
         ({"gaps": [GAP], "stop": ["a"] * 5}, "stop"),
         ({"gaps": [GAP], "stop": [""]}, "stop"),
         ({"gaps": [GAP], "files": [{"path": "a"}]}, "text"),
+        ({"gaps": [GAP], "files": ["a"]}, "files"),
+        ({"gaps": [GAP], "files": [{"path": "a", "text": "", "txt": ""}]}, "txt"),
         ({"gaps": [GAP], "colour": 1}, "colour"),
         ({"gaps": [GAP], "priority": "now"}, "priority"),
         ({"gaps": [{"prefix": "a" * 500_000, "suffix": ""}]}, "characters"),
