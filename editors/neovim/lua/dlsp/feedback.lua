@@ -13,32 +13,17 @@ function M.shown(buf, item)
   end
 end
 
----The first `bytes` of the item's text stand in the buffer now, accepted in part.
+---The first `bytes` of the item's text stand in the buffer now, accepted: a part, or all.
 ---@param buf integer
 ---@param item dlsp.Item
 ---@param bytes integer
-function M.partly(buf, item, bytes)
-  local raw = item.raw.insertText
-  local accepted = raw:sub(1, item.head) .. item.text:sub(1, bytes)
-  if raw:find("\r\n", 1, true) then
+function M.accepted(buf, item, bytes)
+  local accepted = item.text:sub(1, bytes)
+  if item.raw.insertText:find("\r\n", 1, true) then
     accepted = accepted:gsub("\n", "\r\n")
   end
   local params = { item = item.raw, acceptedLength = compat.utf16(accepted) }
   client.notify(buf, "textDocument/didPartiallyAcceptCompletion", params)
-end
-
----All of it was accepted: what the item's command is for, where the server gave one.
----@param buf integer
----@param item dlsp.Item
-function M.accepted(buf, item)
-  local server, command = client.of(buf), item.raw.command
-  if type(command) ~= "table" then
-    return M.partly(buf, item, #item.text)
-  end
-  if server then
-    local params = { command = command.command, arguments = command.arguments }
-    compat.call(server, "request", "workspace/executeCommand", params, function() end, buf)
-  end
 end
 
 ---It was sent away.

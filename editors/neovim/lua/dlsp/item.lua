@@ -5,12 +5,10 @@ local M = {}
 
 ---@class dlsp.Item
 ---@field text string from the cursor on, lines parted by "\n"
----@field tail integer bytes after the cursor that it takes the place of
----@field head integer bytes of the answer's own text that stood before the cursor already
 ---@field raw table the server's item
 ---@field shown boolean whether the server was told that it was shown
 
----The item, nil where it is no insertion at the cursor.
+---The item, nil where it is no insertion at the cursor: the server knew another text.
 ---@param raw table
 ---@param line string the cursor's line
 ---@param row integer
@@ -18,25 +16,13 @@ local M = {}
 ---@param encoding string
 ---@return dlsp.Item?
 function M.read(raw, line, row, col, encoding)
-  local text = type(raw.insertText) == "table" and raw.insertText.value or raw.insertText
-  text = text:gsub("\r\n?", "\n")
-  local head, tail = 0, 0
-  if type(raw.range) == "table" then
-    local from, to = raw.range.start, raw.range["end"]
-    if from.line ~= row or to.line ~= row then
-      return nil
-    end
-    local start = compat.byte(line, from.character, encoding)
-    head, tail = col - start, compat.byte(line, to.character, encoding) - col
-    if head < 0 or tail < 0 or text:sub(1, head) ~= line:sub(start + 1, col) then
+  for _, at in pairs(raw.range or {}) do
+    if at.line ~= row or compat.byte(line, at.character, encoding) ~= col then
       return nil
     end
   end
-  text = text:sub(head + 1)
-  if text == "" then
-    return nil
-  end
-  return { text = text, tail = tail, head = head, raw = raw, shown = false }
+  local text = raw.insertText:gsub("\r\n?", "\n")
+  return text ~= "" and { text = text, raw = raw, shown = false } or nil
 end
 
 return M

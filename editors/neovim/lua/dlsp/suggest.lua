@@ -46,7 +46,7 @@ local function allowed()
   return inserts and in_text and not menu.open() and menu.one_cursor() and switch.on(0)
 end
 
----What of `s` is not in the buffer yet, and how many bytes after the cursor it takes the place of.
+---What of `s` is not in the buffer yet, and how many bytes after the cursor, which closed themselves, it replaces.
 ---Nil if the buffer has gone another way.
 ---@param s dlsp.Suggestion
 ---@return string?, integer, integer typed bytes
@@ -72,7 +72,7 @@ local function left(s)
   if closers:find("[^%)%]}>\"'`]") or (closed > 0 and not ghost.pieces(rest:match("[^\n]*"), closers)) then
     return nil, 0, 0
   end
-  return rest, closed + chosen.tail, #so_far
+  return rest, closed, #so_far
 end
 
 local function cancel()
@@ -115,7 +115,7 @@ end
 ---@return dlsp.Suggestion?
 local function read(place, result, encoding)
   local items = {}
-  for _, raw in ipairs(type(result) == "table" and (result.items or result) or {}) do
+  for _, raw in ipairs(type(result) == "table" and result.items or {}) do
     items[#items + 1] = item.read(raw, place.before .. place.after, place.row, place.col, encoding)
   end
   if #items > 0 then
@@ -202,20 +202,13 @@ function M.accept(part)
   local rest, tail, typed = left(s)
   local parts = require("dlsp.parts")
   local text, now = parts.first(rest, part), here()
-  local chosen, all = s.items[s.index], text == rest
-  local gone = all and tail or parts.closed(text, now.after:sub(1, tail))
-  M.insert(text, gone)
-  local old = math.max(0, gone - (#now.after - #s.after)) -- of the rest of the line as it was at first
-  s.after = s.after:sub(old + 1)
-  for _, each in ipairs(s.items) do
-    each.tail = math.max(0, each.tail - old)
-  end
+  local all = text == rest
+  M.insert(text, all and tail or parts.closed(text, now.after:sub(1, tail)))
+  feedback.accepted(s.buf, s.items[s.index], typed + #text)
   if all then
     M.clear()
-    feedback.accepted(s.buf, chosen)
     M.check(true)
   else
-    feedback.partly(s.buf, chosen, typed + #text)
     show()
   end
   return true
