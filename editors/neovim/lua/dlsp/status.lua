@@ -1,16 +1,14 @@
 -- What dlsp is doing, for the statusline and `:Dlsp status`.
 local M = {}
 
----@alias dlsp.State "off"|"stopped"|"loading"|"ready"|"thinking"|"quiet"|"error"
+---@alias dlsp.State "stopped"|"loading"|"ready"|"thinking"|"error"
 
 ---@type dlsp.State
 M.state = "stopped"
 ---What there is to say about it: progress, a reason, what to do.
 M.message = ""
 
-local SIGNS = { off = "off", stopped = "–", loading = "↓", ready = "", thinking = "…", quiet = "", error = "!" }
--- What a server says of itself (Copilot's names).
-local KINDS = { Normal = "ready", Warning = "error", Error = "error", Inactive = "quiet" }
+local SIGNS = { off = "off", stopped = "–", loading = "↓", ready = "", thinking = "…", error = "!" }
 
 ---Tell of a change.
 ---@param before dlsp.State
@@ -21,8 +19,6 @@ local function announce(before)
     vim.cmd.redrawstatus()
   end)
 end
-
-local told = false -- the server says itself what it is doing
 
 ---@param state dlsp.State
 ---@param message string?
@@ -41,23 +37,14 @@ function M.switched()
   announce(M.state)
 end
 
----What is to be seen from here, for a server that does not say what it is doing.
----@param state "thinking"|"ready"|"quiet"
-function M.guess(state)
-  if not told and M.state ~= "loading" and M.state ~= "error" then
-    M.set(state)
-  end
-end
-
 ---`didChangeStatus` from the server.
----@param params {busy: boolean?, kind: string?, message: string?}
+---@param params {busy: boolean, kind: string, message: string}
 function M.server(params)
-  told = true
-  local state, message = KINDS[params.kind] or "ready", type(params.message) == "string" and params.message or ""
+  local state = params.kind == "Normal" and "ready" or "error"
   if params.busy and state == "ready" then
-    state = message == "" and "thinking" or "loading"
+    state = params.message == "" and "thinking" or "loading"
   end
-  M.set(state, message)
+  M.set(state, params.message)
 end
 
 ---`$/progress` from the server: long work, such as loading the model.

@@ -6,7 +6,6 @@ local feedback = require("dlsp.feedback")
 local ghost = require("dlsp.ghost")
 local item = require("dlsp.item")
 local menu = require("dlsp.menu")
-local status = require("dlsp.status")
 local switch = require("dlsp.switch")
 
 local M = {}
@@ -143,7 +142,6 @@ local function ask(kind, step)
     asked = nil
     local old = current and current.items[current.index].text
     local answer = not err and read(place, result, server.offset_encoding) or nil
-    status.guess(answer and "ready" or "quiet")
     if answer then
       for index, each in ipairs(answer.items) do
         if step and each.text == old then
@@ -155,7 +153,6 @@ local function ask(kind, step)
     M.check()
   end, place.buf)
   this.id = id
-  status.guess("thinking")
 end
 
 ---Something happened in insert mode: show what still holds, else ask anew once the keys rest.
