@@ -59,3 +59,9 @@ def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeyp
     assert "FAILED tires: it took more than 3 s" in text
     assert text.count("x: ms 1.5") == 2, "what a part had found before it was killed counts"
     assert time.monotonic() - began < 6, "parts of a group share their time"
+
+
+def test_what_no_time_was_left_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gpu, "parts", lambda rehearse: [[gpu.Part(("steps", "0.5b"), 60)]])
+    gpu.run(rehearse=True, only=(), options=(), seconds=0, scratch=tmp_path, out=tmp_path)
+    assert "FAILED steps-0.5b: no time was left for it" in (tmp_path / "gpu.txt").read_text()
