@@ -33,9 +33,12 @@ def replay(results: Needed) -> str:
 
 
 def _taken(metrics: Mapping[str, float], which: str) -> str:
-    """The median of milliseconds, and the 95th percentile, or the 90th where too few keys waited that long."""
-    percent = next(each for each in (95, 90) if f"{OURS}/{which}_p{each}_ms" in metrics)
-    return spread(metrics[f"{OURS}/{which}_p50_ms"], metrics[f"{OURS}/{which}_p{percent}_ms"], percent, 0)
+    """The median of milliseconds, and the 95th or 90th percentile, if so many keys waited that long."""
+    middle = metrics[f"{OURS}/{which}_p50_ms"]
+    for share_below in (95, 90):
+        if most := metrics.get(f"{OURS}/{which}_p{share_below}_ms"):
+            return spread(middle, most, share_below, 0)
+    return f"{middle:.0f} ms"
 
 
 def _beside(found: Result) -> str:

@@ -77,3 +77,13 @@ def test_a_row_of_the_summary_compares_like_with_like(measured: Results) -> None
     row = next(line for line in summary.summary(needed).splitlines() if "characters completed" in line)
     assert f"{metrics['dlsp/writing/right_first']:.0%} right when shown" in row
     assert f"llama.vim's policy {metrics['llama.vim/writing/completed']:.0%}" in row
+
+
+def test_a_percentile_that_is_not_known_is_left_out(measured: Results) -> None:
+    (found,) = (one for one in measured if one.name == f"replay-{SMALL}")
+    known = {
+        name: value for name, value in found.metrics.items() if name not in ("dlsp/warm_p95_ms", "dlsp/warm_p90_ms")
+    }
+    few = [replace(one, metrics=known) if one is found else one for one in measured]
+    text = " ".join(typing.replay(Needed(Results(few, MACHINE))).split())
+    assert f"shown or not, {known['dlsp/warm_p50_ms']:.0f} ms, to one from memory" in text
