@@ -1,16 +1,15 @@
 """The state folder: where an engine says how it is reached."""
 
 import json
-import os
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from platformdirs import user_state_path
 
 from dlsp.errors import UserError
+from dlsp.folders import own
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,7 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:\d{1,5}")
 
 def folder() -> Path:
     """The state folder, made on demand for its owner only: `DLSP_STATE_DIR`, else the platform's."""
-    try:
-        path = Path(os.environ.get("DLSP_STATE_DIR") or user_state_path("dlsp", appauthor=False)).expanduser()
-    except RuntimeError as error:
-        raise UserError(
-            "The home folder is not known: set HOME, or DLSP_STATE_DIR and DLSP_CACHE_DIR to folders of yours."
-        ) from error
-    path = path.absolute()
+    path = own("DLSP_STATE_DIR", "user_state_path")
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dlsp.errors import UserError
+from dlsp.folders import own
 from dlsp.models.catalogue import DEFAULT, Model
 from dlsp.models.disk import digest, flush
 from dlsp.models.progress import SILENT, Progress
@@ -25,11 +26,7 @@ class ModelMissing(UserError):
 
 def folder() -> Path:
     """dlsp's cache folder, from DLSP_CACHE_DIR or the platform's; it need not exist yet."""
-    if chosen := os.environ.get("DLSP_CACHE_DIR"):
-        return Path(chosen).expanduser().absolute()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("dlsp", appauthor=False)
+    return own("DLSP_CACHE_DIR", "user_cache_path")
 
 
 def place(model: Model) -> Path:

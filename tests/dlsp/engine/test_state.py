@@ -62,12 +62,6 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
         state.folder()
 
 
-def test_without_a_home_folder_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DLSP_STATE_DIR", "~nobody-of-this-name/state")
-    with pytest.raises(UserError, match="DLSP_STATE_DIR"):
-        state.folder()
-
-
 def test_alive(state_folder: Path) -> None:
     assert not state.alive("m")
     held, leave = multiprocessing.Event(), multiprocessing.Event()
