@@ -12,6 +12,8 @@ MOST_BROKEN = 3
 """Borders one after the other: what follows on these is broken, too."""
 REACHES = (1_000, 3_000)
 """Bytes around the cursor; what the first finds broken, the second must too."""
+HOPELESS = 20
+"""Errors around the cursor from which on one more says nothing: prose, templates, what the grammar does not know."""
 PATIENCE_S = 0.1
 """After so long the check ends, and the text is taken as it is."""
 NEAR = 4_000
@@ -67,7 +69,7 @@ def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
     # What is missing behind a bracket or quote that is closed already is not for the text to write.
     if allowed and not after.split("\n", 1)[0].strip():
         allowed = min(allowed, _without_line(source, cursor))
-    if time.monotonic() > end or _fits(text, before, after, source, allowed):
+    if allowed >= HOPELESS or time.monotonic() > end or _fits(text, before, after, source, allowed):
         return text
     lines, kept, failed = text.split("\n"), "", 0
     for count in range(1, len(lines)):

@@ -72,6 +72,18 @@ def test_plain_text_is_left() -> None:
     assert cut_broken("= = (", "x", "\n", None) == "= = ("
 
 
+def test_what_is_mostly_no_code_says_nothing() -> None:
+    template = "{% for each in items %}\nx = {{ each.name }}\n{% endfor %}\n" * 12
+    code = "import sys\n\ndef f(a):\n    while a:\n        a -= 1\n    return a\n\n"
+    before, text = f"{template}{code}if a:\n    if b:\n        c(1)\n    else:\n        ", 'c("No")'
+    language = languages.of("a.py")
+    assert language
+    source = Source(language)
+    source.update(before)
+    assert cut_broken(text, before, "", source) == text
+    assert cut_broken("c(= =", before[len(template) :], "", Source(language)) == ""
+
+
 def test_what_is_right_is_never_cut() -> None:
     chance = random.Random(7)
     language = languages.of("a.py")
