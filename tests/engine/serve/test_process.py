@@ -14,8 +14,9 @@ import pytest
 from dlsp_engine.errors import MEMORY, Damaged, EngineError
 from dlsp_engine.serve import process
 
-MAIN = """
+MAIN = '''
 import sys
+import time
 from dlsp_engine import Engine, __main__
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
@@ -24,10 +25,17 @@ from dlsp_engine.model.weights import Weights
 from dlsp_engine.serve import process
 from dlsp_engine.text.tokenizer import ByteTokenizer
 
+class Slow(Engine):
+    """As slow as a large model: what is asked is never answered before the signal comes."""
+
+    def step(self, jobs, sharing=None):
+        time.sleep(0.1)
+        return super().step(jobs, sharing)
+
 shape = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
-process.load = lambda *_: Engine(Qwen2(Weights.random(shape), Adapter.random(shape)), ByteTokenizer())
+process.load = lambda *_: Slow(Qwen2(Weights.random(shape), Adapter.random(shape)), ByteTokenizer())
 sys.exit(__main__.main())
-"""
+'''
 
 
 SERVE = ["serve", "--model", "m", "--gguf", "m.gguf", "--threads", "1"]
