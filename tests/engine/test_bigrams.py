@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dlsp_engine.model import bigrams
+from dlsp_engine.decode.guess import guess
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.bigrams import SMOOTHING, Bigrams, likeliest
+from dlsp_engine.model.bigrams import SMOOTHING, Bigrams
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import checkpoint
 from dlsp_engine.train.model import Parameters
@@ -60,28 +60,6 @@ def test_only_the_most_frequent_are_kept():
     assert kept.alone[4] == 1
 
 
-def test_a_choice_depends_on_the_one_before(pairs: Bigrams, monkeypatch: pytest.MonkeyPatch):
-    """5 and 6 are nearly even in the first row, 3 and 9 in the second; what follows them decides."""
-    monkeypatch.setattr(bigrams, "STRENGTH", 1.0)
-    logits = torch.full((2, VOCAB), -9.0)
-    logits[0, 3], logits[0, 9] = 2.0, 2.1
-    logits[1, 5], logits[1, 6] = 2.0, 2.1
-    assert likeliest(logits)[0] == [9, 6]
-    draft, sure = pairs(logits, 7)
-    assert draft == [3, 5]
-    assert all(0.5 < one < 1 for one in sure)
-    assert pairs(logits, 20)[0] == [9, 6], "9 says nothing of what comes behind it"
-
-
-def test_probabilities_without_pairs_are_the_canvas_own():
-    empty = Bigrams.counted(np.array([], int), np.array([], int), VOCAB, most=5)
-    logits = torch.randn(4, VOCAB, generator=torch.Generator().manual_seed(0))
-    draft, sure = empty(logits, 1)
-    expected, plain = likeliest(logits)
-    assert draft == expected
-    assert sure == pytest.approx(plain, abs=1e-5)
-
-
 def test_an_adapter_carries_them(pairs: Bigrams, tmp_path: Path):
     weights = Weights.random(SHAPE)
     parameters = Parameters(weights, rank=2)
@@ -93,8 +71,9 @@ def test_an_adapter_carries_them(pairs: Bigrams, tmp_path: Path):
     again = Parameters.load(path, weights).bigrams
     logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(1))
     assert again
-    assert loaded.guess(logits, 3) == pairs(logits, 3) == again(logits, 3)
-    assert without.guess(logits, 3) == likeliest(logits)
+    assert without.bigrams is None
+    assert guess(logits, [3], loaded.bigrams) == guess(logits, [3], pairs) == guess(logits, [3], again)
+    assert guess(logits, [3], pairs) != guess(logits, [3])
 
 
 def test_pairs_do_not_reach_over_segments():

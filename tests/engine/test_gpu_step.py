@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from dlsp_engine import Gap, Options
+from dlsp_engine.decode import guess
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
@@ -167,8 +168,11 @@ def drafted(model: GpuQwen2, width: int) -> tuple[list[GapStep], list[tuple[torc
 
 
 @pytest.mark.parametrize(("width", "merged", "fused"), [(3, True, False), (12, False, False), (1, True, True)])
-def test_drafts_are_chosen_by_pairs(pairs: Bigrams, width: int, merged: bool, fused: bool):
-    """By `Bigrams.choose` on as many candidates, from the token that was committed last; what stands is the same."""
+def test_drafts_are_chosen_by_pairs(
+    pairs: Bigrams, width: int, merged: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """By `decode.guess` on as many candidates, from the token that was committed last; what stands is the same."""
+    monkeypatch.setattr(guess, "SHARPNESS", 1.0)  # the device tells probabilities as they are
     (told, tops), (plain, alone) = (drafted(gpu(fused, bigrams=one), width) for one in (pairs, None))
     assert [len(one.tokens) for one in told] == [1 + min(2, width), 1, 1]
     assert [one.tokens for one in told] == [one.tokens for one in plain]
@@ -177,7 +181,7 @@ def test_drafts_are_chosen_by_pairs(pairs: Bigrams, width: int, merged: bool, fu
         if one.draft:
             start = 1 + width + (len(one.tokens) - 1) * width if merged else 1
             rows = slice(start, start + width)
-            expected, sure = pairs.choose(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]])
+            expected, sure = guess.choose(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]], pairs)
             assert one.draft == expected
             assert one.draft_probability == pytest.approx(sure, abs=1e-5)
             assert candidates.shape[1] == CANDIDATES

@@ -10,12 +10,10 @@ from torch import Tensor
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.budget import Acceptance, Costs, Plan, plan
 from dlsp_engine.decode.decoder import Decoder, masks
+from dlsp_engine.decode.guess import guess
 from dlsp_engine.decode.session import Session, common
-from dlsp_engine.model.bigrams import Guess
+from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
-
-Guesser = Callable[[Tensor, int], Guess]
-"""`Adapter.guess`."""
 
 Drafter = Callable[[list[int]], list[int]]
 """Known tokens -> tokens that may follow them; an empty list when it has no idea."""
@@ -27,7 +25,7 @@ class Drafting:
 
     costs: Costs
     acceptance: Acceptance
-    guess: Guesser
+    bigrams: Bigrams | None = None
 
 
 @dataclass(frozen=True)
@@ -97,13 +95,14 @@ class Verified(Decoder):
         run = common(draft, chosen)  # a draft token stands if it is what the row before it chose
         if self.draft.learns:
             self.drafting.acceptance.saw(len(draft), run, self.draft.copied)
-        guess = NONE
-        if run in laid.anchors:
-            start = 1 + len(draft) + laid.anchors.index(run) * laid.width
-            guess = Draft(*self.drafting.guess(logits[start : start + laid.width], chosen[run]))
         stand = chosen[: run + 1]
         self._commit(stand, self.answer.log_p(logits[: run + 1], stand), stood=len(self.session.pending) + run)
-        self.draft = self._propose(guess)
+        guessed = NONE
+        if run in laid.anchors and not self.done:
+            start = 1 + len(draft) + laid.anchors.index(run) * laid.width
+            canvas = logits[start : start + laid.width]
+            guessed = Draft(*guess(canvas, self.session.tokens, self.drafting.bigrams))
+        self.draft = self._propose(guessed)
 
     @property
     def on_device(self) -> tuple[int, list[int]] | None:
@@ -126,14 +125,14 @@ class Verified(Decoder):
         canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
         return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
 
-    def _propose(self, guess: Draft) -> Draft:
+    def _propose(self, guessed: Draft) -> Draft:
         """A copy, if there is one, or what the canvas guessed: in the schedule `auto` the one that is surer."""
         if again := self._recall():
             return Draft(again, [RECALLED] * len(again), learns=False)
         copied = self.drafter(self.session.tokens) if self.drafter else []
         copy = Draft(copied, [self.drafting.acceptance.copied] * len(copied), copied=True)
-        first = copy.run > guess.run if self.answer.options.schedule == "auto" else copied
-        best = copy if first else guess
+        first = copy.run > guessed.run if self.answer.options.schedule == "auto" else copied
+        best = copy if first else guessed
         useful = self.answer.useful(best.tokens)
         return Draft(useful, best.confidence[: len(useful)], best.copied)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.bigrams import Bigrams, Guess, likeliest
+from dlsp_engine.model.bigrams import Bigrams
 
 
 def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
@@ -49,10 +49,6 @@ class Adapter:
     layers: list[dict[str, LowRank]]  # by projection; an empty dict changes nothing
     metadata: dict[str, str] = field(default_factory=dict)
     bigrams: Bigrams | None = None
-
-    def guess(self, logits: Tensor, before: int) -> Guess:
-        """What a canvas drafts: logits [rows, vocab], and the token before what its first row drafts."""
-        return self.bigrams(logits, before) if self.bigrams else likeliest(logits)
 
     @classmethod
     def load(cls, path: Path, base: str, shape: Architecture, dtype: torch.dtype) -> "Adapter":

@@ -8,6 +8,7 @@ choice there, which is known as long as the text up to b + 1 + j is what the bas
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -55,6 +56,16 @@ class Canvases:
     def before(self, batch: Batch) -> Tensor:
         """[batch, canvases, width]: the token of the text before what each row drafts."""
         return pick(batch.ids, self.answered)
+
+    def known(self, batch: Batch) -> list[np.ndarray]:
+        """The segment up to the token before what the canvas's first row drafts, canvas by canvas."""
+        ends, starts = self.answered[..., 0] + 1, batch.starts.gather(1, self.anchors)
+        ids = batch.ids.cpu().numpy()
+        return [
+            ids[row, start:end]
+            for row in range(len(ids))
+            for start, end in zip(starts[row].tolist(), ends[row].tolist(), strict=True)
+        ]
 
     def bias(self, batch: Batch, dtype: torch.dtype) -> Tensor:
         """[batch, 1, rows, length + rows]: the segment up to the anchor, and the row's own canvas."""

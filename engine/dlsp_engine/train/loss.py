@@ -1,12 +1,15 @@
 """Head and loss in chunks: no [rows, vocab] logits of a whole batch are ever held."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_engine.model.bigrams import TOP as CANDIDATES
+from dlsp_engine.decode.guess import TOP as CANDIDATES
+from dlsp_engine.decode.guess import choose
 from dlsp_engine.model.bigrams import Bigrams
 
 TOP = 8
@@ -43,21 +46,29 @@ def choices(hidden: Tensor, embedding: Tensor, chunk: int, soft: bool = False) -
 
 @torch.no_grad()
 def drafts(
-    hidden: Tensor, before: Tensor, embedding: Tensor, bigrams: Bigrams | None, chunk: int
+    hidden: Tensor,
+    known: Sequence[np.ndarray],
+    given: Tensor,
+    embedding: Tensor,
+    bigrams: Bigrams | None,
+    chunk: int,
 ) -> tuple[Tensor, Tensor]:
-    """hidden [n, dim], the tokens before what each row drafts [n] -> the likeliest tokens [n], and those drafted."""
-    plain, drafted = [], []
-    for part, known in zip(hidden.split(chunk), before.split(chunk), strict=True):
-        logits = F.linear(part, embedding).float()
-        best, candidates = logits.topk(min(CANDIDATES, logits.shape[1]))
-        plain.append(candidates[:, 0])
-        if bigrams:
-            log_p = (best - logits.logsumexp(-1, keepdim=True)).cpu().numpy()
-            chosen = bigrams.choose(log_p, candidates.cpu().numpy(), known.tolist())[0]
-            drafted.append(torch.tensor(chosen, device=hidden.device))
-        else:
-            drafted.append(candidates[:, 0])
-    return torch.cat(plain), torch.cat(drafted)
+    """hidden [n, width, dim] of canvases, the tokens before each, and those in front of its later rows [n, width - 1]
+    -> the likeliest tokens [n, width], and those drafted.
+    """
+    plain, drafted = (torch.empty(hidden.shape[:2], dtype=torch.long, device=hidden.device) for _ in range(2))
+    step = max(1, chunk // hidden.shape[1])
+    for at in range(0, len(hidden), step):
+        logits = F.linear(hidden[at : at + step], embedding).float()
+        best, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
+        plain[at : at + step] = candidates[..., 0]
+        log_p = (best - logits.logsumexp(-1, keepdim=True)).cpu().numpy()
+        of_each = zip(
+            log_p, candidates.cpu().numpy(), known[at : at + step], given[at : at + step].tolist(), strict=True
+        )
+        for row, (sure, tokens, text, ahead) in enumerate(of_each, at):
+            drafted[row] = torch.tensor(choose(sure, tokens, text, bigrams, ahead)[0])
+    return plain, drafted
 
 
 @dataclass(frozen=True)

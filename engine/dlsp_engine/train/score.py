@@ -16,8 +16,8 @@ from dlsp_engine.train.trainer import canvas_states, look, read
 @dataclass(frozen=True)
 class Score:
     """`tau`: tokens that one draft and its check commit, 1 plus the expected run of agreeing drafts, at a random
-    place of a gap; `plain_tau`: the same without the pairs of tokens. `agreement`: share of right drafts by position,
-    those before being right, where what is right is known.
+    place of a gap; `plain_tau`: the same where each row drafts its likeliest token. `agreement`: share of right drafts
+    by position, those before being right, where what is right is known.
     """
 
     tau: float
@@ -37,12 +37,13 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
         canvases = drawn(now, said.greedy, count, width, generator, marks=MIDDLE, evenly=True)
         known = canvases.taught.flatten(0, 1)
         told = known.any(1)  # of the others nothing is known
-        states = canvas_states(model, now, canvases, past).flatten(0, 1)[told].flatten(0, 1)
-        before = canvases.before(now).flatten(0, 1)[told].flatten()
+        states = canvas_states(model, now, canvases, past).flatten(0, 1)[told]
+        given = canvases.before(now).flatten(0, 1)[told, 1:]
+        texts = [text for text, one in zip(canvases.known(now), told.tolist(), strict=True) if one]
         known, targets = known[told], canvases.targets.flatten(0, 1)[told]
-        likeliest, chosen = drafts(states, before, model.weights.embedding, model.parameters.bigrams, head_rows)
+        likeliest, chosen = drafts(states, texts, given, model.weights.embedding, model.parameters.bigrams, head_rows)
         for runs, said_there in ((found, chosen), (plain, likeliest)):
-            runs.saw((said_there.view_as(known) == targets) & known, known)
+            runs.saw((said_there == targets) & known, known)
     return Score(found.tau, plain.tau, [round(share, 4) for share in found.agreement], int(found.seen[0]))
 
 

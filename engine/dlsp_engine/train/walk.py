@@ -26,12 +26,12 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
         positions = anchors[..., None] + 1 + torch.arange(width, device=model.device)
         blank = torch.full_like(positions, -1)
         canvases = Canvases(anchors, blank, positions, blank, blank, blank)
-        hidden = canvas_states(model, batch, canvases, past)[0].flatten(0, 1)
+        hidden = canvas_states(model, batch, canvases, past)[0]
         # Behind the answer nothing is known, and nothing is asked.
         canvases.answered = positions.clamp(max=ids.shape[1] - 1)
-        before = canvases.before(batch).flatten()
-        chosen = drafted(hidden, before, model.weights.embedding, model.parameters.bigrams, AT_ONCE * width)[1]
-        found += chosen.view(-1, width).tolist()
+        texts, given = canvases.known(batch), canvases.before(batch)[0, :, 1:]
+        pairs = model.parameters.bigrams
+        found += drafted(hidden, texts, given, model.weights.embedding, pairs, AT_ONCE * width)[1].tolist()
     return found, int(said.greedy[0, -1])
 
 

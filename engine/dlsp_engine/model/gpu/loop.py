@@ -22,7 +22,8 @@ MERGED_ROWS = 128
 """Up to so many rows a step verifies and drafts at once; beyond, rows cost, and steps take turns at it."""
 
 CANDIDATES = 8
-"""Of a row, where pairs of tokens choose. The host takes more (`bigrams.TOP`): now and then it drafts another token."""
+"""Of a row, where pairs of tokens choose. The host takes more (`guess.TOP`) and looks at the text before, too: now and
+then it drafts another token."""
 
 
 @dataclass(frozen=True)

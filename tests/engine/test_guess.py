@@ -1,0 +1,94 @@
+"""Which of a canvas's candidates are drafted, by pairs of a corpus and by the text before."""
+
+import numpy as np
+import pytest
+import torch
+
+from dlsp_engine.decode import guess as guessing
+from dlsp_engine.decode.guess import FOLLOWED, REACH, choose, followed, guess
+from dlsp_engine.model.bigrams import Bigrams
+
+VOCAB = 40
+NEITHER = 30
+"""A token that nothing is known of."""
+
+
+@pytest.fixture
+def pairs() -> Bigrams:
+    """3 is followed by 5 a thousand times, by 6 ten times; 7 by 3 a thousand times."""
+    first = np.repeat([3, 3, 7], [1000, 10, 1000])
+    return Bigrams.counted(first, np.repeat([5, 6, 3], [1000, 10, 1000]), VOCAB, most=3)
+
+
+@pytest.fixture
+def logits() -> torch.Tensor:
+    """5 and 6 are nearly even in the second row, 3 and 9 in the first; what stands before decides."""
+    logits = torch.full((2, VOCAB), -9.0)
+    logits[0, 3], logits[0, 9] = 2.0, 2.1
+    logits[1, 5], logits[1, 6] = 2.0, 2.1
+    return logits
+
+
+def test_a_choice_depends_on_the_one_before(pairs: Bigrams, logits: torch.Tensor):
+    assert guess(logits, [NEITHER])[0] == [9, 6]
+    draft, sure = guess(logits, [7], pairs)
+    assert draft == [3, 5]
+    assert all(0.4 < one < 1 for one in sure)
+    assert guess(logits, [NEITHER], pairs)[0] == [9, 6], "9 says nothing of what comes behind it"
+
+
+def test_a_choice_follows_the_text(logits: torch.Tensor):
+    text = [1, 7, 3, 5, 2, 7]
+    draft, sure = guess(logits, text)
+    assert draft == [3, 5]
+    assert sure[0] > guess(logits, [7])[1][0]
+    assert guess(logits, [3, 7])[0] == [9, 6], "nothing has followed it yet"
+    sharp = torch.where(logits > 0, 40 * logits, logits)
+    assert guess(sharp, text)[0] == [9, 6], "what the canvas is sure of stays"
+
+
+def test_no_token_is_added_that_the_canvas_finds_unlikely():
+    logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(0))
+    logits[:, 7] = -30.0
+    assert 7 not in guess(logits, [7] * 50)[0]
+
+
+def test_each_token_that_was_followed_before_counts():
+    """Against the obvious search."""
+    generator = np.random.default_rng(0)
+    for length in range(1, 60):
+        text = generator.integers(0, 3, length)
+        last = text[-REACH:].tolist()
+        expected = [
+            max(
+                back
+                for back in range(len(last) + 1)
+                if not back
+                or any(text[i - back : i].tolist() == last[-back:] and text[i] == token for i in range(back, length))
+            )
+            for token in range(4)
+        ]
+        assert followed(text, last, np.arange(4)).tolist() == expected, text
+
+
+def test_a_followed_token_rises_by_what_is_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(guessing, "SHARPNESS", 1.0)
+    log_p = np.log(np.array([[0.5, 0.3, 0.2]]))
+    (told,), (sure,) = choose(log_p, np.array([[8, 9, 10]]), [4, 10, 3, 10, 2, 4])
+    assert (told, sure) == (10, pytest.approx(0.2 * np.exp(FOLLOWED) / (0.8 + 0.2 * np.exp(FOLLOWED))))
+
+
+def test_later_rows_go_by_what_is_given(pairs: Bigrams, logits: torch.Tensor):
+    log_p, candidates = logits.log_softmax(-1).topk(8)
+    sure, tokens = log_p.numpy(), candidates.numpy()
+    assert choose(sure, tokens, [7], pairs)[0] == [3, 5]
+    assert choose(sure, tokens, [7], pairs, given=[NEITHER])[0] == [3, 6]
+
+
+def test_the_order_of_the_likeliest_is_kept_where_nothing_is_known():
+    empty = Bigrams.counted(np.array([], int), np.array([], int), VOCAB, most=5)
+    logits = torch.randn(4, VOCAB, generator=torch.Generator().manual_seed(0))
+    draft, sure = guess(logits, [NEITHER], empty)
+    assert draft == logits.argmax(-1).tolist()
+    assert (draft, sure) == guess(logits, [NEITHER])
+    assert all(0 < one < 1 for one in sure)
