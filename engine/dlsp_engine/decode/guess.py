@@ -14,16 +14,16 @@ from torch import Tensor
 
 from dlsp_engine.model.bigrams import STRENGTH, Bigrams
 
-TOP = 16
+TOP = 64
 """Candidates of a row."""
 
-FOLLOWED = 1.2
+FOLLOWED = 1.5
 """A candidate's log-probability rises by so much for each of the last tokens that it has followed before."""
 
-REACH = 4
+REACH = 6
 """So many of the last tokens are looked for."""
 
-SHARPNESS = 0.75
+SHARPNESS = 0.65
 """A canvas is surer of itself than it is right; to this power its probabilities match how often drafts stand."""
 
 Guess = tuple[list[int], list[float]]
