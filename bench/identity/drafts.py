@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dlsp_engine.decode.guess import Guess
 from dlsp_engine.decode.verified import Drafter
 
 LENGTH = 2
@@ -20,12 +21,12 @@ class Draft:
 
 
 def _empty(answer: Sequence[int], start: int, vocab: int) -> Drafter:
-    return lambda tokens: []
+    return lambda tokens: ([], [])
 
 
 def _random(answer: Sequence[int], start: int, vocab: int) -> Drafter:
     rng = random.Random(start)
-    return lambda tokens: [rng.randrange(vocab) for _ in range(rng.randrange(LENGTH + 1))]
+    return lambda tokens: _sure([rng.randrange(vocab) for _ in range(rng.randrange(LENGTH + 1))])
 
 
 def _adversarial(answer: Sequence[int], start: int, vocab: int) -> Drafter:
@@ -43,7 +44,12 @@ def _adversarial(answer: Sequence[int], start: int, vocab: int) -> Drafter:
             return [*right[: rng.randrange(LENGTH)], 151643 % vocab]
         return right[:1] * LENGTH
 
-    return draft
+    return lambda tokens: _sure(draft(tokens))
+
+
+def _sure(tokens: list[int]) -> Guess:
+    """So sure that they are verified."""
+    return tokens, [0.8] * len(tokens)
 
 
 DRAFTS = {

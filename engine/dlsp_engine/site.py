@@ -155,7 +155,7 @@ class SiteJob(Job):
             answer.commit([token for token, _ in self._greedy], [log_p for _, log_p in self._greedy])
         if not answer.reason:
             self.session.advance([*known.tokens, *answer.tokens])
-            otherwise = Copier(self._tokenizer.stops) if options.copy else lambda tokens: []
+            otherwise = Copier(self._tokenizer.stops) if options.copy else lambda tokens: ([], [])
             drafter = resume([self._tokens(text) for text in texts], otherwise)
             yield decoder(self.session, answer, self._drafting, drafter)
         self.cost.tokens = answer.committed

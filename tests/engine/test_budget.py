@@ -44,6 +44,12 @@ def test_an_unlikely_tail_is_not_verified_where_rows_cost():
     assert plan(long, 4, Costs((1, 128), (1.0, 1.0)), Acceptance()).verify == 8
 
 
+def test_a_canvas_is_laid_in_place_of_an_unlikely_draft():
+    assert plan([0.1, 0.1], 4, CPU, Acceptance(), least=0) == plan([], 4, CPU, Acceptance())
+    assert plan([0.1, 0.1], 4, CPU, Acceptance(), least=1).verify == 1
+    assert plan([0.9, 0.1], 4, CPU, Acceptance(), least=0).verify == 1
+
+
 def test_a_width_of_none_lays_none():
     assert plan([], 0, GPU, Acceptance()).anchors == ()
     assert plan([0.9], 0, GPU, Acceptance()).anchors == ()
@@ -52,13 +58,11 @@ def test_a_width_of_none_lays_none():
 def test_experience_moves_the_averages_by_offset():
     seen = Acceptance()
     for _ in range(400):
-        seen.saw(drafted=4, stood=1, copied=False)
+        seen.saw(drafted=4, stood=1)
     assert seen.canvas[0] > 0.99
     assert seen.canvas[1] < 0.01
     assert seen.canvas[2:] == list(FIRST_GUESS[2:]), "what was not reached says nothing"
     assert seen.run(4) == pytest.approx(1, abs=0.02)
-    seen.saw(drafted=2, stood=0, copied=True)
-    assert seen.copied < 0.8
 
 
 def test_without_an_adapter_no_canvas_is_laid(tiny):

@@ -1,12 +1,13 @@
 """The design's invariants on a tiny random model. On real gaps: `python -m bench.identity`."""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 
-from dlsp_engine.decode.verified import Draft, Verified
+from dlsp_engine.decode.verified import Draft, Drafter, Verified
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
@@ -22,7 +23,7 @@ GAPS = [
 ]
 
 
-def drafters(answer: tuple[int, ...], start: int) -> dict:
+def drafters(answer: tuple[int, ...], start: int) -> dict[str, Drafter | None]:
     """Drafts of every kind for an answer that begins `start` tokens in."""
     rng = random.Random(7)
 
@@ -33,13 +34,16 @@ def drafters(answer: tuple[int, ...], start: int) -> dict:
     def spoiled(tokens: list[int]) -> list[int]:
         return [t if rng.random() < 0.7 else rng.randrange(262) for t in right(tokens)]
 
+    def sure(draft: Callable[[list[int]], list[int]]) -> Drafter:
+        return lambda tokens: (drafted := draft(tokens), [0.8] * len(drafted))
+
     return {
         "canvas": None,
-        "empty": lambda tokens: [],
-        "random": lambda tokens: [rng.randrange(262) for _ in range(rng.randrange(6))],
-        "right": right,
-        "spoiled": spoiled,
-        "ends at once": lambda tokens: [261] * 3,
+        "empty": sure(lambda tokens: []),
+        "random": sure(lambda tokens: [rng.randrange(262) for _ in range(rng.randrange(6))]),
+        "right": sure(right),
+        "spoiled": sure(spoiled),
+        "ends at once": sure(lambda tokens: [261] * 3),
     }
 
 

@@ -1,13 +1,14 @@
 """The design's invariants 1 to 3 where they are claimed, in float32, by the kernels and the captured steps."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
 
 from bench.gpu.setting import Sample, Setting
 from bench.gpu.shapes import SHAPES
+from dlsp_engine.decode.guess import Guess
 from dlsp_engine.decode.session import common
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.adapter import Adapter
@@ -72,8 +73,8 @@ def verified(plain: Engine, engine: Engine, tokens: int) -> Sample:
         start = expected.cost.prompt_tokens
         drafters = {
             "canvas": None,
-            "random": lambda known: [rng.randrange(200) for _ in range(4)],
-            "right": lambda known, start=start, expected=expected: list(expected.tokens[len(known) - start :][:4]),
+            "random": lambda known: ([rng.randrange(200) for _ in range(4)], [0.8] * 4),
+            "right": lambda known, start=start, expected=expected: _right(expected.tokens[len(known) - start :][:4]),
         }
         for drafter in drafters.values():
             for options in (
@@ -88,6 +89,10 @@ def verified(plain: Engine, engine: Engine, tokens: int) -> Sample:
         expected = plain.fill(GAPS[number], Options(mode="autoregressive", max_tokens=tokens))
         counts[_compare(plain, GAPS[number], expected.tokens, fill.tokens)] += 1
     return {"ok": counts["different"] == 0, **counts}
+
+
+def _right(tokens: Sequence[int]) -> Guess:
+    return list(tokens), [0.8] * len(tokens)
 
 
 def _compare(plain: Engine, gap: Gap, expected: tuple[int, ...], got: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
 
-FIRST_GUESS = (0.7, 0.5, 0.35, 0.3)
+FIRST_GUESS = (0.75, 0.72, 0.75, 0.75)
 """How often a draft token stands if those before it did, by offset, until there is experience."""
 
 MEMORY = 0.02
@@ -59,19 +59,14 @@ class Costs:
 
 @dataclass
 class Acceptance:
-    """Recent shares of draft tokens that stood where those before them did, by who drafted and by offset."""
+    """Recent shares of a canvas's tokens that stood where those before them did, by offset."""
 
     canvas: list[float] = field(default_factory=lambda: list(FIRST_GUESS))
-    copied: float = 0.8
 
-    def saw(self, drafted: int, stood: int, copied: bool) -> None:
-        """A draft of `drafted` tokens was verified and its first `stood` stood."""
-        for offset in range(min(stood + 1, drafted)):
-            right = float(offset < stood)
-            if copied:
-                self.copied += MEMORY * (right - self.copied)
-            elif offset < len(self.canvas):
-                self.canvas[offset] += MEMORY * (right - self.canvas[offset])
+    def saw(self, drafted: int, stood: int) -> None:
+        """A canvas's `drafted` tokens were verified and its first `stood` stood."""
+        for offset in range(min(stood + 1, drafted, len(self.canvas))):
+            self.canvas[offset] += MEMORY * (float(offset < stood) - self.canvas[offset])
 
     def run(self, width: int) -> float:
         """How many tokens of a canvas of `width` masks are expected to stand."""
@@ -90,21 +85,21 @@ class Plan:
     width: int
 
 
-def plan(confidence: Sequence[float], most: int, costs: Costs, acceptance: Acceptance) -> Plan:
+def plan(confidence: Sequence[float], most: int, costs: Costs, acceptance: Acceptance, least: int = 1) -> Plan:
     """The plan of the greatest expected gain.
 
     `confidence` are the probabilities that each draft token stands if those before it do, `most` is the widest canvas.
     Time is priced by what a token costs when drafting and verifying alternate, so a canvas that is there when it is
     needed is worth the step that would have to lay it. Where that price is no better than one token a step, no canvas
-    is laid. A draft that is there is verified, at least its first token: another one would hardly be better.
+    is laid. At least the draft's first `least` tokens are verified: another canvas would hardly draft better than one.
     """
     width, per_token = _alternating(most, costs, acceptance)
     worth = CAUTION * (costs(1, width) - per_token) if width else 0.0
     if not confidence:
         return Plan(0, (0,) if width else (), width)
     stand = list(accumulate([1.0, *confidence], mul))
-    best, most_gained = Plan(1, (), width), float("-inf")
-    for verify in range(1, len(stand)):
+    best, most_gained = Plan(least, (), width), float("-inf")
+    for verify in range(least, len(stand)):
         stops = [stand[i] - (stand[i + 1] if i < verify else 0.0) for i in range(verify + 1)]
         likely = sorted(range(verify + 1), key=lambda i: -stops[i])
         for laid in range(verify + 2 if width else 1):

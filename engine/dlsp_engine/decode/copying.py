@@ -1,25 +1,36 @@
-"""The free drafter: text that repeats (prompt look-up, arXiv 2304.04487)."""
+"""The free drafter: text that repeats (prompt look-up, arXiv 2304.04487), by the longest match."""
 
-NGRAM = 3
-LONGEST = 8
+import numpy as np
+
+from dlsp_engine.decode.guess import Guess
+from dlsp_engine.decode.repeats import followers
+
+REACH = 16
+"""So many of the last tokens are looked for at most."""
+
+LONGEST = 16
 
 
 class Copier:
-    """Proposes what followed the last occurrence of the last NGRAM tokens, from prompt, suffix or answer."""
+    """Proposes what followed where most of the last tokens stood before, last time: in prompt, suffix or answer."""
 
     def __init__(self, stops: frozenset[int]) -> None:
         self._stops = stops
-        self._seen: dict[tuple[int, ...], int] = {}
-        self._read = 0
 
-    def __call__(self, tokens: list[int]) -> list[int]:
-        """`tokens` grows from call to call."""
-        for end in range(max(self._read, NGRAM), len(tokens)):
-            self._seen[tuple(tokens[end - NGRAM : end])] = end
-        self._read = len(tokens)
-        at = self._seen.get(tuple(tokens[-NGRAM:]))
-        if at is None:
-            return []
-        copied = tokens[at : at + LONGEST]
+    def __call__(self, tokens: list[int]) -> Guess:
+        text = np.array(tokens)
+        matches = list(followers(text, tokens[-REACH:]))
+        if not matches:
+            return [], []
+        start = int(matches[-1][-1])
+        copied = tokens[start : start + LONGEST]
         stop = next((i for i, token in enumerate(copied) if token in self._stops), len(copied))
-        return copied[:stop]
+        return copied[:stop], [stands(len(matches) + i) for i in range(stop)]
+
+
+def stands(agreed: int) -> float:
+    """How likely a token is to follow so many others again: 0.33 after one, 0.80 after four, 0.97 after sixteen.
+
+    Fitted on the model's answers in 148 gaps of held-out packages: 0.36, 0.76, 0.97.
+    """
+    return agreed**1.5 / (agreed**1.5 + 2)

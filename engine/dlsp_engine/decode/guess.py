@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
+from dlsp_engine.decode.repeats import followers
 from dlsp_engine.model.bigrams import STRENGTH, Bigrams
 
 TOP = 64
@@ -66,12 +67,4 @@ def choose(
 
 def followed(text: np.ndarray, last: Sequence[int], tokens: np.ndarray) -> np.ndarray:
     """How many of the `last` tokens, counted from the end, stand somewhere in `text` right before each of `tokens`."""
-    run = np.zeros(len(tokens))
-    at = np.arange(len(text) - 1)
-    for back, token in enumerate(reversed(last)):
-        at = at[at >= back]
-        at = at[text[at - back] == token]
-        if not len(at):
-            break
-        run += np.isin(tokens, text[at + 1])
-    return run
+    return sum((np.isin(tokens, text[at]).astype(float) for at in followers(text, last)), np.zeros(len(tokens)))

@@ -10,13 +10,13 @@ from torch import Tensor
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.budget import Acceptance, Costs, Plan, plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.guess import guess
+from dlsp_engine.decode.guess import Guess, guess
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
 
-Drafter = Callable[[list[int]], list[int]]
-"""Known tokens -> tokens that may follow them; an empty list when it has no idea."""
+Drafter = Callable[[list[int]], Guess]
+"""Known tokens -> tokens that may follow them; none when it has no idea."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,7 @@ class Draft:
 
     tokens: list[int]
     confidence: list[float]
-    copied: bool = False
-    learns: bool = True  # whether its fate says something about later drafts
+    canvas: bool = False  # whether its fate says something about later canvases
 
     @property
     def run(self) -> float:
@@ -93,15 +92,15 @@ class Verified(Decoder):
         draft = self.draft.tokens[: laid.verify]
         chosen = self.answer.choose(logits[: 1 + len(draft)], draft)
         run = common(draft, chosen)  # a draft token stands if it is what the row before it chose
-        if self.draft.learns:
-            self.drafting.acceptance.saw(len(draft), run, self.draft.copied)
+        if self.draft.canvas:
+            self.drafting.acceptance.saw(len(draft), run)
         stand = chosen[: run + 1]
         self._commit(stand, self.answer.log_p(logits[: run + 1], stand), stood=len(self.session.pending) + run)
         guessed = NONE
         if run in laid.anchors and not self.done:
             start = 1 + len(draft) + laid.anchors.index(run) * laid.width
             canvas = logits[start : start + laid.width]
-            guessed = Draft(*guess(canvas, self.session.tokens, self.drafting.bigrams))
+            guessed = Draft(*guess(canvas, self.session.tokens, self.drafting.bigrams), canvas=True)
         self.draft = self._propose(guessed)
 
     @property
@@ -111,30 +110,28 @@ class Verified(Decoder):
     def take_device_step(
         self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]
     ) -> None:
-        if self.draft.learns:
+        if self.draft.canvas:
             drafted = min(len(self.draft.tokens), self.answer.options.draft)
-            self.drafting.acceptance.saw(drafted, len(tokens) - 1, self.draft.copied)
+            self.drafting.acceptance.saw(drafted, len(tokens) - 1)
         self._commit(tokens, log_p, stood=len(tokens))
-        self.draft = self._propose(Draft(guess, probability))
+        self.draft = self._propose(Draft(guess, probability, canvas=True))
 
     def _decide(self, sharing: int) -> Plan:
         options, drafted = self.answer.options, len(self.draft.tokens)
         if options.schedule == "auto":
             costs, acceptance = self.drafting.costs.shared(sharing), self.drafting.acceptance
-            return plan(self.draft.confidence, options.draft, costs, acceptance)
+            return plan(self.draft.confidence, options.draft, costs, acceptance, least=int(self.draft.canvas))
         canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
         return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
 
     def _propose(self, guessed: Draft) -> Draft:
-        """A copy, if there is one, or what the canvas guessed: in the schedule `auto` the one that is surer."""
+        """How the answer before went on; or a copy or what the canvas guessed, whichever is surer."""
         if again := self._recall():
-            return Draft(again, [RECALLED] * len(again), learns=False)
-        copied = self.drafter(self.session.tokens) if self.drafter else []
-        copy = Draft(copied, [self.drafting.acceptance.copied] * len(copied), copied=True)
-        first = copy.run > guessed.run if self.answer.options.schedule == "auto" else copied
-        best = copy if first else guessed
+            return Draft(again, [RECALLED] * len(again))
+        copied = Draft(*self.drafter(self.session.tokens)) if self.drafter else NONE
+        best = copied if copied.run > guessed.run else guessed
         useful = self.answer.useful(best.tokens)
-        return Draft(useful, best.confidence[: len(useful)], best.copied)
+        return Draft(useful, best.confidence[: len(useful)], best.canvas)
 
     def _recall(self) -> list[int]:
         """How the answer before this one goes on, as long as this one has agreed with it."""
