@@ -16,10 +16,12 @@ class Copier:
 
     def __init__(self, stops: frozenset[int]) -> None:
         self._stops = stops
+        self._text = np.empty(0, np.int64)
 
     def __call__(self, tokens: list[int]) -> Guess:
-        text = np.array(tokens)
-        matches = list(followers(text, tokens[-REACH:]))
+        """`tokens` grows from call to call."""
+        self._text = np.append(self._text, np.array(tokens[len(self._text) :], np.int64))
+        matches = list(followers(self._text, tokens[-REACH:]))
         if not matches:
             return [], []
         start = int(matches[-1][-1])
