@@ -12,7 +12,7 @@ FIRST_GUESS = (0.75, 0.72, 0.75, 0.75)
 MEMORY = 0.02
 """The weight of one more observation in an average of recent ones."""
 
-CAUTION = 0.8
+CAUTION = 0.5
 """What a canvas for later is worth of what it seems to be: the best of several estimates is a flattered one."""
 
 

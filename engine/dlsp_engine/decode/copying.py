@@ -5,10 +5,13 @@ import numpy as np
 from dlsp_engine.decode.guess import Guess
 from dlsp_engine.decode.repeats import followers
 
-REACH = 16
-"""So many of the last tokens are looked for at most."""
+LEAST, REACH = 2, 16
+"""So many of the last tokens are looked for: what followed one alone seldom follows again."""
 
 LONGEST = 16
+
+SINCE = 2
+"""Tokens that each agreement since the match counts for: it shows that the match was none by chance."""
 
 
 class Copier:
@@ -22,17 +25,17 @@ class Copier:
         """`tokens` grows from call to call."""
         self._text = np.append(self._text, np.array(tokens[len(self._text) :], np.int64))
         matches = list(followers(self._text, tokens[-REACH:]))
-        if not matches:
+        if len(matches) < LEAST:
             return [], []
         start = int(matches[-1][-1])
         copied = tokens[start : start + LONGEST]
         stop = next((i for i, token in enumerate(copied) if token in self._stops), len(copied))
-        return copied[:stop], [stands(len(matches) + i) for i in range(stop)]
+        return copied[:stop], [stands(len(matches) + SINCE * i) for i in range(stop)]
 
 
 def stands(agreed: int) -> float:
-    """How likely a token is to follow so many others again: 0.33 after one, 0.80 after four, 0.97 after sixteen.
+    """How likely a token is to follow so many others again: 0.53 after two, 0.69 after four, 0.90 after sixteen.
 
-    Fitted on the model's answers in 148 gaps of held-out packages: 0.36, 0.76, 0.97.
+    Fitted on the model's answers in 148 gaps of held-out packages, where copying comes to be asked: 0.51, 0.59, 0.95.
     """
-    return agreed**1.5 / (agreed**1.5 + 2)
+    return agreed / (agreed + 1.8)
