@@ -26,14 +26,19 @@ from dlsp_engine.serve import process
 from dlsp_engine.text.tokenizer import ByteTokenizer
 
 class Slow(Engine):
-    """As slow as a large model: what is asked is never answered before the signal comes."""
+    """As slow as a large model."""
 
     def step(self, jobs, sharing=None):
         time.sleep(0.1)
         return super().step(jobs, sharing)
 
+class Endless(ByteTokenizer):
+    """What is asked is not answered before the signal comes, however long that takes."""
+
+    stops = frozenset()
+
 shape = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
-process.load = lambda *_: Slow(Qwen2(Weights.random(shape), Adapter.random(shape)), ByteTokenizer())
+process.load = lambda *_: Slow(Qwen2(Weights.random(shape), Adapter.random(shape)), Endless())
 sys.exit(__main__.main())
 '''
 
