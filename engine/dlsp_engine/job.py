@@ -71,13 +71,14 @@ class Job(ABC):
             self._created = None
 
     def take(self, rows: int, logits: Tensor, milliseconds: float) -> None:
-        """What the planned `rows` gave, and how long the step took."""
+        """What the planned `rows` gave, and how long the step took; reading them is part of the decoding, too."""
+        began = time.perf_counter()
         if self._prefills:
             self.session.extend([], rows)
             self.cost.prefill_ms += milliseconds
             return
         self._answered(logits)
-        self._spent(rows, milliseconds)
+        self._spent(rows, milliseconds + 1e3 * (time.perf_counter() - began))
 
     def _spent(self, rows: int, milliseconds: float) -> None:
         self.cost.forwards += 1
@@ -91,10 +92,11 @@ class Job(ABC):
 
     def take_device_step(self, step: GapStep, milliseconds: float) -> None:
         """What a step on the device did for `device_decoder`, and how long it took."""
+        began = time.perf_counter()
         assert self.device_decoder, "it decodes"
         log_p = [math.log(max(p, 1e-30)) for p in step.probability]
         self.device_decoder.take_device_step(step.tokens, log_p, step.draft, step.draft_probability)
-        self._spent(step.rows, milliseconds)
+        self._spent(step.rows, milliseconds + 1e3 * (time.perf_counter() - began))
 
     @abstractmethod
     def _ask(self, room: int, sharing: int) -> Rows:
