@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.decode.choose import likeliest
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.qwen2 import Model, Qwen2
@@ -154,7 +155,7 @@ def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
     rows = _rows(clean, canvas, cache.length)
     hidden = model.forward([(cache, rows)])
     # A prompt's rows need no logits.
-    model.head(hidden if len(rows) <= 32 else hidden[-1:]).argmax(-1).tolist()  # a device is waited for
+    likeliest(model.head(hidden if len(rows) <= 32 else hidden[-1:]))  # a device is waited for
 
 
 def _rows(clean: int, canvas: int, start: int) -> Rows:

@@ -145,9 +145,10 @@ class Engine:
             logits = self.model.head(hidden[scored]) if scored else hidden[:0]
         milliseconds = 1e3 * (time.perf_counter() - began)
         taken = 0
-        for job, rows in planned:
-            job.take(len(rows), logits[taken : taken + len(rows.scored)], milliseconds)
-            taken += len(rows.scored)
+        with using(1):  # more would gain little, and spin beside the next step
+            for job, rows in planned:
+                job.take(len(rows), logits[taken : taken + len(rows.scored)], milliseconds)
+                taken += len(rows.scored)
         return [job for job, _ in planned]
 
     def fill(

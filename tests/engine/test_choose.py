@@ -1,10 +1,15 @@
 import torch
 
-from dlsp_engine.decode.choose import choose, choose_forced
+from dlsp_engine.decode.choose import choose, choose_forced, likeliest
 
 
 def test_greedy_is_the_argmax():
     assert choose(torch.tensor([0.0, 3.0, 1.0]), 0, 0, 0) == 1
+
+
+def test_every_row_has_its_likeliest():
+    logits = torch.randn(5, 1000)
+    assert likeliest(logits) == logits.argmax(-1).tolist()
 
 
 def test_the_colder_the_greedier():

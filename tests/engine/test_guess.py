@@ -92,3 +92,13 @@ def test_the_order_of_the_likeliest_is_kept_where_nothing_is_known():
     assert draft == logits.argmax(-1).tolist()
     assert (draft, sure) == guess(logits, [NEITHER])
     assert all(0 < one < 1 for one in sure)
+
+
+def test_the_largest_are_found_by_their_tiles():
+    values = torch.randn(3, 70 * guessing.TILE)
+    values[0, : 3 * guessing.TILE] += 9  # many of them share a tile
+    values[1, 5] = -torch.inf
+    expected = values.topk(64)
+    best, at = guessing.top(values, 64)
+    assert torch.equal(best, expected.values)
+    assert torch.equal(at, expected.indices)

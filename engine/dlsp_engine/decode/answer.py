@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from dlsp_engine.decode import ends
-from dlsp_engine.decode.choose import choose, choose_forced
+from dlsp_engine.decode.choose import choose, choose_forced, likeliest
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import Tokenizer
@@ -77,7 +77,7 @@ class Answer:
         """
         options, forced = self.options, self.forced
         if options.temperature == 0 and not forced:
-            return logits.argmax(-1).tolist()
+            return likeliest(logits)
         chosen = []
         for i, row in enumerate(logits):
             at = (len(self.tokens) + i, options.temperature, options.seed)
@@ -89,8 +89,7 @@ class Answer:
     def log_p(self, logits: Tensor, tokens: list[int]) -> list[float]:
         """logits [n, vocab] of the rows that chose `tokens` [n] -> what the model gave each, at temperature 1, among
         those that forced text allows. To be asked before these are committed."""
-        rows = torch.arange(len(tokens))
-        found = (logits[rows, tokens] - logits.logsumexp(-1)).tolist()
+        found = logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
         forced = self.forced
         for i, token in enumerate(tokens):
             if not forced:

@@ -4,6 +4,11 @@ import torch
 from torch import Tensor
 
 
+def likeliest(logits: Tensor) -> list[int]:
+    """logits [rows, vocab] -> each row's argmax. NumPy's takes a tenth of the time of PyTorch's."""
+    return (logits.numpy() if logits.is_cpu else logits).argmax(-1).tolist()
+
+
 def choose(logits: Tensor, position: int, temperature: float, seed: int) -> int:
     """logits [vocab] of the row before `position` -> a token id.
 
@@ -11,7 +16,7 @@ def choose(logits: Tensor, position: int, temperature: float, seed: int) -> int:
     equals this choice is the usual rejection rule for a one-hot proposal, and every mode draws the same tokens.
     """
     if temperature == 0:
-        return int(logits.argmax())
+        return likeliest(logits[None])[0]
     generator = torch.Generator().manual_seed((seed * 1_000_003 + position) % 2**63)
     noise = -torch.empty(logits.shape).exponential_(generator=generator).log()
     return int((logits + temperature * noise.to(logits.device)).argmax())

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from dlsp_engine.decode.choose import likeliest
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.rows import Rows
 
@@ -59,11 +60,11 @@ class Reader:
 
     def take(self, logits: Tensor) -> None:
         """logits [rows of the plan, vocab] in float32."""
-        sums = logits.logsumexp(-1)
+        log_p = logits.log_softmax(-1)
         given = torch.tensor(self.tokens[len(self.log_p) :][: len(logits)], dtype=torch.long)
-        best, chosen = logits.max(-1)
-        self.best += zip(chosen.tolist(), (best - sums).tolist(), strict=True)
-        self.log_p += (logits[torch.arange(len(given)), given] - sums[: len(given)]).tolist()
+        chosen = likeliest(logits)
+        self.best += zip(chosen, log_p[torch.arange(len(chosen)), chosen].tolist(), strict=True)
+        self.log_p += log_p[torch.arange(len(given)), given].tolist()
         if len(given) < len(logits):
-            self.log_p.append(float(logits[-1, self._stops].logsumexp(-1) - sums[-1]))
+            self.log_p.append(float(log_p[-1, self._stops].logsumexp(-1)))
         self.session.extend([], len(logits))
