@@ -95,8 +95,8 @@ def test_the_order_of_the_likeliest_is_kept_where_nothing_is_known():
 
 
 def test_the_largest_are_found_by_their_tiles():
-    values = torch.randn(3, 70 * guessing.TILE)
-    values[0, : 3 * guessing.TILE] += 9  # many of them share a tile
+    n = 70 * guessing.TILE
+    values = torch.stack([torch.arange(n), *(torch.randperm(n) for _ in range(2))]).float()  # in one tile, in many
     values[1, 5] = -torch.inf
     expected = values.topk(64)
     best, at = guessing.top(values, 64)
