@@ -26,7 +26,7 @@ CANVASES = ((1, 4), (4, 12))
 """Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
 REPEATS = 5
-STEP = 4
+STEP = 5
 """Counts up with every change of what a step takes."""
 
 NARROW = 16

@@ -65,7 +65,7 @@ def test_the_program_against_the_reference(kind, heads, kv_heads, d, cached, cle
     own = [(0, 0)] * clean + [(cached + clean, keys)] * canvas
     kind_bytes, layer_bytes, head_bytes, *_ = (4 * stride for stride in kv.stride())
     memory = kv.data_ptr(), layer_bytes, kind_bytes, head_bytes
-    places = [Place(*memory, cached + row, visible[row], *own[row]) for row in range(rows)]
+    places = torch.tensor([Place(*memory, cached + row, visible[row], *own[row]) for row in range(rows)])
     qkv = torch.randn(rows, heads + 2 * kv_heads, d)
     q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
     numbers = torch.tensor([[*range(cached, keys)], visible, [int(row >= clean) for row in range(rows)]])

@@ -28,4 +28,4 @@ def compiled(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledA
             first, count = (length + rows.canvas.index(own), rows.canvas.count(own)) if own else (0, 0)
             places.append(Place(*memory, length + row, visible, first, first + count))
     most = max(cache.length + len(rows) for cache, rows in batch)
-    return CompiledAttention(places, most, shape.heads, shape.kv_heads, shape.head_dim, kind)
+    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim, kind)

@@ -16,13 +16,16 @@ from torch import Tensor
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.captured import CapturedSteps, Inputs
 from dlsp_engine.model.compiled_attention import fastest
 from dlsp_engine.model.packing import packed
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_add
+from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.int8_linear.choose import Int8
+from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
@@ -111,6 +114,8 @@ class Int8Qwen2(Model):
         self._ops = Int8Ops.of(usable())
         self._by_programs = leading if usable() else nullcontext
         self._attention = fastest(self.shape)
+        programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)  # and nothing else
+        self._through_layers = CapturedSteps(self._through_each, self.shape) if programs else self._through_each
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
     def new_cache(self) -> Cache:
@@ -122,23 +127,26 @@ class Int8Qwen2(Model):
             return self._forward(batch)
 
     def _forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
-        shape, levels = self.shape, self._levels
-        rows = packed(batch, shape)
-        attend = self._attention(batch)
-        ops, canvas = self._ops, rows.canvas
+        rows = packed(batch, self.shape)
         x = self._embed(rows.tokens)
-        y, scale = torch.zeros_like(x), torch.ones(len(x), 1)
+        x = self._through_layers(Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch)))
+        return x * torch.rsqrt(x.square().mean(1, keepdim=True) + self.shape.eps)
+
+    def _through_each(self, inputs: Inputs) -> Tensor:
+        shape, ops, levels = self.shape, self._ops, self._levels
+        x, cos, sin, canvas, attend = inputs.x, inputs.cos, inputs.sin, inputs.canvas, inputs.attend
+        y, scale = torch.zeros(1, shape.dim).expand(x.shape), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             qkv = layer.qkv(h, canvas)
-            q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, rows.cos, rows.sin, shape.heads, shape.kv_heads)
+            q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, shape.heads, shape.kv_heads)
             h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
             y = layer.out(h, canvas)
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             h, scale = ops.swiglu_quantise(layer.gate_up(h, canvas), scale, shape.ff, levels)
             y = layer.down(h, canvas)
-        x.addcmul_(y[:, : shape.dim], scale)
-        return x * torch.rsqrt(x.square().mean(1, keepdim=True) + shape.eps)
+        ops.add_norm_quantise(x, y, scale, shape.eps, levels)  # x alone is wanted
+        return x
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:

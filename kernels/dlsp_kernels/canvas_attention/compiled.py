@@ -1,34 +1,41 @@
 """Attention of all rows of a step by a program of ours (`source`), which also keeps their keys and values."""
 
-from collections.abc import Sequence
+from copy import copy
 from functools import cache
 
-import torch
 from torch import Tensor
 
-from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Place, Writer
+from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Writer
+from dlsp_kernels.program.capture import empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import AVX2, Instructions, usable
+
+ROUND = 1024
+"""Scores of one row have room for a multiple of so many: a step with a few keys more takes as much."""
 
 
 class CompiledAttention:
     """The attention of one step's rows; `layer` by layer, as each comes."""
 
-    def __init__(
-        self, places: Sequence[Place], keys: int, heads: int, kv_heads: int, d: int, kind: Instructions
-    ) -> None:
-        """`places` of the rows; no row sees more than `keys` keys. `kind` is `suited` to d."""
+    def __init__(self, places: Tensor, keys: int, heads: int, kv_heads: int, d: int, kind: Instructions) -> None:
+        """`places` int64 [rows, 8], a `Place` each; no row sees more than `keys` keys. `kind` is `suited` to d."""
         self._run = _program(kind, d, heads, kv_heads)
-        self._places, self._heads, self._d = torch.tensor(places), heads, d
-        self._size = keys + 2 * kind.lanes + 1  # two runs are filled up to whole vectors, and a sum is kept behind them
-        self._scores = torch.empty(workers(), heads // kv_heads, self._size)
+        self.places, self._heads, self._groups, self._d = places, heads, heads // kv_heads, d
+        # Two runs are filled up to whole vectors, and a sum is kept behind them.
+        self.size = -(-(keys + 2 * kind.lanes + 1) // ROUND) * ROUND
+
+    def of(self, places: Tensor) -> "CompiledAttention":
+        """The same of rows whose places stand elsewhere."""
+        other = copy(self)
+        other.places = places
+        return other
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [rows, heads, d], k and v [rows, kv_heads, d], whose rows may lie apart -> [rows, heads * d]."""
-        out = torch.empty(len(q), self._heads * self._d)
-        numbers = q.stride(0), k.stride(0), v.stride(0), layer, self._size
-        self._run(q, k, v, out, self._scores, self._places, *numbers, items=len(q) * k.shape[1])
+        out, scores = empty(len(q), self._heads * self._d), empty(workers(), self._groups, self.size)
+        numbers = q.stride(0), k.stride(0), v.stride(0), layer, self.size
+        self._run(q, k, v, out, scores, self.places, *numbers, items=len(q) * k.shape[1])
         return out
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from dlsp_kernels.program.capture import capturing
 from dlsp_kernels.program.crew import crew
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.machine_code import machine_code
@@ -32,5 +33,9 @@ def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Pr
         if before and items:
             before(at, 0, items, 0)
         work(address, at, items, alone)
+        if capture := capturing():
+            if before:
+                capture.add(first, values, items, items, given)
+            capture.add(address, values, items, alone, given)
 
     return run

@@ -20,9 +20,6 @@ import torch
 from dlsp_kernels.program.crew_source import LINE, MOST, SIZE, source
 from dlsp_kernels.program.machine_code import machine_code
 
-SHARES = 8
-"""Chunks of a worker's share: what others may take of it."""
-
 ALONE = 16
 """Items of little work that the caller does alone."""
 
@@ -41,6 +38,7 @@ class Crew:
             return ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address(name))
 
         self._work = of("work", pointer, number, pointer, number, number, number)
+        self._work_all = of("work_all", pointer, pointer, number, number)
         self._help, self._dismiss = of("help", pointer, number), of("dismiss", pointer)
         self._helpers: list[Thread] = []
         self._hiring = Lock()
@@ -48,11 +46,17 @@ class Crew:
 
     def work(self, run: int, task: int, items: int, alone: int) -> None:
         """`run(task, begin, end, worker)`, an address, for all items by the `workers`; so few the caller does alone."""
+        self._work(self._state, run, task, items, alone, self._threads())
+
+    def work_all(self, jobs: int, count: int) -> None:
+        """One job after another, as `work` does each: at this address stand run, task, items and alone of each."""
+        self._work_all(self._state, jobs, count, self._threads())
+
+    def _threads(self) -> int:
         threads = min(workers(), MOST)
         if len(self._helpers) < threads - 1:
             self._hire(threads - 1)
-        chunk = items if items <= alone else max(1, items // (SHARES * threads))
-        self._work(self._state, run, task, items, chunk, threads)
+        return threads
 
     def dismiss(self) -> None:
         self._dismiss(self._state)

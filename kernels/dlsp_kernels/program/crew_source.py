@@ -9,12 +9,13 @@ worker finds in its caches what it left there, and reads memory from one end to 
 """
 
 from enum import IntEnum
+from typing import NamedTuple
 
 from llvmlite import ir
 
 from dlsp_kernels.program.writing import BIT, INT, LONG, NOTHING, POINTER, Loop, at, function, load, share
 
-OPEN, JOB = 1 << 15, 1 << 16
+OPEN, NEXT_JOB = 1 << 15, 1 << 16
 """Of the gate: below the first is the number of helpers inside, from the second on the number of the job."""
 
 SPINS = 4000
@@ -39,6 +40,19 @@ class At(IntEnum):
     NEXT = 256  # of each worker's share
 
 
+SHARES = 8
+"""Chunks of a worker's share: what others may take of it."""
+
+
+class Job(NamedTuple):
+    """Of `work_all`: the addresses of `run` and of its task, and the other numbers of `work`; 8 bytes each."""
+
+    run: int
+    task: int
+    items: int
+    alone: int
+
+
 LINE, MOST = 64, 256
 """Bytes of a cache line, and workers at most."""
 
@@ -46,14 +60,16 @@ SIZE = At.NEXT + LINE * MOST
 
 
 def source() -> str:
-    """`work(state, run, task, items, chunk, workers)`, `help(state, number)` and `dismiss(state)`.
+    """`work(state, run, task, items, alone, workers)`, `work_all(state, jobs, count, workers)`, `help(state, number)`
+    and `dismiss(state)`.
 
-    `run(task, begin, end, worker)` is called for all items, `chunk` at a time. `work` returns when all are done; while
-    another thread is in it, or for one chunk, it does them alone. `help` returns after `dismiss`.
+    `run(task, begin, end, worker)` is called for all items. `work` returns when all are done; while another thread is
+    in it, or if there are at most `alone`, it does them alone. `work_all` does so for each of the jobs, which hold what
+    stands between `state` and `workers`. `help` returns after `dismiss`.
     """
     module = ir.Module()
     take = _take(module)
-    _work(module, take)
+    _work_all(module, _work(module, take))
     _help(module, take)
     _dismiss(module)
     return str(module)
@@ -92,9 +108,12 @@ def _take(module: ir.Module) -> ir.Function:
     return made
 
 
-def _work(module: ir.Module, take: ir.Function) -> None:
+def _work(module: ir.Module, take: ir.Function) -> ir.Function:
     made = function(module, "work", NOTHING, [POINTER, LONG, POINTER, LONG, LONG, LONG])
-    b, (state, run, task, items, chunk, workers) = ir.IRBuilder(made.append_basic_block()), made.args
+    b, (state, run, task, items, few, workers) = ir.IRBuilder(made.append_basic_block()), made.args
+    part = b.udiv(items, b.mul(LONG(SHARES), workers))
+    part = b.select(b.icmp_unsigned("<", LONG(1), part), part, LONG(1))
+    chunk = b.select(b.icmp_unsigned("<=", items, few), items, part)
     several, alone, opened, waiting, done = (made.append_basic_block() for _ in range(5))
     shared = b.and_(b.icmp_unsigned("<", chunk, items), b.icmp_unsigned("<", LONG(1), workers))
     b.cbranch(shared, several, alone)
@@ -116,7 +135,7 @@ def _work(module: ir.Module, take: ir.Function) -> None:
     b.store(share(b, items, each.index, workers)[0], _next(b, state, each.index))
     each.close()
     gate = at(b, state, At.GATE)
-    number = b.add(b.and_(_look(b, gate), INT(-JOB)), INT(JOB))
+    number = b.add(b.and_(_look(b, gate), INT(-NEXT_JOB)), INT(NEXT_JOB))
     b.atomic_rmw("xchg", gate, b.or_(number, INT(OPEN)), "seq_cst")
     with b.if_then(b.icmp_unsigned("<", INT(0), _look(b, at(b, state, At.ASLEEP), "seq_cst"))):
         _futex(b, gate, WAKE, INT(ALL))
@@ -131,6 +150,18 @@ def _work(module: ir.Module, take: ir.Function) -> None:
 
     b.position_at_end(done)
     b.atomic_rmw("xchg", at(b, state, At.BUSY), INT(0), "release")
+    b.ret_void()
+    return made
+
+
+def _work_all(module: ir.Module, work: ir.Function) -> None:
+    made = function(module, "work_all", NOTHING, [POINTER, POINTER, LONG, LONG])
+    b, (state, jobs, count, workers) = ir.IRBuilder(made.append_basic_block()), made.args
+    each = Loop(b, LONG(0), count)
+    job = at(b, jobs, b.mul(each.index, LONG(8 * len(Job._fields))))
+    run, task, items, alone = (load(b, at(b, job, 8 * word), LONG) for word in range(len(Job._fields)))
+    b.call(work, [state, run, b.inttoptr(task, POINTER), items, alone, workers])
+    each.close()
     b.ret_void()
 
 
@@ -193,7 +224,7 @@ def _dismiss(module: ir.Module) -> None:
     b, (state,) = ir.IRBuilder(made.append_basic_block()), made.args
     gate = at(b, state, At.GATE)
     b.atomic_rmw("xchg", at(b, state, At.DISMISSED), INT(1), "seq_cst")
-    b.atomic_rmw("add", gate, INT(JOB), "seq_cst")  # who is about to sleep on the gate as it was does not
+    b.atomic_rmw("add", gate, INT(NEXT_JOB), "seq_cst")  # who is about to sleep on the gate as it was does not
     _futex(b, gate, WAKE, INT(ALL))
     b.ret_void()
 

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-import torch
 from torch import Tensor
 
+from dlsp_kernels.program.capture import empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import ALONE
 from dlsp_kernels.program.instructions import Instructions
@@ -22,7 +22,7 @@ def rope_heads(
     kind: Instructions,
 ) -> tuple[Tensor, Tensor, Tensor]:
     half = cos.shape[2]
-    qkv = torch.empty(len(y), heads + 2 * kv_heads, 2 * half)
+    qkv = empty(len(y), heads + 2 * kv_heads, 2 * half)
     _program(kind, half, heads, kv_heads)(y, y_scale, bias, cos, sin, qkv, y.stride(0), items=len(y), alone=ALONE)
     return qkv[:, :heads], qkv[:, heads : heads + kv_heads], qkv[:, heads + kv_heads :]
 

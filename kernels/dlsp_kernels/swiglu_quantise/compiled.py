@@ -5,6 +5,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from dlsp_kernels.program.capture import empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import ALONE, workers
 from dlsp_kernels.program.instructions import Instructions
@@ -12,8 +13,8 @@ from dlsp_kernels.swiglu_quantise.source import NUMBERS, POINTERS, source
 
 
 def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int, kind: Instructions) -> tuple[Tensor, Tensor]:
-    q, scale = torch.empty(len(y), ff, dtype=torch.uint8), torch.empty(len(y), 1)
-    h = torch.empty(workers(), ff)
+    q, scale = empty(len(y), ff, dtype=torch.uint8), empty(len(y), 1)
+    h = empty(workers(), ff)
     _program(kind, ff, levels)(y, y_scale, h, q, scale, y.stride(0), items=len(y), alone=ALONE)
     return q, scale
 

@@ -1,0 +1,78 @@
+"""Steps captured by shape: a step is hundreds of programs, most of which take less time than Python between two."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from threading import Lock
+
+import torch
+from torch import Tensor
+
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.attention import Attention
+from dlsp_kernels.canvas_attention.compiled import CompiledAttention
+from dlsp_kernels.canvas_attention.source import Place
+from dlsp_kernels.program.capture import Capture, Memory
+from dlsp_kernels.program.crew import workers
+
+MOST, KEPT = 128, 256
+"""Rows of a step that is captured, and shapes of steps that are kept, each some 50 kB."""
+
+
+@dataclass
+class Inputs:
+    """What the layers of a step begin with."""
+
+    x: Tensor  # float32 [rows, dim]: the residual stream, which the layers add to
+    cos: Tensor  # float32 [rows, 1, head_dim / 2]
+    sin: Tensor
+    canvas: slice | Tensor | None  # as in `Packed`
+    attend: Attention
+
+
+class CapturedSteps:
+    """The layers, captured for each shape of inputs when it first comes. All captures begin at the same places."""
+
+    def __init__(self, layers: Callable[[Inputs], Tensor], shape: Architecture) -> None:
+        """`layers` make x into what they return. They run programs and nothing else, attention among them."""
+        self._layers = layers
+        self._x = torch.empty(MOST, shape.dim)
+        self._cos, self._sin = (torch.empty(MOST, 1, shape.head_dim // 2) for _ in range(2))
+        self._places = torch.empty(MOST, len(Place._fields), dtype=torch.int64)
+        self._memory, self._kept = Memory(), OrderedDict[Hashable, Capture]()
+        self._free = Lock()
+
+    def __call__(self, inputs: Inputs) -> Tensor:
+        """What the layers return."""
+        if len(inputs.x) > MOST or not self._free.acquire(blocking=False):  # another thread has the places
+            return self._layers(inputs)
+        try:
+            return self._done(inputs).clone()
+        finally:
+            self._free.release()
+
+    def _done(self, inputs: Inputs) -> Tensor:
+        attend, rows = inputs.attend, len(inputs.x)
+        assert isinstance(attend, CompiledAttention)
+        x, cos, sin, places = (every[:rows] for every in (self._x, self._cos, self._sin, self._places))
+        for mine, given in ((x, inputs.x), (cos, inputs.cos), (sin, inputs.sin), (places, attend.places)):
+            mine.copy_(given)
+        shape = _rows(inputs), attend.size, workers()
+        if capture := self._kept.get(shape):
+            self._kept.move_to_end(shape)
+            capture.again()
+            return x
+        capture = Capture(self._memory)
+        with capture.taken():
+            self._layers(Inputs(x, cos, sin, inputs.canvas, attend.of(places)))
+        self._kept[shape] = capture
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return x
+
+
+def _rows(inputs: Inputs) -> Hashable:
+    """How many, and which are canvas rows."""
+    canvas = inputs.canvas
+    numbers = tuple(canvas.tolist()) if isinstance(canvas, Tensor) else canvas and (canvas.start, canvas.stop)
+    return len(inputs.x), isinstance(canvas, Tensor), numbers

@@ -1,0 +1,102 @@
+"""Steps done again from their captures: the same bits as layer by layer."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import Tensor
+
+from dlsp_engine.model import captured
+from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.captured import CapturedSteps
+from dlsp_engine.model.int8 import Int8Qwen2
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_kernels.program.instructions import usable
+from tests.engine.test_int8 import int8
+
+pytestmark = pytest.mark.skipif(usable() is None, reason="no program runs here")
+
+SHAPES = [(1, 0), (1, 4), (5, 4), (3, 12), (40, 0), (127, 0), (130, 4)]
+
+
+@pytest.fixture
+def model(tiny) -> Int8Qwen2:
+    return int8(tiny.model)
+
+
+def step(model: Int8Qwen2, clean: int, canvas: int, salt: int, sessions: int = 1) -> Tensor:
+    """Hidden states of rows behind some cached ones, then of the row after those: its keys are theirs."""
+    batch: list[tuple[Cache, Rows]] = []
+    for session in range(sessions):
+        cache, before, rows = model.new_cache(), Rows(), Rows()
+        before.add_clean([(salt + 3 * i + session) % 250 for i in range(20 + salt)], 0)
+        model.forward([(cache, before)])
+        cache.length = 20 + salt
+        rows.add_clean([(salt * 7 + i) % 250 for i in range(clean)], cache.length)
+        if canvas:
+            rows.add_canvas([MASK] * canvas, after=cache.length + clean - 1)
+        batch.append((cache, rows))
+    found = [model.forward(batch)]
+    for cache, _ in batch:
+        cache.length += clean
+        last = Rows()
+        last.add_clean([salt], cache.length)
+        found.append(model.forward([(cache, last)]))
+    return torch.cat(found)
+
+
+def by_layers(model: Int8Qwen2, wanted: Callable[[], Tensor]) -> Tensor:
+    steps, model._through_layers = model._through_layers, model._through_each
+    try:
+        return wanted()
+    finally:
+        model._through_layers = steps
+
+
+@pytest.mark.parametrize("sessions", [1, 3])
+def test_they_give_the_same_bits(model: Int8Qwen2, sessions: int):
+    assert isinstance(model._through_layers, CapturedSteps)
+    for turn in range(3):
+        for clean, canvas in SHAPES:
+
+            def wanted(clean: int = clean, canvas: int = canvas, turn: int = turn) -> Tensor:
+                return step(model, clean, canvas, salt=11 * turn, sessions=sessions)
+
+            assert torch.equal(wanted(), by_layers(model, wanted)), (clean, canvas, turn)
+
+
+def test_the_longest_waiting_shape_is_forgotten(model: Int8Qwen2, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(captured, "KEPT", 2)
+    steps = model._through_layers
+    assert isinstance(steps, CapturedSteps)
+    for turn in range(2):
+        for clean in (1, 2, 3, 2):
+            found = step(model, clean, 4, turn)
+            assert torch.equal(found, by_layers(model, lambda clean=clean, turn=turn: step(model, clean, 4, turn)))
+            assert len(steps._kept) <= 2
+
+
+@pytest.mark.usefixtures("threads_after")
+def test_other_threads_are_another_shape(model: Int8Qwen2):
+    for threads in (1, 3, 1, 2):
+        torch.set_num_threads(threads)
+        assert torch.equal(step(model, 5, 4, 3), by_layers(model, lambda: step(model, 5, 4, 3)))
+
+
+def test_a_second_thread_does_without(model: Int8Qwen2):
+    wanted = by_layers(model, lambda: step(model, 4, 8, 1))
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(step, model, 4, 8, 1) for _ in range(40)]
+        assert all(torch.equal(each.result(), wanted) for each in found)
+
+
+def test_a_capture_needs_little_memory(model: Int8Qwen2):
+    """Shapes come and go: what they compute with is shared."""
+    steps = model._through_layers
+    assert isinstance(steps, CapturedSteps)
+    step(model, 100, 12, 0)
+    blocks = len(steps._memory._blocks)
+    for clean in range(60, 100):
+        step(model, clean, 12, 0)
+    assert len(steps._memory._blocks) <= blocks + 12, "of the next smaller sizes"
