@@ -14,19 +14,19 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 def pack(
-    jobs: Sequence[AnyJob], sharing: int | None = None, beside: Sequence[AnyJob] = ()
+    jobs: Sequence[AnyJob], sharing: int | None = None, beside: Sequence[AnyJob] = (), apart: bool = False
 ) -> list[tuple[AnyJob, Rows]]:
     """The rows of one step: at most STEP_ROWS, unless one job alone asks for more.
 
     Decoding takes a few rows each; prefilling takes what is left of the step. A prompt that begins like one before it
     waits until that one is prefilled and copies the rows, from jobs `beside` too. Each job plans as if `sharing`
-    sessions shared the step's cost; by default those that do.
+    sessions shared the step's cost; by default those that do. See `Job.plan` for `apart`.
     """
     prefilling = [job for job in jobs if job.prefilling]
     decoding = [job for job in jobs if not job.prefilling]
     if sharing is None:
-        # Beside a prompt every row takes the place of one of the prompt's.
-        sharing = STEP_ROWS if prefilling else len(decoding)
+        # Beside another's prompt every row takes the place of one of the prompt's.
+        sharing = STEP_ROWS if prefilling and len(jobs) > 1 else len(jobs)
     batch: list[tuple[AnyJob, Rows]] = []
     room = STEP_ROWS
     for job in [*decoding, *prefilling]:
@@ -35,7 +35,7 @@ def pack(
         job.borrow(other.session for other in [*jobs, *beside] if other is not job)
         if job.prefilling and any(_waits(job, before) for before, _ in batch):
             continue
-        rows = job.plan(room, sharing)
+        rows = job.plan(room, sharing, apart)
         if not batch or len(rows) <= room:
             batch.append((job, rows))
             room -= len(rows)

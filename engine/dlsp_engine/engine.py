@@ -25,7 +25,7 @@ from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.site import Site, SiteJob
-from dlsp_engine.text.prompt import Gap
+from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
 
@@ -133,7 +133,7 @@ class Engine:
 
     def _step(self, jobs: Sequence[AnyJob], sharing: int | None, beside: Sequence[AnyJob]) -> list[AnyJob]:
         began = time.perf_counter()
-        planned = pack(jobs, sharing, beside)
+        planned = pack(jobs, sharing, beside, apart=self._loop is not None)  # the loop takes what is asked
         for job, _ in planned:
             job.start()
         scored, start = [], 0
@@ -197,9 +197,11 @@ class Engine:
     def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
         """A session with the gap's prompt cached and no answer; what the prompt shares with `near`'s is copied."""
         session = near.copy() if near else self.new_session()
-        job = self.job(gap, Options(mode="autoregressive", max_tokens=1), session)
-        while session.prefill():
-            self.step([job])
+        session.leave(known := prompt(gap, self.tokenizer).tokens)
+        session.advance(known)
+        while rows := session.prefill():
+            self.model.forward([(session.cache, rows)])
+            session.extend([], len(rows))
         return session
 
 

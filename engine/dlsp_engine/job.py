@@ -29,7 +29,7 @@ class Job(ABC):
         self.options = options
         self.cost = Cost()
         self._asked = 0  # the rows from here on are asked for their logits; those before are prefilled
-        self._prefills = False  # what was planned last
+        self._prompt = 0  # rows of the prompt in what was planned last
         self._created: float | None = time.perf_counter()
 
     @property
@@ -58,11 +58,22 @@ class Job(ABC):
             if best:
                 self.cost.cached_tokens += self.session.borrow(best, self._asked)
 
-    def plan(self, room: int, sharing: int) -> Rows:
-        """The rows of the next step, a prompt's at most `room`; see `Decoder.plan` for `sharing`."""
-        prefill = self.session.prefill(room, self._asked) if self.prefilling else None
-        self._prefills = prefill is not None
-        return prefill or self._ask(room, sharing)
+    def plan(self, room: int, sharing: int, apart: bool = False) -> Rows:
+        """The rows of the next step, a prompt's at most `room`; see `Decoder.plan` for `sharing`.
+
+        What is left of the prompt is read together with the rows that are asked, where all fit, unless these are to
+        stand `apart`: a step of few rows takes as long as reading the weights.
+        """
+        left = max(0, self._asked - self.session.cache.length)
+        if not left or (left < room and self._joins and not apart):
+            rows = self._ask(room, sharing)
+            if not left or len(rows) <= room:
+                self._prompt = left
+                return rows
+        rows = self.session.prefill(room, self._asked)
+        assert rows, "something of the prompt is left"
+        self._prompt = len(rows)
+        return rows
 
     def start(self) -> None:
         """Waiting ends here, when the first step is about to run."""
@@ -71,14 +82,17 @@ class Job(ABC):
             self._created = None
 
     def take(self, rows: int, logits: Tensor, milliseconds: float) -> None:
-        """What the planned `rows` gave, and how long the step took; reading them is part of the decoding, too."""
+        """What the planned `rows` gave, and how long the step took, of which rows of a prompt have their part; reading
+        the logits is part of the decoding, too.
+        """
         began = time.perf_counter()
-        if self._prefills:
+        prefill = milliseconds * self._prompt / rows
+        self.cost.prefill_ms += prefill
+        if rows == self._prompt:
             self.session.extend([], rows)
-            self.cost.prefill_ms += milliseconds
             return
         self._answered(logits)
-        self._spent(rows, milliseconds + 1e3 * (time.perf_counter() - began))
+        self._spent(rows - self._prompt, milliseconds - prefill + 1e3 * (time.perf_counter() - began))
 
     def _spent(self, rows: int, milliseconds: float) -> None:
         self.cost.forwards += 1
@@ -97,6 +111,11 @@ class Job(ABC):
         log_p = [math.log(max(p, 1e-30)) for p in step.probability]
         self.device_decoder.take_device_step(step.tokens, log_p, step.draft, step.draft_probability)
         self._spent(step.rows, milliseconds + 1e3 * (time.perf_counter() - began))
+
+    @property
+    def _joins(self) -> bool:
+        """Whether the last rows of the prompt may be part of what `_ask` gives."""
+        return True
 
     @abstractmethod
     def _ask(self, room: int, sharing: int) -> Rows:

@@ -131,8 +131,7 @@ def test_a_shared_step_costs_each_its_part():
 def test_drafts_that_pay_alone_are_not_laid_where_many_share_a_step(engine: Counted):
     """One row more is nearly free for one session, and not for sixteen."""
     engine.acceptance.canvas[:] = [0.7, 0.5, 0.35, 0.3]
-    job = engine.job(Gap("x = 1;", "\n"), Options(copy=False))
-    while job.prefilling:
-        engine.step([job])
+    gap = Gap("x = 1;", "\n")
+    job = engine.job(gap, Options(copy=False), engine.prefilled(gap))
     assert len(job.plan(STEP_ROWS, 1)) > 1
     assert len(job.plan(STEP_ROWS, 16)) == 1

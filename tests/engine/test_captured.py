@@ -91,12 +91,14 @@ def test_a_second_thread_does_without(model: Int8Qwen2):
         assert all(torch.equal(each.result(), wanted) for each in found)
 
 
-def test_a_capture_needs_little_memory(model: Int8Qwen2):
-    """Shapes come and go: what they compute with is shared."""
+def test_narrower_steps_take_the_memory_of_wider_ones(model: Int8Qwen2):
     steps = model._through_layers
     assert isinstance(steps, CapturedSteps)
-    step(model, 100, 12, 0)
+    step(model, 124, 4, 0)
     blocks = len(steps._memory._blocks)
-    for clean in range(60, 100):
-        step(model, clean, 12, 0)
-    assert len(steps._memory._blocks) <= blocks + 12, "of the next smaller sizes"
+    for clean in (100, 1, 40, 70, 3):
+        step(model, clean, 4, 0)
+        assert len(steps._memory._blocks) == blocks
+    for clean in range(1, 100):
+        step(model, clean, 4, 0)
+    assert len(steps._memory._blocks) <= blocks

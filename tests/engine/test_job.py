@@ -1,8 +1,13 @@
-"""What a job says that it took."""
+"""What a job asks of a step, and what it says that it took."""
 
 import time
 
+import pytest
+
 from dlsp_engine import Engine, Gap, Options
+from dlsp_engine.batch import STEP_ROWS
+from dlsp_engine.decode.budget import Acceptance, Costs, plan
+from dlsp_engine.options import MODES
 
 
 def test_the_time_of_drafting_is_part_of_the_decoding(tiny: Engine):
@@ -17,3 +22,39 @@ def test_the_time_of_drafting_is_part_of_the_decoding(tiny: Engine):
     fill = tiny.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=4), drafter=slow)
     while_decoding = asked[1:]  # the first is asked before the prompt is read
     assert fill.cost.decode_ms >= 20 * len(while_decoding) > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("tokens", [3, 60, 120, 128, 129, 200, 300])
+def test_the_end_of_a_prompt_is_read_with_what_is_asked(tiny: Engine, tokens: int, mode: str):
+    gap, options = Gap("a" * (tokens - 2), ""), Options(mode=mode, max_tokens=5)
+    job = tiny.job(gap, options)
+    assert job.cost.prompt_tokens == tokens
+    steps = 0
+    while not job.cost.forwards:
+        tiny.step([job])
+        steps += 1
+    alone = len(job.decoder.plan(1)) + 8  # rows that are asked
+    assert -(-tokens // STEP_ROWS) <= steps <= -(-(tokens + alone) // STEP_ROWS)
+    assert job.cost.rows <= alone, "the prompt's do not count"
+    assert job.cost.prefill_ms > 0
+    while not job.done:
+        tiny.step([job])
+    assert job.outcome().tokens == tiny.fill(gap, options, tiny.prefilled(gap)).tokens
+
+
+def test_it_stands_apart_where_that_is_wanted(tiny: Engine):
+    job = tiny.job(Gap("a = 1\n", ""), Options(schedule="split"))
+    left = len(job.session.pending) - 1
+    assert len(job.plan(STEP_ROWS, 1, apart=True)) == left
+    assert len(job.plan(STEP_ROWS, 1)) == left + 1 + Options().draft
+    assert len(job.plan(left, 1)) == left, "where there is no room"
+
+
+def test_rows_beside_are_paid_for(tiny: Engine):
+    """What is nearly free in a narrow step is not in a wide one."""
+    costs, acceptance = Costs((1, 8, 128), (20, 21, 160)), Acceptance([0.3])
+    draft = [0.9, 0.5, 0.2, 0.2]
+    alone, wide = (plan(draft, 0, costs, acceptance, beside=rows).verify for rows in (0, 60))
+    assert alone == 4
+    assert wide == 3

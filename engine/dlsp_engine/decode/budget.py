@@ -85,13 +85,16 @@ class Plan:
     width: int
 
 
-def plan(confidence: Sequence[float], most: int, costs: Costs, acceptance: Acceptance, least: int = 1) -> Plan:
+def plan(
+    confidence: Sequence[float], most: int, costs: Costs, acceptance: Acceptance, least: int = 1, beside: int = 0
+) -> Plan:
     """The plan of the greatest expected gain.
 
     `confidence` are the probabilities that each draft token stands if those before it do, `most` is the widest canvas.
     Time is priced by what a token costs when drafting and verifying alternate, so a canvas that is there when it is
     needed is worth the step that would have to lay it. Where that price is no better than one token a step, no canvas
     is laid. At least the draft's first `least` tokens are verified: another canvas would hardly draft better than one.
+    So many rows of a prompt are in the step `beside` what is planned.
     """
     width, per_token = _alternating(most, costs, acceptance)
     worth = CAUTION * (costs(1, width) - per_token) if width else 0.0
@@ -104,7 +107,7 @@ def plan(confidence: Sequence[float], most: int, costs: Costs, acceptance: Accep
         likely = sorted(range(verify + 1), key=lambda i: -stops[i])
         for laid in range(verify + 2 if width else 1):
             covered = sum(stops[i] for i in likely[:laid])
-            gain = sum(stand[: verify + 1]) * per_token + covered * worth - costs(1 + verify, laid * width)
+            gain = sum(stand[: verify + 1]) * per_token + covered * worth - costs(beside + 1 + verify, laid * width)
             if gain > most_gained:
                 best, most_gained = Plan(verify, tuple(sorted(likely[:laid])), width), gain
     return best

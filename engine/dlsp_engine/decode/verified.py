@@ -120,7 +120,8 @@ class Verified(Decoder):
         options, drafted = self.answer.options, len(self.draft.tokens)
         if options.schedule == "auto":
             costs, acceptance = self.drafting.costs.shared(sharing), self.drafting.acceptance
-            return plan(self.draft.confidence, options.draft, costs, acceptance, least=int(self.draft.canvas))
+            least, beside = int(self.draft.canvas), len(self.session.pending) - 1
+            return plan(self.draft.confidence, options.draft, costs, acceptance, least, beside)
         canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
         return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
 

@@ -3,7 +3,7 @@ most of them run.
 """
 
 import ctypes
-from collections import defaultdict
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
@@ -26,19 +26,25 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._free: dict[int, list[np.ndarray]] = defaultdict(list)  # by bytes, powers of two
+        self._free: list[np.ndarray] = []  # the smallest first
         self._blocks: set[int] = set()
 
     def empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
         size = prod(shape) * dtype.itemsize
-        free = self._free[1 << (size - 1).bit_length()]
-        if not free:
-            free.append(torch.empty(1 << (size - 1).bit_length(), dtype=torch.uint8).numpy())
-            self._blocks.add(free[-1].ctypes.data)
-        block = free.pop()
+        best = bisect_left(self._free, size, key=len)
+        block = self._free.pop(best) if best < len(self._free) else self._new(size)
         lent = block[:]  # all views of the tensor refer to it
-        finalize(lent, free.append, block).atexit = False
+        finalize(lent, self._take_back, block).atexit = False
         return torch.from_numpy(lent)[:size].view(dtype).view(shape)
+
+    def _new(self, size: int) -> np.ndarray:
+        """Of a power of two, lest shapes that grow row by row leave a block each."""
+        block = torch.empty(1 << (size - 1).bit_length(), dtype=torch.uint8).numpy()
+        self._blocks.add(block.ctypes.data)
+        return block
+
+    def _take_back(self, block: np.ndarray) -> None:
+        insort(self._free, block, key=len)
 
     def __contains__(self, tensor: Tensor) -> bool:
         return tensor.untyped_storage().data_ptr() in self._blocks
