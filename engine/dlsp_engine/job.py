@@ -65,7 +65,7 @@ class Job(ABC):
         stand `apart`: a step of few rows takes as long as reading the weights.
         """
         left = max(0, self._asked - self.session.cache.length)
-        if not left or (left < room and self._joins and not apart):
+        if not left or (left < room and not apart):
             rows = self._ask(room, sharing)
             if not left or len(rows) <= room:
                 self._prompt = left
@@ -111,11 +111,6 @@ class Job(ABC):
         log_p = [math.log(max(p, 1e-30)) for p in step.probability]
         self.device_decoder.take_device_step(step.tokens, log_p, step.draft, step.draft_probability)
         self._spent(step.rows, milliseconds + 1e3 * (time.perf_counter() - began))
-
-    @property
-    def _joins(self) -> bool:
-        """Whether the last rows of the prompt may be part of what `_ask` gives."""
-        return True
 
     @abstractmethod
     def _ask(self, room: int, sharing: int) -> Rows:

@@ -99,10 +99,6 @@ class SiteJob(Job):
     def _likelihood(self, text: str) -> Likelihood:
         return Likelihood(len(self._tokenizer.encode(text)), self._given[text], self._plain.get(text))
 
-    @property
-    def _joins(self) -> bool:
-        return isinstance(self._part, Decoder)
-
     def _ask(self, room: int, sharing: int) -> Rows:
         if isinstance(self._part, Reader):
             return self._part.plan(room)

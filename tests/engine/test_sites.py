@@ -46,6 +46,16 @@ def close(likely: Likelihood, engine: Engine, site: Site, text: str) -> None:
         assert likely.without == pytest.approx(plainly(engine, site.without, text), abs=1e-3)
 
 
+def test_a_text_is_read_with_the_end_of_its_prompt(tiny: Engine):
+    gap, steps = Gap("x = 1\n", "\n", path="c.py"), 0
+    job = tiny.site_job(Site(gap, gap, "area(1, 2)", propose=False), Options())
+    while not job.done:
+        tiny.step([job])
+        steps += 1
+    assert steps == 1
+    close(job.outcome().text, tiny, job.site, "area(1, 2)")
+
+
 @pytest.mark.parametrize("mode", ["verified", "autoregressive"])
 def test_likelihoods_and_proposals_are_the_plain_ones(tiny: Engine, mode: str):
     options = Options(mode=mode, max_tokens=10)

@@ -25,7 +25,7 @@ class Reader:
 
     @property
     def start(self) -> int:
-        """The first row that is asked for its logits; those before it are to be prefilled."""
+        """The first row that is asked for its logits; those before it are the prompt's."""
         return len(self.prompt) - 1 + len(self.log_p)
 
     @property
@@ -53,13 +53,14 @@ class Reader:
         return self.best[given : given + run + 1]
 
     def plan(self, room: int) -> Rows:
-        rows = Rows()
-        rows.add_clean(self.session.pending[:room], self.session.cache.length)
-        rows.scored = list(range(len(rows)))
+        rows, cached = Rows(), self.session.cache.length
+        rows.add_clean(self.session.pending[:room], cached)
+        rows.scored = list(range(self.start - cached, len(rows)))
         return rows
 
     def take(self, logits: Tensor) -> None:
-        """logits [rows of the plan, vocab] in float32."""
+        """logits [scored rows of the plan, vocab] in float32."""
+        end = self.start + len(logits)
         log_p = logits.log_softmax(-1)
         given = torch.tensor(self.tokens[len(self.log_p) :][: len(logits)], dtype=torch.long)
         chosen = likeliest(logits)
@@ -67,4 +68,4 @@ class Reader:
         self.log_p += log_p[torch.arange(len(given)), given].tolist()
         if len(given) < len(logits):
             self.log_p.append(float(log_p[-1, self._stops].logsumexp(-1)))
-        self.session.extend([], len(logits))
+        self.session.extend([], end - self.session.cache.length)

@@ -11,7 +11,7 @@ from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 
-ROUND = 1024
+ROUND = 4096
 """Scores of one row have room for a multiple of so many: a step with a few keys more takes as much."""
 
 
