@@ -149,6 +149,8 @@ class Engine:
             for job, rows in planned:
                 job.take(len(rows), logits[taken : taken + len(rows.scored)], milliseconds)
                 taken += len(rows.scored)
+        for job in jobs:  # who waited for the prompt of one that is done will not see it again
+            job.borrow(other.session for other, _ in planned if other is not job and other.done)
         return [job for job, _ in planned]
 
     def fill(
@@ -196,8 +198,8 @@ class Engine:
 
     def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
         """A session with the gap's prompt cached and no answer; what the prompt shares with `near`'s is copied."""
-        session = near.copy() if near else self.new_session()
-        session.leave(known := prompt(gap, self.tokenizer).tokens)
+        known = prompt(gap, self.tokenizer).tokens
+        session = near.fork(known) if near else self.new_session()
         session.advance(known)
         while rows := session.prefill():
             self.model.forward([(session.cache, rows)])

@@ -1,4 +1,4 @@
-"""Work on one session, step by step: a prompt is prefilled, then asked."""
+"""Work on one session, step by step: a prompt is read, then asked."""
 
 import math
 import time
@@ -48,7 +48,7 @@ class Job(ABC):
 
     @property
     def prefilling(self) -> bool:
-        """Whether the next rows are the prompt's."""
+        """Whether the next rows begin with the prompt's."""
         return self.session.cache.length < self._asked
 
     def borrow(self, others: Iterable[Session]) -> None:
@@ -114,7 +114,7 @@ class Job(ABC):
 
     @abstractmethod
     def _ask(self, room: int, sharing: int) -> Rows:
-        """The rows of a step that is no prefill; see `plan`."""
+        """The rows that are asked for logits, behind what is left of the prompt; see `plan`."""
 
     @abstractmethod
     def _answered(self, logits: Tensor) -> None:

@@ -84,9 +84,11 @@ def test_arriving_cancelled_or_finishing_each_gets_what_it_gets_alone(engine: Co
         assert (job.outcome().tokens, job.outcome().reason) == (expected.tokens, expected.reason), (gap, options)
 
 
-def test_a_common_prefix_is_prefilled_once(engine: Counted):
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_a_common_prefix_is_prefilled_once(engine: Counted, tokens: int):
+    """With one token a job ends in the very step that reads the end of its prompt."""
     gaps = [Gap(f"y{n} = area(", f")\nprint(y{n})\n", path="c.py", files=FILES) for n in range(8)]
-    options = Options(mode="autoregressive", max_tokens=2)
+    options = Options(mode="autoregressive", max_tokens=tokens)
     jobs = [engine.job(gap, options) for gap in gaps]
     common = jobs[0].session.shares(jobs[1].session)
     own = sum(job.cost.prompt_tokens - common for job in jobs)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dlsp_engine.batch import STEP_ROWS
 from dlsp_engine.model import captured
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.captured import CapturedSteps
@@ -47,16 +48,16 @@ def step(model: Int8Qwen2, clean: int, canvas: int, salt: int, sessions: int = 1
 
 
 def by_layers(model: Int8Qwen2, wanted: Callable[[], Tensor]) -> Tensor:
-    steps, model._through_layers = model._through_layers, model._through_each
+    steps, model._step = model._step, model._layer_by_layer
     try:
         return wanted()
     finally:
-        model._through_layers = steps
+        model._step = steps
 
 
 @pytest.mark.parametrize("sessions", [1, 3])
 def test_they_give_the_same_bits(model: Int8Qwen2, sessions: int):
-    assert isinstance(model._through_layers, CapturedSteps)
+    assert isinstance(model._step, CapturedSteps)
     for turn in range(3):
         for clean, canvas in SHAPES:
 
@@ -68,7 +69,7 @@ def test_they_give_the_same_bits(model: Int8Qwen2, sessions: int):
 
 def test_the_longest_waiting_shape_is_forgotten(model: Int8Qwen2, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(captured, "KEPT", 2)
-    steps = model._through_layers
+    steps = model._step
     assert isinstance(steps, CapturedSteps)
     for turn in range(2):
         for clean in (1, 2, 3, 2):
@@ -91,8 +92,12 @@ def test_a_second_thread_does_without(model: Int8Qwen2):
         assert all(torch.equal(each.result(), wanted) for each in found)
 
 
+def test_every_step_is_narrow_enough():
+    assert captured.MOST >= STEP_ROWS
+
+
 def test_narrower_steps_take_the_memory_of_wider_ones(model: Int8Qwen2):
-    steps = model._through_layers
+    steps = model._step
     assert isinstance(steps, CapturedSteps)
     step(model, 124, 4, 0)
     blocks = len(steps._memory._blocks)

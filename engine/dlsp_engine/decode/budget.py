@@ -97,9 +97,10 @@ def plan(
     So many rows of a prompt are in the step `beside` what is planned.
     """
     width, per_token = _alternating(most, costs, acceptance)
-    worth = CAUTION * (costs(1, width) - per_token) if width else 0.0
+    worth = costs(1, width) - per_token if width else 0.0
     if not confidence:
-        return Plan(0, (0,) if width else (), width)
+        pays = not beside or worth > costs(beside + 1, width) - costs(beside + 1)
+        return Plan(0, (0,) if width and pays else (), width)
     stand = list(accumulate([1.0, *confidence], mul))
     best, most_gained = Plan(least, (), width), float("-inf")
     for verify in range(least, len(stand)):
@@ -107,7 +108,7 @@ def plan(
         likely = sorted(range(verify + 1), key=lambda i: -stops[i])
         for laid in range(verify + 2 if width else 1):
             covered = sum(stops[i] for i in likely[:laid])
-            gain = sum(stand[: verify + 1]) * per_token + covered * worth - costs(beside + 1 + verify, laid * width)
+            gain = sum(stand[: verify + 1]) * per_token + covered * CAUTION * worth - costs(beside + 1 + verify, laid * width)
             if gain > most_gained:
                 best, most_gained = Plan(verify, tuple(sorted(likely[:laid])), width), gain
     return best

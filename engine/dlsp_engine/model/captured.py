@@ -16,7 +16,7 @@ from dlsp_kernels.program.capture import Capture, Memory
 from dlsp_kernels.program.crew import workers
 
 MOST, KEPT = 128, 256
-"""Rows of a step that is captured, and shapes of steps that are kept, each some 50 kB."""
+"""Rows of a step that is captured, and shapes of steps that are kept, each some 50 kB, twice that with canvases."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class CapturedSteps:
 
     def __init__(self, layers: Callable[[Inputs], Tensor], shape: Architecture) -> None:
         """`layers` make x into what they return. They run programs and nothing else, attention among them."""
-        self._layers = layers
+        self._run = layers
         self._x = torch.empty(MOST, shape.dim)
         self._cos, self._sin = (torch.empty(MOST, 1, shape.head_dim // 2) for _ in range(2))
         self._places = torch.empty(MOST, len(Place._fields), dtype=torch.int64)
@@ -45,7 +45,7 @@ class CapturedSteps:
     def __call__(self, inputs: Inputs) -> Tensor:
         """What the layers return."""
         if len(inputs.x) > MOST or not self._free.acquire(blocking=False):  # another thread has the places
-            return self._layers(inputs)
+            return self._run(inputs)
         try:
             return self._done(inputs).clone()
         finally:
@@ -64,7 +64,7 @@ class CapturedSteps:
             return x
         capture = Capture(self._memory)
         with capture.taken():
-            self._layers(Inputs(x, cos, sin, inputs.canvas, attend.of(places)))
+            self._run(Inputs(x, cos, sin, inputs.canvas, attend.of(places)))
         self._kept[shape] = capture
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)

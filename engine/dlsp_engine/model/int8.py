@@ -115,7 +115,7 @@ class Int8Qwen2(Model):
         self._by_programs = leading if usable() else nullcontext
         self._attention = fastest(self.shape)
         programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)  # and nothing else
-        self._through_layers = CapturedSteps(self._through_each, self.shape) if programs else self._through_each
+        self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
     def new_cache(self) -> Cache:
@@ -129,10 +129,11 @@ class Int8Qwen2(Model):
     def _forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         rows = packed(batch, self.shape)
         x = self._embed(rows.tokens)
-        x = self._through_layers(Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch)))
+        x = self._step(Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch)))
         return x * torch.rsqrt(x.square().mean(1, keepdim=True) + self.shape.eps)
 
-    def _through_each(self, inputs: Inputs) -> Tensor:
+    def _layer_by_layer(self, inputs: Inputs) -> Tensor:
+        """What x is behind the last layer, in its place."""
         shape, ops, levels = self.shape, self._ops, self._levels
         x, cos, sin, canvas, attend = inputs.x, inputs.cos, inputs.sin, inputs.canvas, inputs.attend
         y, scale = torch.zeros(1, shape.dim).expand(x.shape), torch.ones(len(x), 1)

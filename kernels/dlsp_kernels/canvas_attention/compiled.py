@@ -12,7 +12,7 @@ from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 
 ROUND = 4096
-"""Scores of one row have room for a multiple of so many: a step with a few keys more takes as much."""
+"""Scores have room for a multiple of so many keys: a step with a few more is of the same shape."""
 
 
 class CompiledAttention:
@@ -23,7 +23,7 @@ class CompiledAttention:
         self._run = _program(kind, d, heads, kv_heads)
         self.places, self._heads, self._groups, self._d = places, heads, heads // kv_heads, d
         # Two runs are filled up to whole vectors, and a sum is kept behind them.
-        self.size = -(-(keys + 2 * kind.lanes + 1) // ROUND) * ROUND
+        self.size = -(-keys // ROUND) * ROUND + 2 * kind.lanes + 1
 
     def of(self, places: Tensor) -> "CompiledAttention":
         """The same of rows whose places stand elsewhere."""

@@ -1,6 +1,6 @@
 """`low_rank_add` by a program of ours (`source`)."""
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import torch
@@ -30,10 +30,15 @@ class CompiledLowRankAdd:
         self._rank = rank
 
     def __call__(self, y: Tensor, canvas: slice | Tensor) -> None:
-        rows = torch.arange(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas
+        rows = _between(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas
         blocks, numbers = len(self._kept[0]), (y.stride(0), self._rank, len(rows))
         if len(rows):
             self._run(y, *self._kept, rows, *numbers, items=blocks, alone=blocks if len(rows) <= ALONE else 0)
+
+
+@lru_cache(256)
+def _between(start: int, stop: int) -> Tensor:
+    return torch.arange(start, stop)
 
 
 @cache

@@ -4,6 +4,7 @@ most of them run.
 
 import ctypes
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
@@ -27,14 +28,17 @@ class Memory:
 
     def __init__(self) -> None:
         self._free: list[np.ndarray] = []  # the smallest first
+        self._back: deque[np.ndarray] = deque()  # what is free, too: by whichever thread let it go
         self._blocks: set[int] = set()
 
     def empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
         size = prod(shape) * dtype.itemsize
+        while self._back:
+            insort(self._free, self._back.popleft(), key=len)
         best = bisect_left(self._free, size, key=len)
         block = self._free.pop(best) if best < len(self._free) else self._new(size)
         lent = block[:]  # all views of the tensor refer to it
-        finalize(lent, self._take_back, block).atexit = False
+        finalize(lent, self._back.append, block).atexit = False
         return torch.from_numpy(lent)[:size].view(dtype).view(shape)
 
     def _new(self, size: int) -> np.ndarray:
@@ -42,9 +46,6 @@ class Memory:
         block = torch.empty(1 << (size - 1).bit_length(), dtype=torch.uint8).numpy()
         self._blocks.add(block.ctypes.data)
         return block
-
-    def _take_back(self, block: np.ndarray) -> None:
-        insort(self._free, block, key=len)
 
     def __contains__(self, tensor: Tensor) -> bool:
         return tensor.untyped_storage().data_ptr() in self._blocks
@@ -83,7 +84,8 @@ class Capture:
     def again(self) -> None:
         """With as many `workers` as when it was taken, for whom there is room."""
         shared = crew()
-        assert shared
+        assert shared, "what was taken ran here"
+        assert self._count, "there is something to do"
         shared.work_all(ctypes.addressof(self._words), self._count)
 
 
@@ -92,6 +94,12 @@ _taking = local()
 
 def capturing() -> Capture | None:
     return getattr(_taking, "capture", None)
+
+
+def lying(x: Tensor) -> Tensor:
+    """x without gaps. Within a capture it must have none: a copy would never change again."""
+    assert x.is_contiguous() or not capturing(), "a copy of what a capture reads"
+    return x.contiguous()
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:

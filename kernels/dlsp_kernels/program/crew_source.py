@@ -64,8 +64,8 @@ def source() -> str:
     and `dismiss(state)`.
 
     `run(task, begin, end, worker)` is called for all items. `work` returns when all are done; while another thread is
-    in it, or if there are at most `alone`, it does them alone. `work_all` does so for each of the jobs, which hold what
-    stands between `state` and `workers`. `help` returns after `dismiss`.
+    in it, for one item or at most `alone`, and for one worker, it does them alone. `work_all` does so for each of at
+    least one `Job`. `help` returns after `dismiss`.
     """
     module = ir.Module()
     take = _take(module)
