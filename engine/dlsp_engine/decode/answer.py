@@ -14,8 +14,8 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 @dataclass
 class Cost:
-    """What an answer took. `tokens` counts the end token too, `rows` not those of the prompt; times are wall-clock, shared
-    steps count for each.
+    """What an answer took. `tokens` counts the end token too, `rows` not those of the prompt; times are wall-clock,
+    shared steps count for each.
     """
 
     forwards: int = 0

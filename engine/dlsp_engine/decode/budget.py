@@ -107,8 +107,9 @@ def plan(
         stops = [stand[i] - (stand[i + 1] if i < verify else 0.0) for i in range(verify + 1)]
         likely = sorted(range(verify + 1), key=lambda i: -stops[i])
         for laid in range(verify + 2 if width else 1):
-            covered = sum(stops[i] for i in likely[:laid])
-            gain = sum(stand[: verify + 1]) * per_token + covered * CAUTION * worth - costs(beside + 1 + verify, laid * width)
+            covered = CAUTION * sum(stops[i] for i in likely[:laid])
+            price = costs(beside + 1 + verify, laid * width)
+            gain = sum(stand[: verify + 1]) * per_token + covered * worth - price
             if gain > most_gained:
                 best, most_gained = Plan(verify, tuple(sorted(likely[:laid])), width), gain
     return best
