@@ -82,7 +82,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
 def _measured_busy(model: Model, costs: Costs) -> bool:
     """Whether a step is so much faster now that something else ran when the costs were measured."""
     shapes = [Shape(rows, 0, costs.threads_for(rows) or torch.get_num_threads()) for rows in CHECKED]
-    found = _least(model, model.new_cache(), shapes, repeats=1)
+    found = _least(model, model.new_cache(), shapes, repeats=2)
     return any(ms < FASTER * costs(shape.clean) for shape, ms in found.items())
 
 
@@ -140,7 +140,7 @@ def _least(model: Model, cache: Cache, shapes: Sequence[Shape], repeats: int) ->
             with using(shape.threads):
                 began = time.perf_counter()
                 _step(model, cache, shape.clean, shape.canvas)
-            if turn:  # the first warms up
+            if turn:  # the first warms up, the second may capture
                 times[shape].append(1e3 * (time.perf_counter() - began))
     return {shape: min(found) for shape, found in times.items()}
 
