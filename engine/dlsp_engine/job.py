@@ -49,11 +49,16 @@ class Job(ABC):
     @property
     def prefilling(self) -> bool:
         """Whether the next rows begin with the prompt's."""
-        return self.session.cache.length < self._asked
+        return self._left > 0
+
+    @property
+    def _left(self) -> int:
+        """Rows of the prompt that are not cached; below 0 where more is."""
+        return self._asked - self.session.cache.length
 
     def borrow(self, others: Iterable[Session]) -> None:
         """Copy the longest beginning of the prompt that another session has cached, if that saves enough."""
-        if self._asked - self.session.cache.length >= WORTH:
+        if self._left >= WORTH:
             best = max(others, key=lambda other: min(other.cache.length, self.session.shares(other)), default=None)
             if best:
                 self.cost.cached_tokens += self.session.borrow(best, self._asked)
@@ -64,7 +69,7 @@ class Job(ABC):
         What is left of the prompt is read together with the rows that are asked, where all fit, unless these are to
         stand `apart`: a step of few rows takes as long as reading the weights.
         """
-        left = max(0, self._asked - self.session.cache.length)
+        left = max(0, self._left)
         if not left or (left < room and not apart):
             rows = self._ask(room, sharing)
             if not left or len(rows) <= room:

@@ -16,7 +16,7 @@ from dlsp_kernels.program.capture import Capture, Memory
 from dlsp_kernels.program.crew import workers
 
 MOST, KNOWN = 128, 256
-"""Rows of a step that is captured, and shapes of steps that are known, each some 50 kB, twice that with canvases."""
+"""Rows of a step that is captured, and shapes of steps that are known: 43 kB each with 0.5B, 74 with canvases."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_kernels.int8_linear.source import NUMBERS, POINTERS, block_size, source
-from dlsp_kernels.program.capture import empty, lying
+from dlsp_kernels.program.capture import contiguous, empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.instructions import Instructions
 
@@ -60,7 +60,7 @@ class CompiledMatrix:
 
     def __call__(self, x: Tensor) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, out], still to be multiplied by x's scales."""
-        x, out = lying(x), empty(len(x), len(self.scale))
+        x, out = contiguous(x), empty(len(x), len(self.scale))
         if len(x):
             self._run(self.laid, self._correction, self._factor, x, out, *self._sizes, len(x), items=self._blocks)
         return out

@@ -96,8 +96,8 @@ def capturing() -> Capture | None:
     return getattr(_taking, "capture", None)
 
 
-def lying(x: Tensor) -> Tensor:
-    """x without gaps. Within a capture it must have none: a copy would never change again."""
+def contiguous(x: Tensor) -> Tensor:
+    """As PyTorch's. Within a capture x must be so: a copy would never change again."""
     assert x.is_contiguous() or not capturing(), "a copy of what a capture reads"
     return x.contiguous()
 
