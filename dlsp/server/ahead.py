@@ -113,9 +113,9 @@ def rests(server: Server, uri: str, position: types.Position) -> None:
             warm(server, moment)
 
 
-def leave(server: Server, params: types.InlineCompletionParams) -> None:
+def leave(server: Server, uri: str) -> None:
     """The editor cancelled its question: the engine stops, unless typing goes on."""
-    typing = server.typing(params.text_document.uri)
+    typing = server.typing(uri)
     if typing.unasked == 0:
         typing.let_go()
 

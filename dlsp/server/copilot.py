@@ -36,7 +36,7 @@ def add(edits: Edits) -> None:
 async def next_edits(edits: Edits, params: Any) -> list[dict[str, Any]]:
     """Those in open documents, first in the one asked for; none for a version that is not the present one."""
     uri, version = params.textDocument.uri, getattr(params.textDocument, "version", None)
-    document = edits.document(uri)
+    document = edits.server.document(uri)
     if document is None or version != document.version:
         return []
     try:

@@ -7,9 +7,6 @@ import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
-
-from lsprotocol import types
 
 from dlsp.engine import state
 from dlsp.errors import UserError
@@ -17,6 +14,7 @@ from dlsp.server.logfile import SharedFile
 
 if TYPE_CHECKING:
     from dlsp.server.offer import Offer
+    from dlsp.server.question import Question
     from dlsp.server.server import Server
 
 NAME = "decisions.jsonl"
@@ -27,17 +25,17 @@ class Decisions:
     def __init__(self) -> None:
         self._handler: SharedFile | None = None
 
-    def note(self, server: "Server", params: types.InlineCompletionParams, made: "Offer", milliseconds: float) -> None:
+    def note(self, server: "Server", question: "Question", made: "Offer", milliseconds: float) -> None:
         """Write down what became of a question."""
-        document = server.workspace.text_documents.get(unquote(params.text_document.uri))
+        document = server.document(question.uri)
         verdict = made.verdict
         line: dict[str, Any] = {
             "time": round(time.time(), 3),
             "language": document.language_id if document else None,
             "version": document.version if document else None,
-            "line": params.position.line,
-            "character": params.position.character,
-            "automatic": params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic,
+            "line": question.position.line,
+            "character": question.position.character,
+            "automatic": not question.invoked,
             "quiet": made.quiet.name.lower() if made.quiet else None,
             "length": len(made.text),
             "memory": made.memory,

@@ -21,7 +21,6 @@ from dlsp.edits.page import Page
 from dlsp.edits.proposal import Proposal
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
-from dlsp.server.documents import Document
 from dlsp.server.refusals import refusing
 from dlsp.server.server import Server, document_path
 from dlsp.server.spots import Spots
@@ -53,7 +52,7 @@ class Edits:
 
     def opened(self, uri: str) -> None:
         """A document was opened; one that may not be read has no history."""
-        document = self.document(uri)
+        document = self.server.document(uri)
         if document and self._may_read(uri) and len(document.source) <= MOST_CHARACTERS:
             self._opened[unquote(uri)] = document.uri
             self.carry(uri).history.opened(document.uri, document.source)
@@ -70,17 +69,13 @@ class Edits:
 
     def changed(self, uri: str) -> None:
         self.server.latest.drop(key(uri))
-        document = self.document(uri)
+        document = self.server.document(uri)
         if document:
             self.carry(uri).changed(document.uri, document.source)
 
     def closed(self, uri: str) -> None:
         self.server.latest.drop(key(uri))
         self.carry(uri).history.closed(self._opened.pop(unquote(uri), uri))
-
-    def document(self, uri: str) -> Document | None:
-        document = self.server.workspace.text_documents.get(unquote(uri))
-        return document if isinstance(document, Document) else None
 
     async def ask(self, uri: str) -> AsyncGenerator[Offer]:
         """The offers for the last edit of the document's workspace as they become known. Raises UserError."""
@@ -185,7 +180,7 @@ async def answer(edits: Edits, params: Any) -> dict[str, Any]:
 
 
 async def _answer(edits: Edits, uri: str, token: Any) -> dict[str, Any]:
-    document = edits.document(uri)
+    document = edits.server.document(uri)
     if document is None:
         raise UserError("The document is not open.")
     spots, found = Spots(edits.server), []

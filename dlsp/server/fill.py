@@ -9,7 +9,6 @@ seed other than 0 gives an alternative. Each partial result, a `$/progress` of t
 import asyncio
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote
 
 from lsprotocol import types
 
@@ -100,8 +99,8 @@ async def _fill(server: Server, uri: str, params: Any) -> dict[str, Any]:
 
 
 def _document(server: Server, uri: str) -> Document:
-    document = server.workspace.text_documents.get(unquote(uri))
-    if not isinstance(document, Document):
+    document = server.document(uri)
+    if document is None:
         raise UserError("The function is not in an open document.")
     return document
 

@@ -10,7 +10,6 @@ from lsprotocol import types
 from dlsp.gate.facts import Facts, inside
 from dlsp.gate.gate import Verdict
 from dlsp.quiet import Quiet
-from dlsp.server.documents import Document
 from dlsp.server.link import Link
 from dlsp.server.server import Server, document_path
 from dlsp.server.typing import Typing
@@ -44,8 +43,8 @@ class Moment:
     @classmethod
     def of(cls, server: Server, uri: str, position: types.Position) -> "Moment":
         """Raises Silence where there is no such place."""
-        document = server.workspace.text_documents.get(unquote(uri))
-        if not isinstance(document, Document):
+        document = server.document(uri)
+        if document is None:
             raise Silence(Quiet.UNKNOWN)
         cursor = document.cursor(position)
         if cursor is None:

@@ -20,7 +20,12 @@ INTERNAL = "Something went wrong inside dlsp; its log says where."
 
 
 class Protocol(LanguageServerProtocol):
-    """Answers what cannot be understood with an error; pygls alone would leave the editor waiting."""
+    """Answers what cannot be understood with an error; pygls alone would leave the editor waiting.
+
+    `ghosts`: the editor says that it asks for ghost text.
+    """
+
+    ghosts = False
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Called by the JSON parser for every object, nested ones too: only `handle_message` knows the outermost."""
@@ -37,6 +42,8 @@ class Protocol(LanguageServerProtocol):
             return self._refuse(known, ERRORS.InvalidRequest, "This is not a message of JSON-RPC 2.0.")
         if method != types.EXIT and (why := self._untimely(method)):
             return self._refuse(known, *why) if asks else None
+        if method == types.INITIALIZE:
+            self.ghosts = _ghosts(message)
         try:
             structured: Any = super().structure_message(message)
         except JsonRpcException as error:
@@ -98,6 +105,14 @@ class Protocol(LanguageServerProtocol):
         if error is not None and error.code == ERRORS.InternalError:
             error = types.ResponseError(ERRORS.InternalError, INTERNAL)
         super()._send_response(msg_id, result, error)
+
+
+def _ghosts(message: dict[str, Any]) -> bool:
+    """Whether an editor's `initialize` names the capability, be it as `null`, as lsp-mode does: parsed, it is none."""
+    at: Any = message
+    for name in ("params", "capabilities", "textDocument"):
+        at = at.get(name) if isinstance(at, dict) else None
+    return isinstance(at, dict) and "inlineCompletion" in at
 
 
 def described(error: Exception) -> str:

@@ -38,7 +38,7 @@ def add(edits: Edits) -> None:
 async def rewritten(edits: Edits, params: Any) -> dict[str, Any]:
     """The edit that follows the instruction. Raises UserError."""
     uri, server = params.textDocument.uri, edits.server
-    document, path = edits.document(uri), document_path(uri)
+    document, path = edits.server.document(uri), document_path(uri)
     if document is None:
         raise UserError("The document is not open.")
     workspace = server.surroundings(uri)

@@ -11,7 +11,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.io_ import StdoutWriter, run_async
 
-from dlsp.server import actions, ahead, carry, copilot, fill, logfile, pipe, rewrite
+from dlsp.server import actions, ahead, carry, copilot, fill, logfile, menu, pipe, rewrite
 from dlsp.server.edits import add as add_edits
 from dlsp.server.inline import inline_completion
 from dlsp.server.server import Server
@@ -28,6 +28,8 @@ def build() -> Server:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         server.configure(params)
+        if not server.ghosts:  # else an editor that asks for both would show everything twice
+            menu.add(server)
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
@@ -60,7 +62,7 @@ def build() -> Server:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        if edits.document(params.text_document.uri) is None:
+        if server.document(params.text_document.uri) is None:
             return
         edits.changed(params.text_document.uri)
         server.latest.drop(params.text_document.uri)

@@ -21,7 +21,7 @@ from dlsp.models.catalogue import Model
 from dlsp.quiet import Quiet
 from dlsp.server.configuration import SECTION, Configuration
 from dlsp.server.decisions import Decisions
-from dlsp.server.documents import Documents
+from dlsp.server.documents import Document, Documents
 from dlsp.server.feedback import Feedback
 from dlsp.server.latest import Latest
 from dlsp.server.link import Link
@@ -63,6 +63,12 @@ class Server(LanguageServer):
         self.protocol.keep(Documents(self.workspace))
         self.configuration.begin(params.initialization_options)
 
+    @property
+    def ghosts(self) -> bool:
+        """Whether the editor asks for ghost text."""
+        assert isinstance(self.protocol, Protocol)
+        return self.protocol.ghosts
+
     async def pull_settings(self) -> None:
         """Ask the editor for its settings, for each folder of the workspace, if it can be asked."""
         workspace = self.client_capabilities.workspace
@@ -91,6 +97,11 @@ class Server(LanguageServer):
         """What is set for a document."""
         return self.configuration.of(self.folder(uri) if uri else None)
 
+    def document(self, uri: str) -> Document | None:
+        """An open document."""
+        document = self.workspace.text_documents.get(unquote(uri))
+        return document if isinstance(document, Document) else None
+
     def folder(self, uri: str) -> Path | None:
         """The innermost folder of the workspace that a document lies in."""
         return _innermost(uri, self._folder_uris())
@@ -104,7 +115,7 @@ class Server(LanguageServer):
             if found:
                 found.close()
             found = self._workspaces[folder] = Workspace(folder, settings.ignore, settings.context)
-        document = self.workspace.text_documents.get(unquote(uri))
+        document = self.document(uri)
         if document and settings.suggests(document.language_id or "") != "off":
             found.keep_index()
         return found
@@ -120,7 +131,7 @@ class Server(LanguageServer):
 
     def notice(self, uri: str, row: int, *, edited: bool) -> None:
         """The user is at a row (from 0) of a document: other documents' context may show its surroundings."""
-        document = self.workspace.text_documents.get(unquote(uri))
+        document = self.document(uri)
         if document:
             workspace = self.surroundings(uri)
             workspace.recent.note(workspace.name(document_path(uri)), document.lines, row, edited=edited)

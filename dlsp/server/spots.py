@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
-from urllib.parse import unquote
 
 from lsprotocol import types
 
@@ -12,7 +11,7 @@ from dlsp.edits.edit import Edit
 from dlsp.edits.hunks import lines_of
 from dlsp.edits.offers import Offer
 from dlsp.edits.page import Page
-from dlsp.server.documents import LINE, Document
+from dlsp.server.documents import LINE
 from dlsp.server.server import Server, document_path
 
 _WORD = re.compile(r"\w")
@@ -47,7 +46,7 @@ class Spots:
         start = sum(map(len, lines[: offer.hunk.start]))
         old, new = "".join(offer.old), "".join(offer.hunk.lines)
         first, last = _differing(old, new)
-        document = self._server.workspace.text_documents.get(unquote(offer.uri))
+        document = self._server.document(offer.uri)
         span = types.Range(self._position(text, start + first), self._position(text, start + len(old) - last))
         version = document.version if document else None
         return Spot(offer.uri, version, span, old[first : len(old) - last], new[first : len(new) - last])
@@ -79,8 +78,8 @@ class Spots:
 
     def _text(self, uri: str) -> str | None:
         if uri not in self._texts:
-            document = self._server.workspace.text_documents.get(unquote(uri))
-            if isinstance(document, Document):
+            document = self._server.document(uri)
+            if document:
                 self._texts[uri] = document.source
             else:
                 try:

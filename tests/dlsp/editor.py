@@ -32,6 +32,7 @@ class Editor:
     """Use as `async with Editor() as editor`. Positions count from 0, in units of `encoding`.
 
     `settings` maps a scope (a URI, or None) to what `workspace/configuration` is answered; None: it cannot be asked.
+    `ghosts`: it says that it asks for ghost text. `completion`: what it says that it knows of items.
     """
 
     command = (sys.executable, "-m", "dlsp", "--stdio")
@@ -44,6 +45,8 @@ class Editor:
         folders: Sequence[Path] = (),
         settings: dict[str | None, Any] | None = None,
         annotations: bool = False,
+        ghosts: bool = True,
+        completion: types.ClientCompletionItemOptions | None = None,
     ) -> None:
         self.client = LanguageClient("test-editor", "1")
         self.log: list[str] = []
@@ -52,6 +55,7 @@ class Editor:
         self.statuses: list[Any] = []
         self.folder, self.encoding, self.options = folder, encoding, options
         self.folders, self.settings, self.annotations = folders, settings, annotations
+        self.ghosts, self.completion = ghosts, completion
         self.versions: dict[str, int] = {}
         self.stderr = ""
         client = self.client
@@ -92,6 +96,10 @@ class Editor:
                         position_encodings=[types.PositionEncodingKind(self.encoding)]
                     ),
                     window=types.WindowClientCapabilities(work_done_progress=True),
+                    text_document=types.TextDocumentClientCapabilities(
+                        inline_completion=types.InlineCompletionClientCapabilities() if self.ghosts else None,
+                        completion=types.CompletionClientCapabilities(completion_item=self.completion),
+                    ),
                     notebook_document=types.NotebookDocumentClientCapabilities(
                         types.NotebookDocumentSyncClientCapabilities()
                     ),

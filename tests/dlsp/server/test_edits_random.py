@@ -75,7 +75,7 @@ class Client:
         self.version += 1
         self.server.workspace.update_text_document(types.VersionedTextDocumentIdentifier(self.version, URI), change)
         self.edits.changed(URI)
-        document = self.edits.document(URI)
+        document = self.edits.server.document(URI)
         assert isinstance(document, Document)
         assert document.source == self.text
 

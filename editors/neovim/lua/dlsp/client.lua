@@ -102,10 +102,14 @@ function M.start(buf)
     return M.tell(missing)
   end
   local root = vim.fs.root(buf, ROOTS)
+  local capabilities = vim.lsp.protocol.make_client_capabilities()
+  -- Neovim before 0.12 does not know it; without it the server would offer the same in the completion menu.
+  capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
   local id = vim.lsp.start({
     name = M.NAME,
     cmd = M.spawn(cmd),
     root_dir = root,
+    capabilities = capabilities,
     init_options = config.get().settings,
     settings = { dlsp = config.get().settings },
     handlers = M.handlers,

@@ -12,7 +12,7 @@ from dlsp.engine import launch
 from dlsp.engine.client import Engine
 from dlsp.models.catalogue import Model
 from dlsp.models.store import ModelMissing
-from dlsp.server import inline
+from dlsp.server import inline, question
 from dlsp.server.documents import Documents
 from dlsp.server.server import Server
 from dlsp.server.status import Status
@@ -79,7 +79,7 @@ async def test_no_longer_than_any_other_answer(
 ) -> None:
     """The engine goes on loading, for the next key."""
     with monkeypatch.context() as patch:
-        patch.setattr(inline, "ANSWER_S", 0.05)
+        patch.setattr(question, "ANSWER_S", 0.05)
         assert not (await ask(server)).items
     assert server.quiet_since() == {"loading": 1}
     loaded.set()

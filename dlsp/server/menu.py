@@ -1,0 +1,93 @@
+"""`textDocument/completion`: the suggestion in the completion menu, for editors that ask for no ghost text."""
+
+import re
+
+from lsprotocol import types
+
+from dlsp.completion.endings import with_newlines
+from dlsp.server.offer import first_line
+from dlsp.server.question import Question, answered
+from dlsp.server.server import Server
+
+TRIGGERS = (" ", "\n", *".,:=([{)\"'/<>-+*&|@#!")
+"""Characters after which an editor should ask, as it does in words anyway; whether to answer is the gate's to say."""
+
+WIDEST = 60
+"""Characters of a label."""
+
+LONGEST = 200
+"""Characters of a word."""
+
+_WORD = re.compile(r"\w*\Z")
+_FENCES = re.compile("`{3,}")
+
+
+def add(server: Server) -> None:
+    """Give the server the request."""
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=TRIGGERS))
+    async def completion(params: types.CompletionParams) -> types.CompletionList:
+        return await menu(server, params)
+
+
+async def menu(server: Server, params: types.CompletionParams) -> types.CompletionList:
+    """The suggestion, and its first line by itself where it has several; to be asked again after every key."""
+    uri = params.text_document.uri
+    word = _word(server, uri, params.position)
+    made = await answered(server, Question(uri, params.position, _by_key(server, params)))
+    items = []
+    if made.item and made.item.range:
+        end = made.item.range.start
+        span = types.Range(types.Position(end.line, end.character - server.units(word)), end)
+        texts = dict.fromkeys([made.text, first_line(made.text).rstrip("\r")])
+        items = [_item(server, uri, span, word + text, rank) for rank, text in enumerate(texts)]
+    return types.CompletionList(is_incomplete=True, items=items)
+
+
+def _by_key(server: Server, params: types.CompletionParams) -> bool:
+    """Whether the user asked: the protocol has the same trigger for a key as for a word that is being typed."""
+    if params.context and params.context.trigger_kind != types.CompletionTriggerKind.Invoked:
+        return False
+    typing = server.typing(params.text_document.uri)
+    elsewhere = typing.end is not None and typing.moved(params.position)
+    return typing.unasked == 0 or not typing.asking or elsewhere
+
+
+def _word(server: Server, uri: str, position: types.Position) -> str:
+    """What is typed of a word: menus replace it, and compare items with it."""
+    document = server.document(uri)
+    place = document and document.cursor(position)
+    if not document or not place:
+        return ""
+    return _WORD.findall(document.source[max(0, place[0] - LONGEST) : place[0]])[0]
+
+
+def _item(server: Server, uri: str, span: types.Range, text: str, rank: int) -> types.CompletionItem:
+    """`text`, which begins with what is typed of the word, in place of that: `span`."""
+    lines = with_newlines(text).strip().split("\n")
+    label = lines[0] if len(lines[0]) <= WIDEST else f"{lines[0][: WIDEST - 1]}…"
+    if len(lines) > 1:
+        label += f" … +{len(lines) - 1}"
+    return types.CompletionItem(
+        label=label,
+        kind=types.CompletionItemKind.Snippet,
+        detail="dlsp",
+        documentation=_documentation(server, uri, text) if label != lines[0] else None,
+        sort_text=str(rank),  # other servers' are longer or begin with letters
+        filter_text=lines[0],
+        insert_text_format=types.InsertTextFormat.PlainText,
+        insert_text_mode=types.InsertTextMode.AsIs,
+        text_edit=types.TextEdit(span, text),
+    )
+
+
+def _documentation(server: Server, uri: str, text: str) -> types.MarkupContent | str:
+    """All of a text whose label shows a part."""
+    textual = server.client_capabilities.text_document
+    item = textual and textual.completion and textual.completion.completion_item
+    if not (item and types.MarkupKind.Markdown in (item.documentation_format or ())):
+        return text
+    fence = max(["``", *_FENCES.findall(text)], key=len) + "`"
+    document = server.document(uri)
+    language = document.language_id if document else ""
+    return types.MarkupContent(types.MarkupKind.Markdown, f"{fence}{language}\n{text.strip()}\n{fence}")
