@@ -34,23 +34,27 @@ async def menu(server: Server, params: types.CompletionParams) -> types.Completi
     """The suggestion, and its first line by itself where it has several; to be asked again after every key."""
     uri = params.text_document.uri
     word = _word(server, uri, params.position)
-    made = await answered(server, Question(uri, params.position, _by_key(server, params)))
+    by_key = _by_key(server, params, word)
+    made = await answered(server, Question(uri, params.position, by_key))
     items = []
     if made.item and made.item.range:
         end = made.item.range.start
         span = types.Range(types.Position(end.line, end.character - server.units(word)), end)
         texts = dict.fromkeys([made.text, first_line(made.text).rstrip("\r")])
-        items = [_item(server, uri, span, word + text, rank) for rank, text in enumerate(texts)]
+        items = [_item(server, uri, span, word + text) for text in texts]
+        for rank, item in enumerate(items):
+            item.sort_text = str(rank)  # other servers' are longer or begin with letters
+        items[0].preselect = not by_key  # what comes by itself is sure enough to go before a mere list of names
     return types.CompletionList(is_incomplete=True, items=items)
 
 
-def _by_key(server: Server, params: types.CompletionParams) -> bool:
-    """Whether the user asked: the protocol has the same trigger for a key as for a word that is being typed."""
+def _by_key(server: Server, params: types.CompletionParams, word: str) -> bool:
+    """Whether the user asked: the protocol has the same trigger for a key as for a `word` that is being typed."""
     if params.context and params.context.trigger_kind != types.CompletionTriggerKind.Invoked:
         return False
     typing = server.typing(params.text_document.uri)
     elsewhere = typing.end is not None and typing.moved(params.position)
-    return typing.unasked == 0 or not typing.asking or elsewhere
+    return not word or typing.unasked == 0 or elsewhere
 
 
 def _word(server: Server, uri: str, position: types.Position) -> str:
@@ -62,7 +66,7 @@ def _word(server: Server, uri: str, position: types.Position) -> str:
     return _WORD.findall(document.source[max(0, place[0] - LONGEST) : place[0]])[0]
 
 
-def _item(server: Server, uri: str, span: types.Range, text: str, rank: int) -> types.CompletionItem:
+def _item(server: Server, uri: str, span: types.Range, text: str) -> types.CompletionItem:
     """`text`, which begins with what is typed of the word, in place of that: `span`."""
     lines = with_newlines(text).strip().split("\n")
     label = lines[0] if len(lines[0]) <= WIDEST else f"{lines[0][: WIDEST - 1]}…"
@@ -73,7 +77,6 @@ def _item(server: Server, uri: str, span: types.Range, text: str, rank: int) -> 
         kind=types.CompletionItemKind.Snippet,
         detail="dlsp",
         documentation=_documentation(server, uri, text) if label != lines[0] else None,
-        sort_text=str(rank),  # other servers' are longer or begin with letters
         filter_text=lines[0],
         insert_text_format=types.InsertTextFormat.PlainText,
         insert_text_mode=types.InsertTextMode.AsIs,

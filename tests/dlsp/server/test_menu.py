@@ -86,6 +86,7 @@ async def test_a_capability_that_is_null_is_one(stub: StubEngine) -> None:
 async def test_an_item(editor: Editor) -> None:
     (item,) = await menu(editor, 1, 11)
     assert (item.label, item.detail, item.filter_text, item.documentation) == ("a + b", "dlsp", "a + b", None)
+    assert item.preselect
     assert after(item, TEXT) == "def add(a, b):\n    return a + b\n"
 
 
@@ -139,12 +140,16 @@ async def test_documentation_is_marked_up_where_that_is_read(stub: StubEngine) -
 async def test_typing_is_no_key(editor: Editor) -> None:
     """The protocol has one kind of trigger for both."""
     editor.configure({"dlsp": {"suggest": "manual"}})
-    assert await menu(editor, 1, 11, TRIGGER) == []
-    editor.type(URI, 1, 11, "a")
-    assert await menu(editor, 1, 12, KEY) == []
-    assert len(await menu(editor, 1, 12, KEY)) == 1  # nothing was typed since
-    editor.type(URI, 1, 12, " ")
-    assert len(await menu(editor, 0, 14, KEY)) == 1  # nor here
+    editor.open(URI, f"c = d\n{TEXT}")
+    assert await menu(editor, 2, 11, TRIGGER) == []
+    editor.type(URI, 2, 11, "a")
+    assert await menu(editor, 2, 12, KEY) == []
+    (item,) = await menu(editor, 2, 12, KEY)  # nothing was typed since
+    assert not item.preselect
+    editor.type(URI, 2, 12, "+")
+    assert len(await menu(editor, 2, 13, KEY)) == 1  # no word
+    editor.type(URI, 2, 13, " a")
+    assert len(await menu(editor, 0, 5, KEY)) == 1  # a word, but not the one that was typed
 
 
 async def test_off(editor: Editor) -> None:
