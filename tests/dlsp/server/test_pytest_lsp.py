@@ -50,6 +50,21 @@ async def test_a_session(client: LanguageClient, stub: StubEngine) -> None:
     assert not await offered(client, asked)
 
 
+async def test_the_menu(client: LanguageClient, stub: StubEngine) -> None:
+    """None of these asks for ghost text."""
+    client.text_document_did_open(
+        types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "python", 1, "def add(a, b):\n    return \n"))
+    )
+    position = types.Position(1, 11)
+    asked = types.CompletionParams(types.TextDocumentIdentifier(URI), position)
+    found = await client.text_document_completion_async(asked)
+    while isinstance(found, types.CompletionList) and not found.items:  # the engine has to be found first
+        await asyncio.sleep(0.02)
+        found = await client.text_document_completion_async(asked)
+    assert isinstance(found, types.CompletionList)
+    assert [each.text_edit for each in found.items] == [types.TextEdit(types.Range(position, position), "a + b")]
+
+
 async def offered(client: LanguageClient, asked: types.InlineCompletionParams) -> Sequence[types.InlineCompletionItem]:
     found = await client.text_document_inline_completion_async(asked)
     assert isinstance(found, types.InlineCompletionList)

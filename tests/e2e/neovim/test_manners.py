@@ -142,6 +142,11 @@ def test_neovims_own_menu_goes_first(manners: Neovim, stub: StubEngine) -> None:
     assert manners.lines()[2] in ("apple", "apricot")
 
 
+def test_nothing_of_ours_is_in_its_menu(manners: Neovim) -> None:
+    """There it is for editors without ghost text."""
+    assert manners.lua("return vim.lsp.get_clients({ name = 'dlsp' })[1].server_capabilities.completionProvider == nil")
+
+
 def test_a_completion_that_finds_nothing_is_no_menu(manners: Neovim) -> None:
     """Neovim 0.12 looks for completions after each key, and stays in that mode."""
     if not manners.eval("exists('&autocomplete')"):
