@@ -12,6 +12,10 @@ from dlsp.server.server import Server
 TRIGGERS = (" ", "\n", *".,:=([{)\"'/<>-+*&|@#!")
 """Characters after which an editor should ask, as it does in words anyway; whether to answer is the gate's to say."""
 
+LINES = frozenset(["Eglot", "Neovim", "helix"])
+"""Editors that were seen to put items of several lines in as they are. Others get first lines alone: vim-lsp makes one
+line of them."""
+
 WIDEST = 60
 """Characters of a label."""
 
@@ -40,7 +44,8 @@ async def menu(server: Server, params: types.CompletionParams) -> types.Completi
     if made.item and made.item.range:
         end = made.item.range.start
         span = types.Range(types.Position(end.line, end.character - server.units(word)), end)
-        texts = dict.fromkeys([made.text, first_line(made.text).rstrip("\r")])
+        line = first_line(made.text).rstrip("\r")
+        texts = dict.fromkeys([made.text, line] if server.client_name in LINES else [line])
         items = [_item(server, uri, span, word + text) for text in texts]
         for rank, item in enumerate(items):
             item.sort_text = str(rank)  # other servers' are longer or begin with letters

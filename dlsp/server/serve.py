@@ -11,9 +11,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.io_ import StdoutWriter, run_async
 
-from dlsp.server import actions, ahead, carry, copilot, fill, logfile, menu, pipe, rewrite
+from dlsp.server import actions, ahead, carry, copilot, fill, inline, logfile, menu, pipe, rewrite
 from dlsp.server.edits import add as add_edits
-from dlsp.server.inline import inline_completion
 from dlsp.server.server import Server
 
 HOST = "127.0.0.1"
@@ -28,11 +27,13 @@ def build() -> Server:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         server.configure(params)
-        if not server.ghosts:  # else an editor that asks for both would show everything twice
-            menu.add(server)
+        # What is there at the end of this is offered: one of the two, or an editor might show everything twice.
+        (inline if server.ghosts else menu).add(server)
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
+        if not server.ghosts:
+            inline.add(server)  # answered all the same, to who asks without saying so before
         await server.pull_settings()
         if server.settings().suggests("") != "off":
             server.link().make()
@@ -50,10 +51,6 @@ def build() -> Server:
         for document in server.workspace.text_documents.values():
             server.begin_anew(document.uri)
         await server.pull_settings()
-
-    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
-    async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList:
-        return await inline_completion(server, params)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:

@@ -55,6 +55,7 @@ class Server(LanguageServer):
         self._links: dict[Model, Link] = {}
         self._typings: dict[str, Typing] = {}
         self._snoozed_until = 0.0
+        self.client_name = ""
         self.feedback = Feedback(self)
 
     def configure(self, params: types.InitializeParams) -> None:
@@ -62,6 +63,7 @@ class Server(LanguageServer):
         assert isinstance(self.protocol, Protocol)
         self.protocol.keep(Documents(self.workspace))
         self.configuration.begin(params.initialization_options)
+        self.client_name = params.client_info.name if params.client_info else ""
 
     @property
     def ghosts(self) -> bool:

@@ -47,6 +47,7 @@ class Editor:
         annotations: bool = False,
         ghosts: bool = True,
         completion: types.ClientCompletionItemOptions | None = None,
+        name: str = "",
     ) -> None:
         self.client = LanguageClient("test-editor", "1")
         self.log: list[str] = []
@@ -55,7 +56,7 @@ class Editor:
         self.statuses: list[Any] = []
         self.folder, self.encoding, self.options = folder, encoding, options
         self.folders, self.settings, self.annotations = folders, settings, annotations
-        self.ghosts, self.completion = ghosts, completion
+        self.ghosts, self.completion, self.name = ghosts, completion, name
         self.versions: dict[str, int] = {}
         self.stderr = ""
         client = self.client
@@ -113,6 +114,7 @@ class Editor:
                         ),
                     ),
                 ),
+                client_info=types.ClientInfo(self.name) if self.name else None,
                 workspace_folders=[types.WorkspaceFolder(each.as_uri(), each.name) for each in self.folders] or None,
                 root_uri=self.folder.as_uri() if self.folder else None,
                 initialization_options=self.options,

@@ -25,7 +25,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tup
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch, StubEngine(folder) as stub:
         patch.setenv("DLSP_STATE_DIR", str(folder))
-        async with Editor(Path("/project"), ghosts=False) as editor:
+        async with Editor(Path("/project"), ghosts=False, name="helix") as editor:
             yield editor, stub
 
 
@@ -66,6 +66,8 @@ async def test_it_is_offered_to_who_asks_for_no_ghost_text(editor: Editor) -> No
     provider = editor.initialized.capabilities.completion_provider
     assert provider
     assert {" ", ".", "("} <= set(provider.trigger_characters or ())
+    # asyncomplete-lsp takes who is offered ghost text to ask for it, and puts it in place of the whole line.
+    assert editor.initialized.capabilities.inline_completion_provider is None
 
 
 async def test_who_asks_for_ghost_text_has_no_items_too(stub: StubEngine) -> None:
@@ -110,6 +112,15 @@ async def test_several_lines_or_the_first(editor: Editor, stub: StubEngine) -> N
     assert line.text_edit.new_text == "add("
 
 
+async def test_the_first_alone_where_several_were_not_seen_to_work(stub: StubEngine) -> None:
+    stub.answer = lambda request: "add(\n        a,\n    )"
+    async with Editor(Path("/project"), ghosts=False, name="vim-lsp") as editor:
+        editor.open(URI, TEXT)
+        await editor.ready(URI)
+        (line,) = await menu(editor, 1, 11, KEY)
+    assert line.text_edit.new_text == line.label == "add("
+
+
 async def test_a_long_line_is_cut_in_the_label_alone(editor: Editor, stub: StubEngine) -> None:
     stub.answer = lambda request: " + ".join(["first_summand"] * 6)
     (item,) = await menu(editor, 1, 11, KEY)
@@ -130,7 +141,7 @@ async def test_lines_end_as_the_document_has_them(editor: Editor, stub: StubEngi
 async def test_documentation_is_marked_up_where_that_is_read(stub: StubEngine) -> None:
     item = types.ClientCompletionItemOptions(documentation_format=[types.MarkupKind.Markdown])
     stub.answer = lambda request: 'add(\n        "```",\n    )'
-    async with Editor(Path("/project"), ghosts=False, completion=item) as editor:
+    async with Editor(Path("/project"), ghosts=False, completion=item, name="helix") as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         whole, _ = await menu(editor, 1, 11, KEY)
