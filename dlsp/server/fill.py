@@ -106,13 +106,14 @@ def _document(server: Server, uri: str) -> Document:
 
 
 def _place(document: Document, span: types.Range) -> tuple[str, Gap]:
-    """The document with `\\n` at the line ends, and the gap in it: of the lines selected, else at the cursor."""
+    """The document with `\\n` at the line ends, and the gap in it: of the lines selected, else at the cursor, which in
+    Helix is a selection of one character."""
     text = plain(document.source)
     cursors = [document.cursor(each) for each in (span.start, span.end)]
     start, end = (len(plain(document.source[: each[0]])) if each else 0 for each in cursors)
     found = None
     if cursors[0]:
-        found = (selected(text, start, end) if end > start else None) or gap(text, start)
+        found = (selected(text, start, end) if len(text[start:end].strip()) > 1 else None) or gap(text, start)
     if found is None:
         raise UserError(NO_FUNCTION)
     return text, found

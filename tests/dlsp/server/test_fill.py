@@ -61,6 +61,21 @@ async def test_a_function(editor: Editor, stub: StubEngine) -> None:
     assert (gap["prefix"], gap["suffix"]) == ("# 🙂\ndef add(a, b): # 🙂\n    ", "")
 
 
+async def test_a_selection_of_one_character_is_a_cursor(editor: Editor) -> None:
+    """As Helix has it in its normal mode; the line that it is on is not to be written anew."""
+    editor.type(URI, 2, 0, "    c = a\r\n")
+    span = {"start": {"line": 2, "character": 4}, "end": {"line": 2, "character": 5}}
+    with pytest.raises(JsonRpcException, match="without a body"):
+        await asyncio.wait_for(ask(editor, 2, range=span), 30)
+    span["end"]["character"] = 9
+    edit = await asyncio.wait_for(ask(editor, 2, range=span), 30)
+    assert edit.newText == "\r\n    return a + b"
+    editor.type(URI, 3, 7, "\r\n\r\n")
+    span = {"start": {"line": 4, "character": 0}, "end": {"line": 5, "character": 0}}  # on an empty line
+    with pytest.raises(JsonRpcException, match="without a body"):
+        await asyncio.wait_for(ask(editor, 4, range=span), 30)
+
+
 async def test_no_function(editor: Editor) -> None:
     with pytest.raises(JsonRpcException, match="without a body"):
         await asyncio.wait_for(ask(editor, 4), 30)
