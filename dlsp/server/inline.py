@@ -6,10 +6,11 @@ from dlsp.server.question import Question, answered
 from dlsp.server.server import Server
 
 
-def add(server: Server) -> None:
-    """Give the server the request."""
+def add(server: Server, offered: bool) -> None:
+    """Give the server the request; not `offered`, it is answered all the same, to who asks without having said so."""
+    options = types.InlineCompletionOptions() if offered else None  # without any, pygls says nothing of it
 
-    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
+    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)
     async def completion(params: types.InlineCompletionParams) -> types.InlineCompletionList:
         return await inline_completion(server, params)
 

@@ -79,7 +79,7 @@ def _item(server: Server, uri: str, span: types.Range, text: str) -> types.Compl
         label += f" … +{len(lines) - 1}"
     return types.CompletionItem(
         label=label,
-        kind=types.CompletionItemKind.Snippet,
+        kind=types.CompletionItemKind.Text,  # Helix indents one of the kind `Snippet` anew, and reads its `$`
         detail="dlsp",
         documentation=_documentation(server, uri, text) if label != lines[0] else None,
         filter_text=lines[0],

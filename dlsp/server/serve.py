@@ -27,13 +27,12 @@ def build() -> Server:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         server.configure(params)
-        # What is there at the end of this is offered: one of the two, or an editor might show everything twice.
-        (inline if server.ghosts else menu).add(server)
+        inline.add(server, offered=server.ghosts)
+        if not server.ghosts:  # else an editor might show everything twice
+            menu.add(server)
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
-        if not server.ghosts:
-            inline.add(server)  # answered all the same, to who asks without saying so before
         await server.pull_settings()
         if server.settings().suggests("") != "off":
             server.link().make()

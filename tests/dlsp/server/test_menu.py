@@ -89,6 +89,7 @@ async def test_an_item(editor: Editor) -> None:
     (item,) = await menu(editor, 1, 11)
     assert (item.label, item.detail, item.filter_text, item.documentation) == ("a + b", "dlsp", "a + b", None)
     assert item.preselect
+    assert item.kind == types.CompletionItemKind.Text
     assert after(item, TEXT) == "def add(a, b):\n    return a + b\n"
 
 
