@@ -44,13 +44,19 @@ async def menu(server: Server, params: types.CompletionParams) -> types.Completi
     if made.item and made.item.range:
         end = made.item.range.start
         span = types.Range(types.Position(end.line, end.character - server.units(word)), end)
-        line = first_line(made.text).rstrip("\r")
-        texts = dict.fromkeys([made.text, line] if server.client_name in LINES else [line])
-        items = [_item(server, uri, span, word + text) for text in texts]
-        for rank, item in enumerate(items):
-            item.sort_text = str(rank)  # other servers' are longer or begin with letters
-        items[0].preselect = not by_key  # what comes by itself is sure enough to go before a mere list of names
+        items = [_item(server, uri, span, word + text) for text in _texts(server, made.text)]
+    for rank, item in enumerate(items):
+        item.sort_text = str(rank)  # other servers' are longer or begin with letters
+        item.preselect = not (rank or by_key)  # what comes by itself is sure enough to go before a mere list of names
     return types.CompletionList(is_incomplete=True, items=items)
+
+
+def _texts(server: Server, text: str) -> list[str]:
+    """What of a suggestion is offered, the best first."""
+    line = first_line(text).rstrip("\r")  # with the lines above it that are blank
+    if server.client_name in LINES:
+        return list(dict.fromkeys([text, line]))
+    return [line] if "\n" not in line else []
 
 
 def _by_key(server: Server, params: types.CompletionParams, word: str) -> bool:

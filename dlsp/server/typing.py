@@ -47,9 +47,11 @@ class Typing:
         self._edit, self._ends = Edit.NONE, ()
         if len(changes) != 1 or not isinstance(changes[0], types.TextDocumentContentChangePartial):
             return
-        start, text = changes[0].range.start, changes[0].text
-        self._edit = edit(changes[0].range.start != changes[0].range.end, text)
-        if self.offered and len(text) > 1 and self.offered.startswith(text):
+        start, end, text = changes[0].range.start, changes[0].range.end, changes[0].text
+        self._edit = edit(start != end, text)
+        again = end.character - start.character if start.line == end.line else 0  # of the word, which a menu replaces
+        taken = text[again:] if len(text) > 1 else ""
+        if taken and self.offered.startswith(taken):
             self._edit = Edit.ACCEPTED
         lines = text.replace("\r\n", "\n").split("\n")
         column = units(lines[-1]) + (start.character if len(lines) == 1 else 0)

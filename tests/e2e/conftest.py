@@ -31,6 +31,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         asyncio.run(launch.stop(DEFAULT))
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project's folder, with a name that has a space and a letter outside ASCII in it."""
+    path = tmp_path / "the próject"
+    (path / ".git").mkdir(parents=True)
+    return path
+
+
 async def _start() -> None:
     await (await launch.ensure(DEFAULT)).close()
 

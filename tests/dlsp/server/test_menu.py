@@ -9,6 +9,9 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
+from dlsp.gate.edit import Edit
+from dlsp.server.settings import Settings
+from dlsp.server.typing import Typing
 from tests.dlsp.editor import Editor, applied
 from tests.dlsp.stub_engine import StubEngine
 
@@ -119,6 +122,8 @@ async def test_the_first_alone_where_several_were_not_seen_to_work(stub: StubEng
         editor.open(URI, TEXT)
         await editor.ready(URI)
         (line,) = await menu(editor, 1, 11, KEY)
+        stub.answer = lambda request: "\n    return a"
+        assert await menu(editor, 0, 14, KEY) == []
     assert line.text_edit.new_text == line.label == "add("
 
 
@@ -173,3 +178,15 @@ async def test_nowhere(editor: Editor) -> None:
     assert await menu(editor, 99, 0, KEY) == []
     editor.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(URI)))
     assert await menu(editor, 1, 11, KEY) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "edit"), [("alpha + b", Edit.ACCEPTED), ("alph", Edit.ACCEPTED), ("al", Edit.TYPED), ("alto", Edit.TYPED)]
+)
+async def test_what_it_put_in_is_known(text: str, edit: Edit) -> None:
+    """The word that was typed is put in again."""
+    typing = Typing(Settings())
+    typing.offered = "pha + b"
+    span = types.Range(types.Position(1, 11), types.Position(1, 13))
+    typing.changed([types.TextDocumentContentChangePartial(span, text)], len)
+    assert typing.facts("", "", types.Position(1, 0), "code").edit is edit

@@ -15,11 +15,3 @@ def program() -> Path:
         return helix()
     except Missing as why:
         pytest.skip(f"NOT RUN: no Helix {VERSION} here. {why}")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A project's folder, with a name that has a space and a letter outside ASCII in it."""
-    path = tmp_path / "the próject"
-    (path / ".git").mkdir(parents=True)
-    return path

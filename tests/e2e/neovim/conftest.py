@@ -21,14 +21,6 @@ def program(request: pytest.FixtureRequest) -> Path:
         pytest.skip(f"NOT RUN: no Neovim {request.param} here. {why}")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A project's folder, with a name that has a space and a letter outside ASCII in it."""
-    path = tmp_path / "the próject"
-    (path / ".git").mkdir(parents=True)
-    return path
-
-
 @pytest.fixture(scope="session")
 def stubbed(program: Path, stub: StubEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
     """A Neovim for many tests, on the stub engine."""
