@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from dlsp.models import store as cache
 VERSION = 2
 MOST_PAGES = 50_000  # of 4 kB
 MOST_WORKSPACES = 20
+LEFT_S = 24 * 3600
+"""Seconds after which what is left of an index that is gone goes too."""
 
 _SCHEMA = """
 create table files (
@@ -161,16 +164,22 @@ def stem(path: str) -> str:
 
 def remove(file: Path) -> None:
     """Remove an index and what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
 def prune(folder: Path) -> None:
-    """Keep the indexes of the workspaces used last."""
+    """Keep the indexes of the workspaces used last; locks and journals of others go when they have not been touched for
+    a while, in which somebody might be making one."""
     found = sorted(folder.glob("*.sqlite"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in found[MOST_WORKSPACES:]:
         with suppress(OSError):
             remove(file)
+    names = {file.stem for file in found[:MOST_WORKSPACES]}
+    for file in folder.iterdir():
+        with suppress(OSError):
+            if file.name.split(".")[0] not in names and time.time() - file.stat().st_mtime > LEFT_S:
+                file.unlink()
 
 
 def _opened(file: Path) -> sqlite3.Connection:

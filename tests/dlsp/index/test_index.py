@@ -204,6 +204,16 @@ def test_indexes_of_workspaces_not_used_for_long_are_removed(tmp_path: Path) -> 
     assert not (tmp_path / "0.sqlite").exists()
 
 
+def test_what_is_left_of_them_goes_after_a_while(tmp_path: Path) -> None:
+    kept = ["a.sqlite", "a.lock", "a.sqlite-wal", "made.lock"]
+    for name in [*kept, "b.lock", "b.sqlite-journal"]:
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / "made.lock").touch()  # somebody may be making it
+    store.prune(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(kept)
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
