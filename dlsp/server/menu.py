@@ -8,19 +8,25 @@ from dlsp.completion.endings import with_newlines
 from dlsp.server.offer import first_line
 from dlsp.server.question import Question, answered
 from dlsp.server.server import Server
+from dlsp.server.typing import LONGEST
 
-TRIGGERS = (" ", "\n", *".,:=([{)\"'/<>-+*&|@#!")
-"""Characters after which an editor should ask, as it does in words anyway; whether to answer is the gate's to say."""
+TRIGGERS = (*".,=([{",)
+"""Characters after which an editor should ask, as it does in words anyway; whether to answer is the gate's to say.
+Helix, for one, then asks all its servers: after a blank the others would bring nothing but a list of names."""
 
-LINES = frozenset(["Eglot", "Neovim", "helix"])
+ALONE = frozenset(["Eglot"])
+"""Editors that ask one server alone, and may do so after `MORE`, too."""
+MORE = (" ", "\n", *")]:\"'/<>-+*&|@#!")
+
+LINES = frozenset(["Eglot", "helix"])
 """Editors that were seen to put items of several lines in as they are. Others get first lines alone: vim-lsp makes one
-line of them."""
+line of them, Neovim 0.10 writes NUL."""
+
+MENU_S = 0.7
+"""Seconds for an answer that nobody asked for by a key: other servers' names wait for it."""
 
 WIDEST = 60
 """Characters of a label."""
-
-LONGEST = 200
-"""Characters of a word."""
 
 _WORD = re.compile(r"\w*\Z")
 _FENCES = re.compile("`{3,}")
@@ -29,7 +35,9 @@ _FENCES = re.compile("`{3,}")
 def add(server: Server) -> None:
     """Give the server the request."""
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=TRIGGERS))
+    triggers = TRIGGERS + (MORE if server.client_name in ALONE else ())
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=triggers))
     async def completion(params: types.CompletionParams) -> types.CompletionList:
         return await menu(server, params)
 
@@ -39,33 +47,43 @@ async def menu(server: Server, params: types.CompletionParams) -> types.Completi
     uri = params.text_document.uri
     word = _word(server, uri, params.position)
     by_key = _by_key(server, params, word)
-    made = await answered(server, Question(uri, params.position, by_key))
+    made = await answered(server, Question(uri, params.position, by_key, None if by_key else MENU_S))
     items = []
     if made.item and made.item.range:
         end = made.item.range.start
         span = types.Range(types.Position(end.line, end.character - server.units(word)), end)
         items = [_item(server, uri, span, word + text) for text in _texts(server, made.text)]
     for rank, item in enumerate(items):
-        item.sort_text = str(rank)  # other servers' are longer or begin with letters
+        item.sort_text = "0" * (rank + 1)  # before other servers'
         item.preselect = not (rank or by_key)  # what comes by itself is sure enough to go before a mere list of names
-    return types.CompletionList(is_incomplete=True, items=items)
+    # An empty list to be asked for again would keep Helix from showing those of other servers.
+    return types.CompletionList(is_incomplete=bool(items), items=items)
 
 
 def _texts(server: Server, text: str) -> list[str]:
     """What of a suggestion is offered, the best first."""
     line = first_line(text).rstrip("\r")  # with the lines above it that are blank
+    if not text.strip():
+        return []
     if server.client_name in LINES:
         return list(dict.fromkeys([text, line]))
     return [line] if "\n" not in line else []
 
 
 def _by_key(server: Server, params: types.CompletionParams, word: str) -> bool:
-    """Whether the user asked: the protocol has the same trigger for a key as for a `word` that is being typed."""
-    if params.context and params.context.trigger_kind != types.CompletionTriggerKind.Invoked:
+    """Whether the user asked, for this or what they narrow by typing on.
+
+    A word that is being typed asks as a key does, and some editors say nothing of what made them ask: then the second
+    question at a place is a key's.
+    """
+    if server.document(params.text_document.uri) is None:
         return False
     typing = server.typing(params.text_document.uri)
-    elsewhere = typing.end is not None and typing.moved(params.position)
-    return not word or typing.unasked == 0 or elsewhere
+    again, typing.menu_at = typing.menu_at == params.position, params.position
+    kind = params.context.trigger_kind if params.context else None
+    if kind != types.CompletionTriggerKind.TriggerForIncompleteCompletions:
+        typing.by_key = again or (kind == types.CompletionTriggerKind.Invoked and not word)
+    return typing.by_key
 
 
 def _word(server: Server, uri: str, position: types.Position) -> str:

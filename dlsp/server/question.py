@@ -29,11 +29,14 @@ PATIENCE_S = 0.12
 
 @dataclass(frozen=True)
 class Question:
-    """`invoked`: the user asks for it by a key."""
+    """`invoked`: the user asks for it by a key. After `seconds`, by default ANSWER_S, there is nothing; where they were
+    given the engine goes on, for the next question.
+    """
 
     uri: str
     position: types.Position
     invoked: bool
+    seconds: float | None = None
 
 
 async def answered(server: Server, question: Question) -> Offer:
@@ -69,7 +72,7 @@ async def answered(server: Server, question: Question) -> Offer:
 
 
 async def _answer(server: Server, question: Question) -> Offer:
-    until = asyncio.get_running_loop().time() + ANSWER_S
+    until = asyncio.get_running_loop().time() + (ANSWER_S if question.seconds is None else question.seconds)
     invoked = question.invoked
     moment = Moment.of(server, question.uri, question.position)
     moment.typing.unasked = 0
@@ -85,12 +88,12 @@ async def _answer(server: Server, question: Question) -> Offer:
         raise Silence(verdict.quiet, verdict=verdict)
     await _linked(moment, until)
     growing = ahead.begin(server, moment, invoked=invoked)
-    await _grown(growing, moment, until, whole=invoked)
+    await _grown(growing, moment, question, until, whole=invoked)
     if server.settings(moment.uri).log == "text":
         log.info("after %r, answered %r", moment.before[-200:], growing.answer.text)
     made = offer(server, moment, invoked, asked=True)
     if made is None and not growing.done:  # the lines that are there are none to show; all of them may be
-        await _grown(growing, moment, until, whole=True)
+        await _grown(growing, moment, question, until, whole=True)
         made = offer(server, moment, invoked, asked=True)
     if made is None:
         raise Silence(Quiet.EMPTY)
@@ -107,14 +110,15 @@ async def _linked(moment: Moment, until: float) -> None:
         raise Silence(Quiet.LOADING) from None
 
 
-async def _grown(growing: Growing, moment: Moment, until: float, whole: bool) -> None:
+async def _grown(growing: Growing, moment: Moment, question: Question, until: float, whole: bool) -> None:
     """Until there is enough of the answer, or the `whole` of it. Raises TimeoutError, and why the engine failed."""
     try:
         async with asyncio.timeout_at(until):
             await _enough(growing, moment, whole)
     except TimeoutError:
-        moment.typing.let_go()
-        moment.doubt()
+        if question.seconds is None:
+            moment.typing.let_go()
+            moment.doubt()
         raise
     if growing.error:
         moment.typing.memory.remove(growing.answer)

@@ -15,6 +15,8 @@ from dlsp.server.settings import Settings
 
 STILL_ASKING = 3
 """Edits without a question after which an editor is taken to ask no more."""
+LONGEST = 200
+"""Characters of a word."""
 PAIRS = frozenset(["()", "[]", "{}", '""', "''", "``"])
 
 
@@ -32,6 +34,8 @@ class Typing:
         self.unasked = STILL_ASKING + 1
         self.dismissed: tuple[int, str] | None = None  # the line, and the text that was sent away
         self.offered = ""
+        self.menu_at: types.Position | None = None  # where the menu was asked for since the last edit
+        self.by_key = False  # whether a key asked for it
         self.ahead_of = ""  # the text before the place that was asked about ahead of time
         self._edit = Edit.NONE
         self._ends: tuple[types.Position, ...] = ()
@@ -44,13 +48,13 @@ class Typing:
         self.unasked += 1
         if self._keys_since_dismissal is not None:
             self._keys_since_dismissal += 1
-        self._edit, self._ends = Edit.NONE, ()
+        self._edit, self._ends, self.menu_at = Edit.NONE, (), None
         if len(changes) != 1 or not isinstance(changes[0], types.TextDocumentContentChangePartial):
             return
         start, end, text = changes[0].range.start, changes[0].range.end, changes[0].text
         self._edit = edit(start != end, text)
-        again = end.character - start.character if start.line == end.line else 0  # of the word, which a menu replaces
-        taken = text[again:] if len(text) > 1 else ""
+        removed = end.character - start.character if start.line == end.line else 0
+        taken = _added(text, removed, units) if len(text) > 1 else ""
         if taken and self.offered.startswith(taken):
             self._edit = Edit.ACCEPTED
         lines = text.replace("\r\n", "\n").split("\n")
@@ -109,3 +113,11 @@ class Typing:
             self.growing.cancel()
             self.memory.remove(self.growing.answer)
         self.growing = None
+
+
+def _added(text: str, removed: int, units: Callable[[str], int]) -> str:
+    """What a text adds to the word of so many units that it replaces: a menu puts that in again."""
+    for kept in range(min(len(text), LONGEST) + 1):
+        if units(text[:kept]) >= removed:
+            return text[kept:]
+    return ""

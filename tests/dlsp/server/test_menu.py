@@ -19,6 +19,7 @@ URI = "file:///project/sum.py"
 TEXT = "def add(a, b):\n    return \n"
 KEY = types.CompletionTriggerKind.Invoked
 TRIGGER = types.CompletionTriggerKind.TriggerCharacter
+NARROWED = types.CompletionTriggerKind.TriggerForIncompleteCompletions
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,13 +49,15 @@ async def editor(running: tuple[Editor, StubEngine], stub: StubEngine) -> Editor
     return editor
 
 
-async def menu(editor: Editor, line: int, character: int, kind: types.CompletionTriggerKind = TRIGGER) -> list[Any]:
-    """The items, whose list an editor is always to ask for again."""
+async def menu(
+    editor: Editor, line: int, character: int, kind: types.CompletionTriggerKind | None = TRIGGER
+) -> list[Any]:
+    """The items; a list of some is to be asked for again."""
     here, document = types.Position(line, character), types.TextDocumentIdentifier(URI)
-    params = types.CompletionParams(document, here, types.CompletionContext(kind))
+    params = types.CompletionParams(document, here, types.CompletionContext(kind) if kind else None)
     found = await asyncio.wait_for(editor.client.text_document_completion_async(params), 30)
     assert isinstance(found, types.CompletionList)
-    assert found.is_incomplete
+    assert found.is_incomplete == bool(found.items)
     return list(found.items)
 
 
@@ -68,9 +71,17 @@ def after(item: types.CompletionItem, text: str) -> str:
 async def test_it_is_offered_to_who_asks_for_no_ghost_text(editor: Editor) -> None:
     provider = editor.initialized.capabilities.completion_provider
     assert provider
-    assert {" ", ".", "("} <= set(provider.trigger_characters or ())
+    assert {".", "("} <= set(provider.trigger_characters or ())
+    assert " " not in (provider.trigger_characters or ())
     # asyncomplete-lsp takes who is offered ghost text to ask for it, and puts it in place of the whole line.
     assert editor.initialized.capabilities.inline_completion_provider is None
+
+
+async def test_who_asks_one_server_alone_may_do_so_after_a_blank(stub: StubEngine) -> None:
+    async with Editor(ghosts=False, name="Eglot") as editor:
+        provider = editor.initialized.capabilities.completion_provider
+        assert provider
+        assert {".", "(", " "} <= set(provider.trigger_characters or ())
 
 
 async def test_who_asks_for_ghost_text_has_no_items_too(stub: StubEngine) -> None:
@@ -100,6 +111,7 @@ async def test_it_begins_with_the_word_that_is_typed(editor: Editor, stub: StubE
     stub.answer = lambda request: "pha + b"
     text = TEXT.replace("return ", 'return "é😀", al')
     editor.open(URI, text)
+    await menu(editor, 1, 20, KEY)
     (item,) = await menu(editor, 1, 20, KEY)
     assert item.label == item.filter_text == "alpha + b"
     assert item.text_edit.range == types.Range(types.Position(1, 18), types.Position(1, 20))
@@ -161,12 +173,35 @@ async def test_typing_is_no_key(editor: Editor) -> None:
     assert await menu(editor, 2, 11, TRIGGER) == []
     editor.type(URI, 2, 11, "a")
     assert await menu(editor, 2, 12, KEY) == []
-    (item,) = await menu(editor, 2, 12, KEY)  # nothing was typed since
+    (item,) = await menu(editor, 2, 12, KEY)  # the second time
     assert not item.preselect
+    assert await menu(editor, 0, 5, KEY) == []
+    assert len(await menu(editor, 0, 5, KEY)) == 1
     editor.type(URI, 2, 12, "+")
     assert len(await menu(editor, 2, 13, KEY)) == 1  # no word
-    editor.type(URI, 2, 13, " a")
-    assert len(await menu(editor, 0, 5, KEY)) == 1  # a word, but not the one that was typed
+    editor.type(URI, 2, 13, "a")
+    (item,) = await menu(editor, 2, 14, NARROWED)
+    assert item.text_edit.new_text == "a + b"
+    editor.type(URI, 2, 14, " ")
+    assert await menu(editor, 2, 15, TRIGGER) == []
+
+
+async def test_an_editor_that_does_not_say_why_it_asks(editor: Editor) -> None:
+    editor.configure({"dlsp": {"suggest": "manual"}})
+    assert await menu(editor, 1, 11, None) == []
+    assert len(await menu(editor, 1, 11, None)) == 1
+
+
+async def test_other_servers_are_not_kept_waiting(editor: Editor, stub: StubEngine) -> None:
+    stub.hold.set()
+    async with asyncio.timeout(3):
+        assert await menu(editor, 1, 11) == []
+    assert "took too long" in editor.log[-1]
+    stub.hold.clear()
+    (item,) = await menu(editor, 1, 11)
+    assert item.label == "a + b"
+    # The engine was left at work.
+    assert len([each for each in stub.asked if each["gaps"][0]["prefix"].endswith("return ")]) == 1
 
 
 async def test_off(editor: Editor) -> None:
@@ -181,12 +216,13 @@ async def test_nowhere(editor: Editor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "edit"), [("alpha + b", Edit.ACCEPTED), ("alph", Edit.ACCEPTED), ("al", Edit.TYPED), ("alto", Edit.TYPED)]
+    ("text", "edit"),
+    [("état = 1", Edit.ACCEPTED), ("état", Edit.ACCEPTED), ("ét", Edit.TYPED), ("été ici", Edit.TYPED)],
 )
 async def test_what_it_put_in_is_known(text: str, edit: Edit) -> None:
     """The word that was typed is put in again."""
     typing = Typing(Settings())
-    typing.offered = "pha + b"
-    span = types.Range(types.Position(1, 11), types.Position(1, 13))
-    typing.changed([types.TextDocumentContentChangePartial(span, text)], len)
+    typing.offered = "at = 1"
+    span = types.Range(types.Position(1, 11), types.Position(1, 14))  # "ét" in UTF-8
+    typing.changed([types.TextDocumentContentChangePartial(span, text)], lambda text: len(text.encode()))
     assert typing.facts("", "", types.Position(1, 0), "code").edit is edit

@@ -63,8 +63,13 @@ class Helix:
     def __exit__(self, *_: object) -> None:
         self._terminal.close(force=True)
 
+    def escape(self) -> None:
+        """To normal mode, the menu gone. Escape with another key close behind would be Alt and that key."""
+        self.keys(ESCAPE)
+        self.until_shown("NOR")
+
     def keys(self, keys: str) -> None:
-        """Type, key by key, each when the one before has been dealt with."""
+        """Type, key by key."""
         for key in keys:
             self._terminal.send(key)
             self._read(0.05)
@@ -82,7 +87,7 @@ class Helix:
     def wait_for_server(self) -> None:
         """Until an engine had to do with an answer, as Helix asks where insert mode begins. It is sent away."""
         self.until(self._answered, "the engine answers")
-        self.keys(ESCAPE)  # ends insert mode, with or without a menu
+        self.escape()
         self.keys("a")
         self.until_shown("INS")
 
@@ -94,7 +99,8 @@ class Helix:
     def saved(self) -> str:
         """The text, as Helix writes it."""
         self._file.unlink()
-        self.keys(f"{ESCAPE}:w!{ENTER}")
+        self.escape()
+        self.keys(f":w!{ENTER}")
         self.until(self._file.exists, "the file is saved")
         self.until(lambda: "written" in self.screen(), "the file is saved")
         return self._file.read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.helix.helix import CTRL_X, ENTER, ESCAPE, TAB, Helix
+from tests.e2e.helix.helix import CTRL_X, ENTER, TAB, Helix
 
 HEAD = "def add(a, b):\n    "
 
@@ -30,10 +30,10 @@ def state(stub: StubEngine) -> Path:
 
 def test_it_comes_while_one_types(program: Path, folder: Path, state: Path) -> None:
     with editing(program, folder, state, HEAD) as helix:
-        helix.keys("return ")
+        helix.keys("return max(")
         helix.until_shown("a + b")
         helix.keys(TAB + ENTER)
-        assert helix.saved() == f"{HEAD}return a + b\n"
+        assert helix.saved() == f"{HEAD}return max(a + b)\n"
 
 
 def test_it_goes_on_with_a_word(program: Path, folder: Path, state: Path, stub: StubEngine) -> None:
@@ -49,7 +49,7 @@ def test_lines_come_as_they_are(program: Path, folder: Path, state: Path, stub: 
     text = "sum(\n        [a, '$b']\n    )"
     stub.answer = lambda request: text
     with editing(program, folder, state, HEAD) as helix:
-        helix.keys("return ")
+        helix.keys("return " + CTRL_X)
         helix.until_shown("sum( … +2")
         helix.keys(TAB)
         helix.until_shown("[a, '$b']")
@@ -61,7 +61,8 @@ def test_the_function_at_the_cursor_is_filled(program: Path, folder: Path, state
     """In normal mode the cursor is a selection of one character, but not of a line to write anew."""
     with editing(program, folder, state, f'{HEAD}"""The sum."""') as helix:
         stub.answer = lambda request: "return a + b"
-        helix.keys(f"{ESCAPE} a")
+        helix.escape()
+        helix.keys(" a")
         helix.until_shown("Fill function")
         helix.keys(ENTER)
         helix.until_shown("return a + b")
@@ -71,7 +72,7 @@ def test_the_function_at_the_cursor_is_filled(program: Path, folder: Path, state
 @pytest.mark.model
 def test_the_model_writes_a_line(program: Path, folder: Path, engine: Path) -> None:
     with editing(program, folder, engine, HEAD) as helix:
-        helix.keys("return ")
+        helix.keys("return " + CTRL_X)
         helix.until_shown("a + b")
         helix.keys(TAB + ENTER)
         assert helix.saved() == f"{HEAD}return a + b\n"
