@@ -34,7 +34,6 @@ _FENCES = re.compile("`{3,}")
 
 def add(server: Server) -> None:
     """Give the server the request."""
-
     triggers = TRIGGERS + (MORE if server.client_name in ALONE else ())
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=triggers))
@@ -43,7 +42,8 @@ def add(server: Server) -> None:
 
 
 async def menu(server: Server, params: types.CompletionParams) -> types.CompletionList:
-    """The suggestion, and its first line by itself where it has several; to be asked again after every key."""
+    """The suggestion and its first line, or that alone (see LINES); a list of some is to be asked for again after every
+    key."""
     uri = params.text_document.uri
     word = _word(server, uri, params.position)
     by_key = _by_key(server, params, word)
