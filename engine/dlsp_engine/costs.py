@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -25,9 +26,14 @@ ROWS = (1, 4, 8, 16, 32, 128)
 CANVASES = ((1, 4), (4, 12))
 """Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
-REPEATS = 5
-STEP = 5
-"""Counts up with every change of what a step takes."""
+TURNS, WIDE = 15, 3
+"""How often steps are timed; those of more than NARROW rows every third turn. Memory that other programs read too has
+good and bad seconds: by the least of five turns four rows took 0.8 to 1.6 of one row's time, by the median of fifteen
+1.04 to 1.14.
+"""
+
+STEP = 6
+"""Counts up with every change of what a step takes, or of how that is measured."""
 
 NARROW = 16
 """Rows up to which fewer threads than all are tried."""
@@ -37,8 +43,8 @@ WORTH = 1.25
 take a multiple of it where another program works, too.
 """
 
-CHECKED = (1, 32)
-"""Rows of the steps that remembered costs are checked by: the narrowest, and the narrowest that all threads share."""
+CHECKED = 32
+"""Rows of the step that remembered costs are checked by: all threads share it, memory's good seconds do not show."""
 
 FASTER = 0.7
 """A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
@@ -81,9 +87,8 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
 
 def _measured_busy(model: Model, costs: Costs) -> bool:
     """Whether a step is so much faster now that something else ran when the costs were measured."""
-    shapes = [Shape(rows, 0, costs.threads_for(rows) or torch.get_num_threads()) for rows in CHECKED]
-    found = _least(model, model.new_cache(), shapes, repeats=2)
-    return any(ms < FASTER * costs(shape.clean) for shape, ms in found.items())
+    shape = Shape(CHECKED, 0, costs.threads_for(CHECKED) or torch.get_num_threads())
+    return _usual(model, model.new_cache(), [shape], turns=3)[shape] < FASTER * costs(CHECKED)
 
 
 def _known(path: Path) -> dict[str, Any]:
@@ -100,7 +105,7 @@ def faster_dense() -> str:
     for name in ("bfloat16", "float32"):
         x, weight = torch.ones(5, 2048, dtype=getattr(torch, name)), torch.ones(4096, 2048, dtype=getattr(torch, name))
         found = []
-        for _ in range(REPEATS):
+        for _ in range(WIDE):
             began = time.perf_counter()
             F.linear(x, weight)
             found.append(time.perf_counter() - began)
@@ -109,10 +114,7 @@ def faster_dense() -> str:
 
 
 def measure(model: Model) -> Costs:
-    """Whole steps, head included, over a context of CONTEXT tokens, in an order that changes.
-
-    The least of each counts: whatever else the machine was doing only ever adds.
-    """
+    """Whole steps, head included, over a context of CONTEXT tokens, in an order that changes; the median of each."""
     cache = model.new_cache()
     for start in range(0, CONTEXT, 128):
         model.forward([(cache, _rows(128, 0, start))])
@@ -120,29 +122,31 @@ def measure(model: Model) -> Costs:
     every = torch.get_num_threads()
     fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if isinstance(model, Qwen2) else []
     plain = [Shape(rows, 0, threads) for rows in ROWS for threads in (*(fewer if rows <= NARROW else ()), every)]
-    cost = _least(model, cache, plain, REPEATS)
+    cost = _usual(model, cache, plain, TURNS)
     best = [_fewest({shape: ms for shape, ms in cost.items() if shape.clean == rows}) for rows in ROWS]
     costs = Costs(ROWS, tuple(cost[shape] for shape in best), threads=tuple(shape.threads for shape in best))
 
     drafts = [Shape(clean, canvas, costs.threads_for(clean + canvas) or every) for clean, canvas in CANVASES]
-    found = _least(model, cache, drafts, REPEATS)
+    found = _usual(model, cache, drafts, TURNS)
     few, many = drafts
     more, most = (found[shape] - costs(shape.clean + shape.canvas) for shape in drafts)
     a_row = max(0.0, (most - more) / (many.canvas - few.canvas))
     return replace(costs, canvas=max(0.0, more - a_row * few.canvas), canvas_row=a_row)
 
 
-def _least(model: Model, cache: Cache, shapes: Sequence[Shape], repeats: int) -> dict[Shape, float]:
-    """Milliseconds of steps of these shapes, the least of so many `repeats`."""
+def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> dict[Shape, float]:
+    """Milliseconds of steps of these shapes, the median of so many turns."""
     times: dict[Shape, list[float]] = {shape: [] for shape in shapes}
-    for turn in range(repeats + 1):
+    for turn in range(-2, turns):
         for shape in random.Random(turn).sample(shapes, len(shapes)):
+            if turn % WIDE and shape.clean + shape.canvas > NARROW:
+                continue
             with using(shape.threads):
                 began = time.perf_counter()
                 _step(model, cache, shape.clean, shape.canvas)
-            if turn:  # the first warms up, the second may capture
+            if turn >= 0:  # the first warms up, the second may capture
                 times[shape].append(1e3 * (time.perf_counter() - began))
-    return {shape: min(found) for shape, found in times.items()}
+    return {shape: statistics.median(found) for shape, found in times.items()}
 
 
 def _fewest(cost: dict[Shape, float]) -> Shape:

@@ -17,7 +17,7 @@ def counted(monkeypatch):
         return real(model)
 
     monkeypatch.setattr(costs, "measure", measure)
-    monkeypatch.setattr(costs, "REPEATS", 4)
+    monkeypatch.setattr(costs, "TURNS", 4)
     monkeypatch.setattr(costs, "FASTER", 0)  # steps of a tiny model are too short to be compared
     return calls
 
@@ -76,10 +76,9 @@ def test_a_damaged_file_is_measured_anew(tiny, counted, tmp_path, text):
     assert len(counted) == 1
 
 
-@pytest.mark.parametrize("rows", [1, 32])
-def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp_path, monkeypatch, rows):
-    """Also where a single thread was hardly slower: beside another program it is all threads together that are."""
-    path, at = tmp_path / "costs.json", costs.ROWS.index(rows)
+def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp_path, monkeypatch):
+    """Beside another program it is all threads together that are slow."""
+    path, at = tmp_path / "costs.json", costs.ROWS.index(costs.CHECKED)
     costs.remembered(tiny.model, "tiny float32", path)
     known = json.loads(path.read_text())
     (entry,) = known.values()
@@ -87,13 +86,28 @@ def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp
     times[at] *= 100
     path.write_text(json.dumps(known))
     monkeypatch.setattr(costs, "FASTER", 0.1)
-    assert costs.remembered(tiny.model, "tiny float32", path)(rows) < times[at] / 2
+    assert costs.remembered(tiny.model, "tiny float32", path)(costs.CHECKED) < times[at] / 2
     assert len(counted) == 2
+
+
+def test_good_seconds_of_the_memory_do_not_count(tiny, monkeypatch):
+    """One row in a moment when memory was quick, four in one when it was not."""
+    clock, taken = [0.0], iter(range(10_000))
+
+    def step(model, cache, clean, canvas):
+        ms = 10 + (clean + canvas) / 4 + (0 if next(taken) % 7 else -6)
+        clock[0] += ms / 1e3
+
+    monkeypatch.setattr(costs, "_step", step)
+    monkeypatch.setattr(costs.time, "perf_counter", lambda: clock[0])
+    measured = costs.measure(tiny.model)
+    assert [measured(rows) for rows in (1, 4, 8, 16)] == pytest.approx([10.25, 11, 12, 14])
+    assert (measured.canvas, measured.canvas_row) == (pytest.approx(0), pytest.approx(0))
 
 
 def test_what_another_engine_measured_meanwhile_stays(tiny, tmp_path, monkeypatch):
     path, real = tmp_path / "costs.json", costs.measure
-    monkeypatch.setattr(costs, "REPEATS", 1)
+    monkeypatch.setattr(costs, "TURNS", 1)
 
     def measure(model):
         path.write_text('{"large": 3}')
