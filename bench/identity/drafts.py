@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dlsp_engine.decode.guess import Guess
+from dlsp_engine.decode.draft import Guess
 from dlsp_engine.decode.verified import Drafter
 
 LENGTH = 2

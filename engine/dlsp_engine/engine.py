@@ -120,7 +120,7 @@ class Engine:
         return SiteJob(site, options, session, self.tokenizer, self._drafting(self.site_acceptance))
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:
-        return Drafting(self.costs, acceptance, self.model.adapter.bigrams)
+        return Drafting(self.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
 
     def step(self, jobs: Sequence[AnyJob], sharing: int | None = None) -> list[AnyJob]:
         """One forward for as many jobs as `batch.pack` takes rows of, in their order; returns those jobs.

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from dlsp_engine.decode.copying import LEAST, LONGEST, SINCE, Copier, stands
-from dlsp_engine.decode.guess import Guess
+from dlsp_engine.decode.draft import Guess
 
 
 def copy(text: list[int]) -> Guess:

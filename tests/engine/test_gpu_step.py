@@ -181,9 +181,9 @@ def test_drafts_are_chosen_by_pairs(
         if one.draft:
             start = 1 + width + (len(one.tokens) - 1) * width if merged else 1
             rows = slice(start, start + width)
-            expected, sure = guess.choose(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]], pairs)
-            assert one.draft == expected
-            assert one.draft_probability == pytest.approx(sure, abs=1e-5)
+            expected = guess.choose(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]], pairs)
+            assert one.draft == expected.tokens
+            assert one.draft_probability == pytest.approx(expected.confidence, abs=1e-5)
             assert candidates.shape[1] == CANDIDATES
             assert likely.shape[1] == 1
             assert other.draft == likely[rows, 0].tolist()

@@ -30,27 +30,27 @@ def logits() -> torch.Tensor:
 
 
 def test_a_choice_depends_on_the_one_before(pairs: Bigrams, logits: torch.Tensor):
-    assert guess(logits, [NEITHER])[0] == [9, 6]
-    draft, sure = guess(logits, [7], pairs)
-    assert draft == [3, 5]
-    assert all(0.4 < one < 1 for one in sure)
-    assert guess(logits, [NEITHER], pairs)[0] == [9, 6], "9 says nothing of what comes behind it"
+    assert guess(logits, [NEITHER]).tokens == [9, 6]
+    drafted = guess(logits, [7], pairs)
+    assert drafted.tokens == [3, 5]
+    assert all(0.4 < one < 1 for one in drafted.confidence)
+    assert guess(logits, [NEITHER], pairs).tokens == [9, 6], "9 says nothing of what comes behind it"
 
 
 def test_a_choice_follows_the_text(logits: torch.Tensor):
     text = [1, 7, 3, 5, 2, 7]
-    draft, sure = guess(logits, text)
-    assert draft == [3, 5]
-    assert sure[0] > guess(logits, [7])[1][0]
-    assert guess(logits, [3, 7])[0] == [9, 6], "nothing has followed it yet"
+    drafted = guess(logits, text)
+    assert drafted.tokens == [3, 5]
+    assert drafted.confidence[0] > guess(logits, [7]).confidence[0]
+    assert guess(logits, [3, 7]).tokens == [9, 6], "nothing has followed it yet"
     sharp = torch.where(logits > 0, 40 * logits, logits)
-    assert guess(sharp, text)[0] == [9, 6], "what the canvas is sure of stays"
+    assert guess(sharp, text).tokens == [9, 6], "what the canvas is sure of stays"
 
 
 def test_no_token_is_added_that_the_canvas_finds_unlikely():
     logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(0))
     logits[:, 7] = -30.0
-    assert 7 not in guess(logits, [7] * 50)[0]
+    assert 7 not in guess(logits, [7] * 50).tokens
 
 
 def test_each_token_that_was_followed_before_counts():
@@ -74,24 +74,36 @@ def test_each_token_that_was_followed_before_counts():
 def test_a_followed_token_rises_by_what_is_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(guessing, "SHARPNESS", 1.0)
     log_p = np.log(np.array([[0.5, 0.3, 0.2]]))
-    (told,), (sure,) = choose(log_p, np.array([[8, 9, 10]]), [4, 10, 3, 10, 2, 4])
-    assert (told, sure) == (10, pytest.approx(0.2 * np.exp(FOLLOWED) / (0.8 + 0.2 * np.exp(FOLLOWED))))
+    drafted = choose(log_p, np.array([[8, 9, 10]]), [4, 10, 3, 10, 2, 4])
+    whole = 0.8 + 0.2 * np.exp(FOLLOWED)
+    assert (drafted.tokens, drafted.confidence) == ([10], pytest.approx([0.2 * np.exp(FOLLOWED) / whole]))
+    assert drafted.alternatives == [([8, 9], pytest.approx([0.5 / whole, 0.3 / whole]))], "what is left of the whole"
+
+
+def test_alternatives_are_the_next_likeliest():
+    log_p = np.log(np.array([[0.7, 0.1, 0.1, 0.09, 0.009, 0.001], [0.99, 0.002, 0.002, 0.002, 0.002, 0.002]]))
+    drafted = choose(log_p, np.array([[4, 3, 2, 1, 0, 5]] * 2), [NEITHER])
+    assert drafted.tokens == [4, 4]
+    (first, sure), second = drafted.alternatives
+    assert first == [3, 2, 1]
+    assert second == ([], []), "none is likely enough"
+    assert drafted.confidence[0] > sure[0] >= sure[1] >= sure[2] > 0.02
 
 
 def test_later_rows_go_by_what_is_given(pairs: Bigrams, logits: torch.Tensor):
     log_p, candidates = logits.log_softmax(-1).topk(8)
     sure, tokens = log_p.numpy(), candidates.numpy()
-    assert choose(sure, tokens, [7], pairs)[0] == [3, 5]
-    assert choose(sure, tokens, [7], pairs, given=[NEITHER])[0] == [3, 6]
+    assert choose(sure, tokens, [7], pairs).tokens == [3, 5]
+    assert choose(sure, tokens, [7], pairs, given=[NEITHER]).tokens == [3, 6]
 
 
 def test_the_order_of_the_likeliest_is_kept_where_nothing_is_known():
     empty = Bigrams.counted(np.array([], int), np.array([], int), VOCAB, most=5)
     logits = torch.randn(4, VOCAB, generator=torch.Generator().manual_seed(0))
-    draft, sure = guess(logits, [NEITHER], empty)
-    assert draft == logits.argmax(-1).tolist()
-    assert (draft, sure) == guess(logits, [NEITHER])
-    assert all(0 < one < 1 for one in sure)
+    drafted = guess(logits, [NEITHER], empty)
+    assert drafted.tokens == logits.argmax(-1).tolist()
+    assert drafted == guess(logits, [NEITHER])
+    assert all(0 < one < 1 for one in drafted.confidence)
 
 
 def test_the_largest_are_found_by_their_tiles():

@@ -1,13 +1,16 @@
 """The design's invariants on a tiny random model. On real gaps: `python -m bench.identity`."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 import torch
 
-from dlsp_engine.decode.verified import Draft, Drafter, Verified
+from dlsp_engine.decode import verified
+from dlsp_engine.decode.answer import Fill
+from dlsp_engine.decode.draft import Draft
+from dlsp_engine.decode.verified import Drafter, Verified
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
@@ -66,6 +69,58 @@ def test_verified_is_autoregressive(tiny: Engine, number: int, schedule: str, te
                 assert fill.cost.tau > 2, "right drafts must pay"
 
 
+def long_answer(engine: Engine, tokens: int) -> tuple[Gap, Fill]:
+    """A gap in which no word is cut, so that nothing is forced, and its answer of so many tokens."""
+    greedy = Options(mode="autoregressive", max_tokens=tokens)
+    several = [Gap(f"x = {n};", "\n") for n in range(50)]
+    return next((gap, fill) for gap in several if len((fill := engine.fill(gap, greedy)).tokens) == tokens)
+
+
+@pytest.mark.parametrize("temperature", [0, 1.0])
+@pytest.mark.parametrize("schedule", ["auto", "split", "merged"])
+@pytest.mark.parametrize("number", range(len(GAPS)))
+def test_alternatives_stand_where_they_are_right(
+    tiny: Engine, number: int, schedule: str, temperature: float, monkeypatch: pytest.MonkeyPatch
+):
+    """Of drafts that are wrong at one place, where an alternative is right, there or elsewhere; and the canvas behind
+    one is as good as any.
+    """
+    gap = GAPS[number]
+    common = {"temperature": temperature, "seed": 5, "max_tokens": 24}
+    session = tiny.new_session()
+    expected = tiny.fill(gap, Options(mode="autoregressive", **common), session)
+    start, rng = expected.cost.prompt_tokens, random.Random(7)
+
+    def guess(logits: torch.Tensor, known: Sequence[int], bigrams: object) -> Draft:
+        """What the canvas says does not matter here."""
+        right = [*expected.tokens, 0, 0, 0, 0][len(known) - start :][: len(logits)]
+        wrong_at, told_at = rng.randrange(4), rng.randrange(4)
+        tokens = [t if i != wrong_at else 1 + t % 200 for i, t in enumerate(right)]
+        beside = [([7, t] if i == told_at else [8], [0.2, 0.3][: 1 + (i == told_at)]) for i, t in enumerate(right)]
+        return Draft(tokens, [0.7] * len(tokens), beside, canvas=True)
+
+    monkeypatch.setattr(verified, "guess", guess)
+    fill = tiny.fill(gap, Options(schedule=schedule, draft=3, copy=False, **common))
+    assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason)
+    for of in (0, 1):
+        assert [one[of] for one in fill.confidence] == pytest.approx([one[of] for one in expected.confidence], abs=1e-4)
+
+
+def test_an_alternative_saves_the_step_that_its_token_would_take(tiny: Engine, monkeypatch: pytest.MonkeyPatch):
+    gap, expected = long_answer(tiny, 24)
+    start = expected.cost.prompt_tokens
+
+    def wrong(logits: torch.Tensor, known: Sequence[int], bigrams: object) -> Draft:
+        right = [*expected.tokens, 0, 0][len(known) - start]
+        return Draft([1 + right % 200, 5], [0.6, 0.5], [([9, right], [0.1, 0.3]), ([], [])], canvas=True)
+
+    monkeypatch.setattr(verified, "guess", wrong)
+    options = Options(schedule="merged", draft=2, copy=False, max_tokens=24)
+    fill = tiny.fill(gap, options)
+    assert fill.tokens == expected.tokens
+    assert fill.cost.forwards == 13, "one for the first token, then two at a time"
+
+
 def test_advanced_is_fresh(tiny: Engine):
     """Invariant 2: typing on, deleting and accepting in one session equal a fresh session each time."""
     session = tiny.new_session()
@@ -97,9 +152,7 @@ def test_a_session_serves_any_mode_after_any_other(tiny: Engine, mode: str):
 def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny: Engine):
     """Its draft is what `split` would draft there, however much of the draft before stood."""
     options = Options(max_tokens=24, draft=3, copy=False)
-    greedy = Options(mode="autoregressive", max_tokens=24)
-    several = [Gap(f"x = {n};", "\n") for n in range(50)]  # no word is cut: nothing is forced
-    gap, expected = next((g, fill) for g in several if len((fill := tiny.fill(g, greedy)).tokens) == 24)
+    gap, expected = long_answer(tiny, 24)
     runs = set()
 
     def drafts(tokens: list[int], schedule: str, draft: list[int]) -> tuple[list[int], list[int]]:

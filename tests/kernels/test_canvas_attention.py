@@ -6,25 +6,25 @@ from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
 from dlsp_kernels.canvas_attention.source import Place
 from tests.kernels.programs import KINDS
 
-# A cache of 3; clean rows at 3, 4, 5; one canvas of two after position 3, one of two after position 5.
-POSITIONS = [3, 4, 5, 4, 5, 6, 7]
-VISIBLE = [4, 5, 6, 4, 4, 6, 6]
-CANVAS = [0, 0, 0, 1, 1, 2, 2]
+# A cache of 3; clean rows at 3, 4, 5; one canvas of two after position 3, one of two after position 5; an alternative
+# at position 4 with a canvas of one behind it, and one at position 5 with none.
+POSITIONS = [3, 4, 5, 4, 5, 6, 7, 4, 5, 5]
+VISIBLE = [4, 5, 6, 4, 4, 6, 6, 4, 4, 5]
+CANVAS = [0, 0, 0, 1, 1, 2, 2, -3, 3, -4]
 
 
 def seen_by(row: int, cached: int) -> list[bool]:
     """Key by key, straight from the definition."""
     old = [position < VISIBLE[row] for position in range(cached)]
-    new = [
-        POSITIONS[key] < VISIBLE[row] if CANVAS[key] == 0 else CANVAS[key] == CANVAS[row] for key in range(len(CANVAS))
-    ]
+    own = {CANVAS[row], -abs(CANVAS[row])}  # an alternative sees itself, its canvas sees both
+    new = [POSITIONS[key] < VISIBLE[row] if CANVAS[key] == 0 else CANVAS[key] in own for key in range(len(CANVAS))]
     return old + new
 
 
 def test_bias_is_the_definition():
-    bias = attention_bias(torch.tensor([POSITIONS, VISIBLE, CANVAS]), 3, 12, 2, torch.float32)
-    assert len(bias) == 16
-    bias = bias[:14]
+    bias = attention_bias(torch.tensor([POSITIONS, VISIBLE, CANVAS]), 3, 15, 2, torch.float32)
+    assert len(bias) == 24
+    bias = bias[:20]
     expected = [seen_by(row, 3) + [False] * 2 for row in range(len(CANVAS))] * 2
     assert (bias == 0).tolist() == expected
     assert bias[~torch.tensor(expected)].eq(-torch.inf).all()
@@ -79,6 +79,30 @@ def test_the_program_against_the_reference(kind, heads, kv_heads, d, cached, cle
     assert torch.equal(kv[:, layer], theirs[:, layer]), "keys and values are in their places"
     assert kv[:, :layer, :, cached:].isnan().all(), "nothing else changed"
     assert torch.equal(one, found[:1]), "a row is the same whatever comes beside it"
+
+
+@pytest.mark.parametrize(("kind", "heads", "kv_heads", "d"), CASES)
+@pytest.mark.parametrize(("cached", "at"), [(0, 1), (13, 3), (14, 2), (70, 5), (127, 1)])
+def test_an_alternative_has_the_bits_of_the_clean_row_that_it_would_be(kind, heads, kv_heads, d, cached, at):
+    """Wherever its key lies: behind clean rows 0 … at and two others' rows."""
+    torch.manual_seed(0)
+    keys = cached + at + 4
+    given = torch.randn(2, 1, kv_heads, keys, d)
+    rows = torch.randn(at + 4, heads + 2 * kv_heads, d)
+
+    def attended(qkv: torch.Tensor, own: Place) -> torch.Tensor:
+        kv = given.clone()
+        layer, head = (4 * stride for stride in kv.stride()[1:3])
+        memory = kv.data_ptr(), layer, 4 * kv.stride(0), head
+        places = [Place(*memory, cached + row, cached + row + 1, 0, 0) for row in range(len(qkv) - 1)]
+        q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
+        places = torch.tensor([*places, own._replace(**dict(zip(Place._fields, memory, strict=False)))])
+        return CompiledAttention(places, keys, heads, kv_heads, d, kind)(0, q, k, v)[-1]
+
+    place = Place(0, 0, 0, 0, cached + at, cached + at + 1, 0, 0)
+    alone = attended(torch.cat([rows[:at], rows[-1:]]), place)
+    behind = cached + at + 3
+    assert torch.equal(attended(rows, Place(0, 0, 0, 0, behind, cached + at, behind, behind + 1)), alone)
 
 
 def test_heads_that_make_no_vectors_have_no_program():

@@ -8,7 +8,7 @@ import torch
 
 from bench.gpu.setting import Sample, Setting
 from bench.gpu.shapes import SHAPES
-from dlsp_engine.decode.guess import Guess
+from dlsp_engine.decode.draft import Guess
 from dlsp_engine.decode.session import common
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.adapter import Adapter

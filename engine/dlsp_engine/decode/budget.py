@@ -1,10 +1,12 @@
 """The row budget: which rows a step of verified decoding brings, by what each is expected to gain."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
+
+from dlsp_engine.decode.draft import Node
 
 FIRST_GUESS = (0.75, 0.72, 0.75, 0.75)
 """How often a draft token stands if those before it did, by offset, until there is experience."""
@@ -76,43 +78,74 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class Plan:
-    """Verify the first `verify` tokens of the draft; lay a canvas of `width` masks after each of the clean rows
-    `anchors` (0: the last committed token's row).
+    """Verify the first `verify` tokens of the draft, and `alternatives` to some of them; lay a canvas of `width` masks
+    after each of the clean rows `anchors`: 0 is the last committed token's, then come the draft's, then the others'.
     """
 
     verify: int
     anchors: tuple[int, ...]
     width: int
+    alternatives: tuple[Node, ...] = ()
+
+    def alternative(self, offset: int, token: int) -> int | None:
+        """The row of the one at `offset` that is `token`, counted as in `anchors`; None where none was laid."""
+        rows = enumerate(self.alternatives, 1 + self.verify)
+        return next((row for row, node in rows if (node.offset, node.token) == (offset, token)), None)
 
 
 def plan(
-    confidence: Sequence[float], most: int, costs: Costs, acceptance: Acceptance, least: int = 1, beside: int = 0
+    nodes: Sequence[Node], most: int, costs: Costs, acceptance: Acceptance, least: int = 1, beside: int = 0
 ) -> Plan:
     """The plan of the greatest expected gain.
 
-    `confidence` are the probabilities that each draft token stands if those before it do, `most` is the widest canvas.
-    Time is priced by what a token costs when drafting and verifying alternate, so a canvas that is there when it is
-    needed is worth the step that would have to lay it. Where that price is no better than one token a step, no canvas
-    is laid. At least the draft's first `least` tokens are verified: another canvas would hardly draft better than one.
-    So many rows of a prompt are in the step `beside` what is planned.
+    `nodes` are a draft's, `most` is the widest canvas. Time is priced by what a token costs when drafting and verifying
+    alternate, so a canvas that is there when it is needed is worth the step that would have to lay it. Where that price
+    is no better than one token a step, no canvas is laid. At least the first `least` nodes are verified: another canvas
+    would hardly draft better than one. So many rows of a prompt are in the step `beside` what is planned.
     """
     width, per_token = _alternating(most, costs, acceptance)
     worth = costs(1, width) - per_token if width else 0.0
-    if not confidence:
+    if not nodes:
         pays = not beside or worth > costs(beside + 1, width) - costs(beside + 1)
         return Plan(0, (0,) if width and pays else (), width)
-    stand = list(accumulate([1.0, *confidence], mul))
-    best, most_gained = Plan(least, (), width), float("-inf")
-    for verify in range(least, len(stand)):
-        stops = [stand[i] - (stand[i + 1] if i < verify else 0.0) for i in range(verify + 1)]
-        likely = sorted(range(verify + 1), key=lambda i: -stops[i])
-        for laid in range(verify + 2 if width else 1):
-            covered = CAUTION * sum(stops[i] for i in likely[:laid])
-            price = costs(beside + 1 + verify, laid * width)
-            gain = sum(stand[: verify + 1]) * per_token + covered * worth - price
+    best, most_gained = (0, []), float("-inf")
+    for count in range(least, len(nodes) + 1):
+        laid = nodes[:count]
+        stops = _stops(laid)
+        likely = sorted(range(len(stops)), key=lambda row: -stops[row])
+        stand = 1.0 + sum(node.probability for node in laid)
+        covered = 0.0
+        for canvases in range(count + 2 if width else 1):
+            if canvases:
+                more = CAUTION * stops[likely[canvases - 1]] * worth
+                if more < costs.canvas_row * width:
+                    break
+                covered += more
+            gain = stand * per_token + covered - costs(beside + 1 + count, canvases * width)
             if gain > most_gained:
-                best, most_gained = Plan(verify, tuple(sorted(likely[:laid])), width), gain
-    return best
+                best, most_gained = (count, likely[:canvases]), gain
+    count, anchors = best
+    return lay(nodes[:count], anchors, width)
+
+
+def lay(nodes: Sequence[Node], anchors: Iterable[int], width: int) -> Plan:
+    """All of `nodes`, with canvases after some: 0 for the last committed token, then the nodes as they come."""
+    own = [row for row, node in enumerate(nodes, 1) if not node.alternative]
+    others = [row for row, node in enumerate(nodes, 1) if node.alternative]
+    place = {row: place for place, row in enumerate([0, *own, *others])}
+    laid = tuple(sorted(place[row] for row in anchors))
+    return Plan(len(own), laid, width, tuple(nodes[row - 1] for row in others))
+
+
+def _stops(nodes: Sequence[Node]) -> list[float]:
+    """How likely acceptance is to stop after the last committed token, and after each of the nodes."""
+    stops, row_of = [1.0], {-1: 0}
+    for row, node in enumerate(nodes, 1):
+        stops[row_of[node.offset - 1]] -= node.probability
+        stops.append(node.probability)
+        if not node.alternative:
+            row_of[node.offset] = row
+    return stops
 
 
 def _alternating(most: int, costs: Costs, acceptance: Acceptance) -> tuple[int, float]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dlsp_engine.decode.guess import Guess
+from dlsp_engine.decode.draft import Guess
 from dlsp_engine.decode.repeats import followers
 
 LEAST, REACH = 2, 16

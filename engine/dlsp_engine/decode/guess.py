@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
+from dlsp_engine.decode.draft import Draft, Guess
 from dlsp_engine.decode.repeats import followers
 from dlsp_engine.model.bigrams import STRENGTH, Bigrams
 
@@ -30,11 +31,11 @@ REACH = 6
 SHARPNESS = 0.65
 """A canvas is surer of itself than it is right; to this power its probabilities match how often drafts stand."""
 
-Guess = tuple[list[int], list[float]]
-"""A draft, and each token's probability to stand if those before it do."""
+ALTERNATIVES, LEAST = 3, 0.02
+"""At most so many others of a row's candidates are told, of at least such a probability."""
 
 
-def guess(logits: Tensor, known: Sequence[int], bigrams: Bigrams | None = None) -> Guess:
+def guess(logits: Tensor, known: Sequence[int], bigrams: Bigrams | None = None) -> Draft:
     """logits [rows, vocab] of a canvas, and all tokens before what its first row drafts."""
     log_p, candidates = top(logits.log_softmax(-1), min(TOP, logits.shape[1]))
     return choose(log_p.cpu().numpy(), candidates.cpu().numpy(), known, bigrams)
@@ -60,7 +61,7 @@ def choose(
     known: Sequence[int] | np.ndarray,
     bigrams: Bigrams | None = None,
     given: Sequence[int] = (),
-) -> Guess:
+) -> Draft:
     """log_p and candidates [rows, TOP] -> each row's choice by the tokens before it: of `known`, then of `given` as far
     as that goes, then the choice of the row before.
     """
@@ -68,17 +69,20 @@ def choose(
     last = text[-REACH:].tolist()
     draft: list[int] = []
     probability: list[float] = []
+    alternatives: list[Guess] = []
     for row, (sure, tokens) in enumerate(zip(log_p, candidates, strict=True)):
         moved = sure + FOLLOWED * followed(text, last, tokens)
         if bigrams:
             moved += STRENGTH * bigrams.information(last[-1], tokens)
         moved = np.exp(SHARPNESS * moved)
-        rest = max(0.0, 1.0 - float(np.exp(sure).sum()))
-        best = int(moved.argmax())
+        moved /= moved.sum() + max(0.0, 1.0 - float(np.exp(sure).sum()))
+        best, *others = np.argsort(-moved, kind="stable")[: 1 + ALTERNATIVES].tolist()
+        others = [at for at in others if moved[at] >= LEAST]
         draft.append(int(tokens[best]))
-        probability.append(float(moved[best] / (moved.sum() + rest)))
+        probability.append(float(moved[best]))
+        alternatives.append((tokens[others].tolist(), moved[others].tolist()))
         last = [*last[1 - REACH :], given[row] if row < len(given) else draft[-1]]
-    return draft, probability
+    return Draft(draft, probability, alternatives, canvas=True)
 
 
 def followed(text: np.ndarray, last: Sequence[int], tokens: np.ndarray) -> np.ndarray:

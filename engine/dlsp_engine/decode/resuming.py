@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dlsp_engine.decode.guess import Guess
+from dlsp_engine.decode.draft import Guess
 from dlsp_engine.decode.verified import Drafter
 
 LONGEST = 3

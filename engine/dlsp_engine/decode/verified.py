@@ -1,16 +1,15 @@
 """Verified decoding: the canvas drafts, the same weights check the draft causally in the next step."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer
-from dlsp_engine.decode.budget import Acceptance, Costs, Plan, plan
+from dlsp_engine.decode.budget import Acceptance, Costs, Plan, lay, plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.guess import Guess, guess
+from dlsp_engine.decode.draft import NONE, Draft, Guess, Node
+from dlsp_engine.decode.guess import guess
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
@@ -21,33 +20,33 @@ Drafter = Callable[[list[int]], Guess]
 
 @dataclass(frozen=True)
 class Drafting:
-    """What drafts go by: what a step costs here, how often drafts stood of late, and how a canvas is read."""
+    """What drafts go by: what a step costs here, how often drafts stood of late, how a canvas is read, and whether the
+    model's steps take alternatives.
+    """
 
     costs: Costs
     acceptance: Acceptance
     bigrams: Bigrams | None = None
+    alternatives: bool = True
 
-
-@dataclass(frozen=True)
-class Draft:
-    """Proposed tokens, and the probability of each to stand if those before it do."""
-
-    tokens: list[int]
-    confidence: list[float]
-    canvas: bool = False  # whether its fate says something about later canvases
-
-    @property
-    def run(self) -> float:
-        """How many are expected to stand."""
-        return sum(accumulate(self.confidence, mul))
-
-
-NONE = Draft([], [])
 
 RECALLED = 0.95
 """The confidence in a token of the answer before: typing that agreed with it changes nothing but rounding."""
 
 LONGEST = 32
+
+LIKELY = 0.05
+"""Of a draft's tokens the schedules other than `auto` verify those that stand so often."""
+
+
+@dataclass
+class Laid:
+    """A planned step: where its rows and canvases are."""
+
+    plan: Plan
+    scored: list[int]  # of each clean row but the prompt's, as `Plan.anchors` count them: which row of the logits
+    canvases: dict[int, int] = field(default_factory=dict)  # behind each: where in the logits
+    rows: list[int] = field(default_factory=list)  # of the logits: which row of the step
 
 
 class Verified(Decoder):
@@ -55,7 +54,8 @@ class Verified(Decoder):
 
     The schedule `split` lays a canvas only when there is nothing to verify; `merged` lays one after each clean row
     where acceptance may stop, and goes on from the canvas of the row where it did; `auto` decides step by step what
-    pays (`budget.plan`). Canvases have at most `draft` masks; 0 lays none.
+    pays (`budget.plan`). Canvases have at most `draft` masks; 0 lays none. Beside a draft's tokens likely alternatives
+    to them are verified, each in a row of its own: a tree whose branches are leaves (SpecInfer, arXiv 2305.09781).
     """
 
     def __init__(
@@ -72,35 +72,49 @@ class Verified(Decoder):
         self.drafter = drafter
         self._recalled, self._start = list(recalled), len(session.tokens)
         self.draft = self._propose(NONE)
-        self._plan: Plan | None = None
+        self._laid: Laid | None = None
 
     @property
     def canvas(self) -> list[int]:
         return self.draft.tokens or masks(self.answer.options.draft)
 
     def plan(self, sharing: int) -> Rows:
-        self._plan = self._decide(sharing)
-        rows = self._clean(self.draft.tokens[: self._plan.verify])
-        first = len(self.session.pending) - 1
-        for anchor in self._plan.anchors:
-            rows.add_canvas(masks(self._plan.width), after=rows.positions[first + anchor])
+        chosen = self._decide(sharing)
+        rows = self._clean(self.draft.tokens[: chosen.verify])
+        laid = self._laid = Laid(chosen, list(range(1 + chosen.verify)))
+        last = rows.positions[-1] - chosen.verify
+        for row, node in enumerate(chosen.alternatives, 1 + chosen.verify):
+            laid.scored.append(len(rows.scored))
+            laid.canvases[row] = len(rows.scored) + 1
+            width = chosen.width if row in chosen.anchors else 0
+            rows.add_alternative(node.token, last + 1 + node.offset, masks(width))
+        for row in chosen.anchors:
+            if row <= chosen.verify:
+                laid.canvases[row] = len(rows.scored)
+                rows.add_canvas(masks(chosen.width), after=last + row)
+        laid.rows = rows.scored
         return rows
 
     def take(self, logits: Tensor) -> None:
-        laid = self._plan
+        laid, session = self._laid, self.session
         assert laid, "plan comes before take"
-        draft = self.draft.tokens[: laid.verify]
-        chosen = self.answer.choose(logits[: 1 + len(draft)], draft)
-        run = common(draft, chosen)  # a draft token stands if it is what the row before it chose
+        draft = self.draft.tokens[: laid.plan.verify]
+        stand = self.answer.choose(logits[: 1 + len(draft)], draft)
+        row = run = common(draft, stand)  # a draft token stands if it is what the row before it chose
         if self.draft.canvas:
             self.drafting.acceptance.saw(len(draft), run)
-        stand = chosen[: run + 1]
-        self._commit(stand, self.answer.log_p(logits[: run + 1], stand), stood=len(self.session.pending) + run)
+        stand, said, kept = stand[: run + 1], logits[: run + 1], len(session.pending) + run
+        if other := laid.plan.alternative(run, stand[run]):
+            row, at = other, laid.scored[other]
+            said = logits[[*range(run + 1), at]]
+            stand = self.answer.choose(said, stand)
+            session.cache.move(laid.rows[at], kept)
+            kept += 1
+        self._commit(stand, self.answer.log_p(said, stand), kept)
         guessed = NONE
-        if run in laid.anchors and not self.done:
-            start = 1 + len(draft) + laid.anchors.index(run) * laid.width
-            canvas = logits[start : start + laid.width]
-            guessed = Draft(*guess(canvas, self.session.tokens, self.drafting.bigrams), canvas=True)
+        if row in laid.plan.anchors and not self.done:
+            start = laid.canvases[row]
+            guessed = guess(logits[start : start + laid.plan.width], session.tokens, self.drafting.bigrams)
         self.draft = self._propose(guessed)
 
     @property
@@ -117,13 +131,13 @@ class Verified(Decoder):
         self.draft = self._propose(Draft(guess, probability, canvas=True))
 
     def _decide(self, sharing: int) -> Plan:
-        options, drafted = self.answer.options, len(self.draft.tokens)
+        options = self.answer.options
+        nodes = [node for node in self.draft.nodes if self.drafting.alternatives or not node.alternative]
         if options.schedule == "auto":
             costs, acceptance = self.drafting.costs.shared(sharing), self.drafting.acceptance
             least, beside = int(self.draft.canvas), len(self.session.pending) - 1
-            return plan(self.draft.confidence, options.draft, costs, acceptance, least, beside)
-        canvases = range(1 + drafted) if options.schedule == "merged" or not drafted else range(0)
-        return Plan(drafted, tuple(canvases) if options.draft else (), options.draft)
+            return plan(nodes, options.draft, costs, acceptance, least, beside)
+        return fixed(nodes, options.draft, merged=options.schedule == "merged")
 
     def _propose(self, guessed: Draft) -> Draft:
         """How the answer before went on; or a copy or what the canvas guessed, whichever is surer."""
@@ -131,11 +145,17 @@ class Verified(Decoder):
             return Draft(again, [RECALLED] * len(again))
         copied = Draft(*self.drafter(self.session.tokens)) if self.drafter else NONE
         best = copied if copied.run > guessed.run else guessed
-        useful = self.answer.useful(best.tokens)
-        return Draft(useful, best.confidence[: len(useful)], best.canvas)
+        return best.cut(len(self.answer.useful(best.tokens)))
 
     def _recall(self) -> list[int]:
         """How the answer before this one goes on, as long as this one has agreed with it."""
         known = self.session.tokens[self._start :]
         agreed = self._recalled[: len(known)] == known
         return self.answer.useful(self._recalled[len(known) :][:LONGEST]) if agreed else []
+
+
+def fixed(nodes: Sequence[Node], width: int, merged: bool) -> Plan:
+    """What the schedules other than `auto` lay."""
+    likely = [node for node in nodes if node.probability >= LIKELY]
+    anchors = range(1 + len(likely)) if merged or not likely else range(0)
+    return lay(likely, anchors if width else (), width)

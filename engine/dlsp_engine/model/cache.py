@@ -48,6 +48,11 @@ class Cache:
         kind, layer, head, *_ = (stride * self._kv.itemsize for stride in self._kv.stride())
         return self._kv.data_ptr(), layer, kind, head
 
+    @torch.inference_mode()  # what a step made room in is of that mode
+    def move(self, row: int, to: int) -> None:
+        """What the last step wrote for its row `row` is that of its row `to`."""
+        self._kv[:, :, :, self.length + to] = self._kv[:, :, :, self.length + row]
+
     def fork(self, length: int) -> "Cache":
         """A cache of its own that begins with the first `length` rows of this one, and has room for a step."""
         twin = object.__new__(Cache)

@@ -24,8 +24,10 @@ def compiled(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledA
     places = []
     for cache, rows in batch:
         memory, length = cache.memory, cache.length
+        numbers = [abs(number) for number in rows.canvas]
         for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
-            first, count = (length + rows.canvas.index(own), rows.canvas.count(own)) if own else (0, 0)
+            first = length + numbers.index(own) if own > 0 else length + row
+            count = numbers.count(own) if own > 0 else int(own < 0)
             places.append(Place(*memory, length + row, visible, first, first + count))
     most = max(cache.length + len(rows) for cache, rows in batch)
     return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim, kind)

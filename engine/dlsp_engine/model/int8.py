@@ -114,6 +114,7 @@ class Int8Qwen2(Model):
         self._ops = Int8Ops.of(usable())
         self._by_programs = leading if usable() else nullcontext
         self._attention = fastest(self.shape)
+        self.alternatives = suited(self.shape.head_dim) is not None
         programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)  # and nothing else
         self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
         self._embedded = lru_cache(REMEMBERED)(self._turned)

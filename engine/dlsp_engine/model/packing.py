@@ -23,7 +23,7 @@ def packed(batch: Batch, shape: Architecture) -> Packed:
     for cache, rows in batch:
         cache.reserve(len(rows))
     cos, sin = rope_table(torch.tensor([p for _, rows in batch for p in rows.positions]), shape.head_dim, shape.theta)
-    canvas = [i for i, number in enumerate(c for _, rows in batch for c in rows.canvas) if number]
+    canvas = [i for i, number in enumerate(c for _, rows in batch for c in rows.canvas) if number > 0]
     tokens = torch.tensor([t for _, rows in batch for t in rows.tokens])
     return Packed(tokens, cos, sin, _range(canvas))
 

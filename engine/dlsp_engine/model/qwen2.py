@@ -21,6 +21,8 @@ class Model(Protocol):
 
     shape: Architecture
     adapter: Adapter
+    alternatives: bool = False
+    """Whether a step takes alternatives, and gives each the bits of the clean row that it would be."""
 
     def new_cache(self) -> Cache: ...
 
@@ -42,6 +44,7 @@ class Qwen2(Model):
         self.weights = weights
         self.shape = weights.architecture
         self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
+        self.alternatives = weights.dtype == torch.float32  # up to rounding, which bf16 makes much of
 
     def new_cache(self) -> Cache:
         return Cache(self.shape, self.weights.dtype)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
+from dlsp_engine.decode.draft import Draft
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
@@ -88,7 +89,7 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
             for name in FIXED
         }
         answer = list(base.tokens)
-        drafted: list[list[int]] = []
+        drafted: list[Draft] = []
         if model:
             drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
             if base.reason == "end":
@@ -98,8 +99,8 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
             held.language,
             base.cost.tokens,
             {name: fill.cost.forwards for name, fill in fills.items()},
-            {name: walk.forwards(drafted, answer, name == "merged") for name in FIXED} if model else {},
-            [[a == b for a, b in zip(row, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
+            {name: walk.forwards(drafted, answer, draft, name == "merged") for name in FIXED} if model else {},
+            [[a == b for a, b in zip(row.tokens, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
             all(fill.tokens == base.tokens for fill in fills.values()),
             held.package,
         )

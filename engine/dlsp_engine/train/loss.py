@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dlsp_engine.decode.draft import Draft
 from dlsp_engine.decode.guess import TOP as CANDIDATES
 from dlsp_engine.decode.guess import choose
 from dlsp_engine.model.bigrams import Bigrams
@@ -52,11 +53,12 @@ def drafts(
     embedding: Tensor,
     bigrams: Bigrams | None,
     chunk: int,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, list[Draft]]:
     """hidden [n, width, dim] of canvases, the tokens before each, and those in front of its later rows [n, width - 1]
-    -> the likeliest tokens [n, width], and those drafted.
+    -> the likeliest tokens [n, width], and n drafts.
     """
-    plain, drafted = (torch.empty(hidden.shape[:2], dtype=torch.long, device=hidden.device) for _ in range(2))
+    plain = torch.empty(hidden.shape[:2], dtype=torch.long, device=hidden.device)
+    drafted: list[Draft] = []
     step = max(1, chunk // hidden.shape[1])
     for at in range(0, len(hidden), step):
         logits = F.linear(hidden[at : at + step], embedding).float()
@@ -66,8 +68,7 @@ def drafts(
         of_each = zip(
             log_p, candidates.cpu().numpy(), known[at : at + step], given[at : at + step].tolist(), strict=True
         )
-        for row, (sure, tokens, text, ahead) in enumerate(of_each, at):
-            drafted[row] = torch.tensor(choose(sure, tokens, text, bigrams, ahead)[0])
+        drafted += [choose(sure, tokens, text, bigrams, ahead) for sure, tokens, text, ahead in of_each]
     return plain, drafted
 
 

@@ -41,7 +41,8 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
         given = canvases.before(now).flatten(0, 1)[told, 1:]
         texts = [text for text, one in zip(canvases.known(now), told.tolist(), strict=True) if one]
         known, targets = known[told], canvases.targets.flatten(0, 1)[told]
-        likeliest, chosen = drafts(states, texts, given, model.weights.embedding, model.parameters.bigrams, head_rows)
+        likeliest, guesses = drafts(states, texts, given, model.weights.embedding, model.parameters.bigrams, head_rows)
+        chosen = torch.tensor([one.tokens for one in guesses], device=model.device).view_as(likeliest)
         for runs, said_there in ((found, chosen), (plain, likeliest)):
             runs.saw((said_there == targets) & known, known)
     return Score(found.tau, plain.tau, [round(share, 4) for share in found.agreement], int(found.seen[0]))

@@ -2,7 +2,9 @@
 
 import torch
 
+from dlsp_engine.decode.draft import NONE, Draft
 from dlsp_engine.decode.session import common
+from dlsp_engine.decode.verified import fixed
 from dlsp_engine.train.canvases import Batch, Canvases
 from dlsp_engine.train.loss import drafts as drafted
 from dlsp_engine.train.model import CanvasModel
@@ -13,14 +15,14 @@ AT_ONCE = 64
 
 
 @torch.no_grad()
-def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) -> tuple[list[list[int]], int]:
+def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) -> tuple[list[Draft], int]:
     """What a canvas drafts after the last known token and after each token of the answer but the last; and what the
     base says behind the answer.
     """
     ids = torch.tensor([known + answer], device=model.device)
     batch = Batch(ids, torch.zeros_like(ids))
     said, past = look(model, batch, head_rows=AT_ONCE)
-    found: list[list[int]] = []
+    found: list[Draft] = []
     for at in range(0, len(answer), AT_ONCE):
         anchors = torch.arange(at, min(at + AT_ONCE, len(answer)), device=model.device)[None] + len(known) - 1
         positions = anchors[..., None] + 1 + torch.arange(width, device=model.device)
@@ -31,17 +33,19 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
         canvases.answered = positions.clamp(max=ids.shape[1] - 1)
         texts, given = canvases.known(batch), canvases.before(batch)[0, :, 1:]
         pairs = model.parameters.bigrams
-        found += drafted(hidden, texts, given, model.weights.embedding, pairs, AT_ONCE * width)[1].tolist()
+        found += drafted(hidden, texts, given, model.weights.embedding, pairs, AT_ONCE * width)[1]
     return found, int(said.greedy[0, -1])
 
 
-def forwards(drafted: list[list[int]], answer: list[int], merged: bool) -> int:
+def forwards(drafted: list[Draft], answer: list[int], width: int, merged: bool) -> int:
     """Steps until the answer stands, each commit ending in the base's own token; see `decode.verified`."""
-    steps, done, draft = 0, 0, None
+    steps, done, draft = 0, 0, NONE
     while done < len(answer):
         steps += 1
-        run = common(draft, answer[done:]) if draft else 0
+        laid = fixed(draft.nodes, width, merged)
+        run = common(draft.tokens[: laid.verify], answer[done:])
+        run += done + run < len(answer) and laid.alternative(run, answer[done + run]) is not None
         anchor = done + run  # the canvas follows the last token that the base has seen
         done += run + 1
-        draft = drafted[anchor] if (merged or not draft) and anchor < len(drafted) else None
+        draft = drafted[anchor] if laid.anchors and anchor < len(drafted) else NONE
     return steps

@@ -22,8 +22,8 @@ class CompiledAttention:
         """`places` int64 [rows, 8], a `Place` each; no row sees more than `keys` keys. `kind` is `suited` to d."""
         self._run = _program(kind, d, heads, kv_heads)
         self.places, self._heads, self._groups, self._d = places, heads, heads // kv_heads, d
-        # Two runs are filled up to whole vectors, and a sum is kept behind them.
-        self.size = -(-keys // ROUND) * ROUND + 2 * kind.lanes + 1
+        # Scores are filled up to whole vectors, and a sum is kept behind them.
+        self.size = -(-keys // ROUND) * ROUND + kind.lanes + 1
 
     def of(self, places: Tensor) -> "CompiledAttention":
         """The same of rows whose places stand elsewhere."""

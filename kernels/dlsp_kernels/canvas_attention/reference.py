@@ -4,7 +4,8 @@ Each row carries three numbers, and what it sees follows from them alone:
 
 - its position,
 - `visible`: it sees the clean positions below this number,
-- `canvas`: 0 for a clean row; rows of one canvas see each other, in both directions.
+- `canvas`: 0 for a clean row; rows of one canvas see each other, in both directions. The negative of a canvas's number
+  is that of an alternative, a clean row where another stands: it sees itself, and its canvas, if it has one, sees it.
 """
 
 import torch
@@ -27,7 +28,8 @@ def attention_bias(
     of a group one after the other.
     """
     (positions, _, canvas), (_, visible, mine) = numbers, numbers[:, own]
-    together = (mine[:, None] == canvas[None]) & (mine[:, None] > 0)
+    mine = mine[:, None]
+    together = (mine != 0) & ((canvas == mine) | (mine > 0) & (canvas == -mine))
     new = ((canvas[None] == 0) & (positions[None] < visible[:, None])) | together
     old = torch.arange(cached)[None] < visible[:, None]
     seen = F.pad(torch.cat([old, new], 1), (0, keys - cached - len(positions)))

@@ -1,9 +1,10 @@
 """The program that attends for all rows of a step, written for a processor's instructions and a model's heads.
 
-A work item is a row and a key head, with all the query heads that share it. What a row sees are two runs of keys: the
-first `visible`, and those of its own canvas. Keys are scored as many at once as a vector has lanes, by whole vectors
-whose sums are then folded together. Fewer keys than that may be read beyond a run, and are masked; behind the last keys
-of all lie the values. So a row's sums are done in one order whatever comes beside it.
+A work item is a row and a key head, with all the query heads that share it. A row sees the first `visible` keys, then
+those of its own canvas, one after the other as if they lay together: its sums are done in one order whatever comes
+beside it, and wherever its own key lies. Keys are scored as many at once as a vector has lanes, by whole vectors whose
+sums are then folded together. Fewer keys than that may be read beyond the last, and are masked; behind the last keys of
+all lie the values.
 """
 
 from collections.abc import Callable
@@ -43,7 +44,8 @@ POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row layer size"
 
 class Place(NamedTuple):
     """Of a row: the address of its session's keys of layer 0; bytes from there to the next layer, to the values, to the
-    next head; the row's own place behind them; how many keys from 0 on it sees; the first and last + 1 of its canvas.
+    next head; the row's own place behind them; how many keys from 0 on it sees; the first and last + 1 of its canvas,
+    or of the row itself where it is an alternative.
     """
 
     keys: int
@@ -77,18 +79,18 @@ class Writer:
 
     def _score(self) -> ir.Function:
         """scores [groups, size] of `count` keys, filled up with -inf to whole vectors."""
-        b, (q, keys, scores, count, size) = inner(self.module, "score", 3, 2)
+        b, (q, keys, scores, visible, away, count, size) = inner(self.module, "score", 3, 4)
         blocks = self._blocks(b, count)
         block = Loop(b, LONG(0), blocks)
         key = b.mul(block.index, LONG(self.lanes))
-        here = float_at(b, keys, b.mul(key, LONG(self.d)))
+        places = [self._place(b, b.add(key, LONG(lane)), visible, away) for lane in range(self.lanes)]
         seen = real(b, b.sub(count, key), self.lanes)
 
         def score(heads: list[ir.Value]) -> None:
             queries = [self._vectors(b, float_at(b, q, b.mul(head, LONG(self.d)))) for head in heads]
 
             def products(lane: int) -> list[ir.Value]:
-                mine = self._vectors(b, float_at(b, here, lane * self.d))
+                mine = self._vectors(b, float_at(b, keys, places[lane]))
                 return [self._product(b, query, mine) for query in queries]
 
             for head, found in zip(heads, fold(b, b.fadd, products, self.lanes), strict=True):
@@ -130,7 +132,7 @@ class Writer:
 
     def _weigh(self) -> ir.Function:
         """out [groups, d] += weights [groups, size] * `count` values."""
-        b, (weights, values, out, count, size) = inner(self.module, "weigh", 3, 2)
+        b, (weights, values, out, visible, away, count, size) = inner(self.module, "weigh", 3, 4)
         tiles = b.udiv(b.add(count, LONG(NEAR - 1)), LONG(NEAR))
         tile = Loop(b, LONG(0), tiles)
         begin = b.mul(tile.index, LONG(NEAR))
@@ -141,7 +143,8 @@ class Writer:
             results = [float_at(b, out, b.mul(head, LONG(self.d))) for head in heads]
             mine = [float_at(b, weights, b.mul(head, size)) for head in heads]
             key = Loop(b, begin, end, [vector for result in results for vector in self._vectors(b, result)])
-            value, before = self._vectors(b, float_at(b, values, b.mul(key.index, LONG(self.d)))), iter(key.values)
+            here = float_at(b, values, self._place(b, key.index, visible, away))
+            value, before = self._vectors(b, here), iter(key.values)
             factors = [spread(b, load(b, float_at(b, each, key.index), FLOAT), self.lanes) for each in mine]
             sums = [fma(b, factor, part, next(before)) for factor in factors for part in value]
             key.close(sums)
@@ -156,21 +159,15 @@ class Writer:
     def _row(self, score: ir.Function, softmax: ir.Function, weigh: ir.Function) -> ir.Function:
         """One work item: out [groups, d] of q [groups, d] and a head's keys and values."""
         b, (q, keys, values, scores, out, visible, first, last, size) = inner(self.module, "row", 5, 4)
-        behind = b.mul(self._blocks(b, visible), LONG(self.lanes))
-        canvas = b.sub(last, first)
-        runs = [(LONG(0), visible, LONG(0)), (first, canvas, behind)]
-        for begin, count, place in runs:
-            with b.if_then(b.icmp_unsigned("<", LONG(0), count)):
-                own = float_at(b, keys, b.mul(begin, LONG(self.d)))
-                b.call(score, [q, own, float_at(b, scores, place), count, size])
-        keys_scored = b.add(behind, b.mul(self._blocks(b, canvas), LONG(self.lanes)))
+        canvas, away = b.sub(last, first), b.sub(first, visible)
+        count = b.add(visible, canvas)
+        seen = [visible, away, count, size]
+        b.call(score, [q, keys, scores, *seen])
+        keys_scored = b.mul(self._blocks(b, count), LONG(self.lanes))
         b.call(softmax, [scores, keys_scored, size])
         for number in range(self.groups):
             self._put(b, [self.floats(None)] * len(self.parts), float_at(b, out, number * self.d))
-        for begin, count, place in runs:
-            with b.if_then(b.icmp_unsigned("<", LONG(0), count)):
-                own = float_at(b, values, b.mul(begin, LONG(self.d)))
-                b.call(weigh, [float_at(b, scores, place), own, out, count, size])
+        b.call(weigh, [scores, values, out, *seen])
         head = Loop(b, LONG(0), LONG(self.groups))
         by_sum = load(b, float_at(b, scores, b.add(b.mul(head.index, size), keys_scored)), FLOAT)
         here = float_at(b, out, b.mul(head.index, LONG(self.d)))
@@ -214,6 +211,11 @@ class Writer:
         away = b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes))
         keys = at(b, load(b, place, POINTER), away)
         return of_row, head, keys, at(b, keys, values_away), rest
+
+    def _place(self, b: ir.IRBuilder, key: ir.Value, visible: ir.Value, away: ir.Value) -> ir.Value:
+        """Where a key that a row sees begins, in floats: those behind the `visible` ones lie `away` from there."""
+        moved = b.select(b.icmp_unsigned("<", key, visible), key, b.add(key, away))
+        return b.mul(moved, LONG(self.d))
 
     def _all_heads(self, b: ir.IRBuilder, write: Callable[[list[ir.Value]], None]) -> None:
         """What `write` writes for some query heads of a key head, for all of them."""
