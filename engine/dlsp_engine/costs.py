@@ -1,4 +1,4 @@
-"""What a step costs on this machine: measured once in a second or two, then remembered."""
+"""What a step costs on this machine: measured once in some seconds, then remembered."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
 def _measured_busy(model: Model, costs: Costs) -> bool:
     """Whether a step is so much faster now that something else ran when the costs were measured."""
     shape = Shape(CHECKED, 0, costs.threads_for(CHECKED) or torch.get_num_threads())
-    return _usual(model, model.new_cache(), [shape], turns=3)[shape] < FASTER * costs(CHECKED)
+    return _usual(model, model.new_cache(), [shape], 3 * WIDE)[shape] < FASTER * costs(CHECKED)
 
 
 def _known(path: Path) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def faster_dense() -> str:
     for name in ("bfloat16", "float32"):
         x, weight = torch.ones(5, 2048, dtype=getattr(torch, name)), torch.ones(4096, 2048, dtype=getattr(torch, name))
         found = []
-        for _ in range(WIDE):
+        for _ in range(5):
             began = time.perf_counter()
             F.linear(x, weight)
             found.append(time.perf_counter() - began)
@@ -139,7 +139,7 @@ def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> d
     times: dict[Shape, list[float]] = {shape: [] for shape in shapes}
     for turn in range(-2, turns):
         for shape in random.Random(turn).sample(shapes, len(shapes)):
-            if turn % WIDE and shape.clean + shape.canvas > NARROW:
+            if turn > 0 and turn % WIDE and shape.clean + shape.canvas > NARROW:
                 continue
             with using(shape.threads):
                 began = time.perf_counter()

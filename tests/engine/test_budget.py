@@ -6,7 +6,7 @@ import pytest
 
 from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs, Plan
 from dlsp_engine.decode.budget import plan as plan_of
-from dlsp_engine.decode.draft import Draft, Guess
+from dlsp_engine.decode.draft import Draft
 
 CPU = Costs((1, 4, 8, 16, 32, 128), (27.6, 27.7, 34.5, 45.9, 77.4, 226.3), 1.9, 0.7)
 DEAR = Costs((1, 128), (20.0, 140.0))
@@ -19,12 +19,12 @@ def plan(
     most: int,
     costs: Costs,
     acceptance: Acceptance,
-    alternatives: Sequence[Guess] = (),
+    alternatives: Sequence[Sequence[tuple[int, float]]] = (),
     **how: int,
 ) -> Plan:
     """Of a draft so sure."""
     draft = Draft([*range(len(confidence))], confidence, alternatives)
-    return plan_of(draft.nodes, most, costs, acceptance, **how)
+    return plan_of(draft.nodes(), most, costs, acceptance, **how)
 
 
 def test_costs_between_and_beyond_the_measured_rows():
@@ -70,16 +70,16 @@ def test_a_canvas_is_laid_in_place_of_an_unlikely_draft():
 
 def test_what_is_likelier_is_verified_first():
     """An alternative to the first token before the third of the run."""
-    beside = [([7, 8], [0.35, 0.01]), ([9], [0.4]), ([], [])]
+    beside = [[(7, 0.35), (8, 0.01)], [(9, 0.4)], []]
     laid = plan([0.6, 0.5, 0.5], 0, DEAR, Acceptance(), beside)
     assert laid.verify + len(laid.alternatives) < 6
-    nodes = Draft([0, 1, 2], [0.6, 0.5, 0.5], beside).nodes
+    nodes = Draft([0, 1, 2], [0.6, 0.5, 0.5], beside).nodes()
     assert [(node.offset, node.token) for node in nodes] == [(0, 0), (0, 7), (1, 1), (1, 9), (2, 2), (0, 8)]
     assert [node.probability for node in nodes] == pytest.approx([0.6, 0.35, 0.3, 0.24, 0.15, 0.01])
 
 
 def test_alternatives_are_laid_where_rows_are_cheap():
-    beside = [([7, 8], [0.3, 0.05])]
+    beside = [[(7, 0.3), (8, 0.05)]]
     dear, cheap = (plan([0.6], 4, costs, Acceptance(), beside) for costs in (LINEAR, GPU))
     assert (dear.verify, dear.alternatives) == (1, ())
     assert (cheap.verify, [node.token for node in cheap.alternatives]) == (1, [7, 8])
@@ -87,7 +87,7 @@ def test_alternatives_are_laid_where_rows_are_cheap():
 
 
 def test_a_canvas_follows_an_alternative_that_is_likely_enough():
-    laid = plan([0.1], 4, DEAR, Acceptance(), [([7], [0.85])], least=0)
+    laid = plan([0.1], 4, DEAR, Acceptance(), [[(7, 0.85)]], least=0)
     assert [node.token for node in laid.alternatives] == [7]
     assert (laid.verify, laid.anchors) in (((0, (1,))), (1, (2,)))
 

@@ -90,6 +90,23 @@ def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp
     assert len(counted) == 2
 
 
+def test_the_first_two_steps_of_a_shape_do_not_count(tiny, monkeypatch):
+    """The first warms up, the second may be captured: of wide ones, too, and where remembered costs are checked."""
+    clock, seen = [0.0], dict[tuple[int, int], int]()
+
+    def step(model, cache, clean, canvas):
+        seen[clean, canvas] = seen.get((clean, canvas), 0) + 1
+        clock[0] += 1.0 if seen[clean, canvas] <= 2 else 0.01
+
+    monkeypatch.setattr(costs, "_step", step)
+    monkeypatch.setattr(costs.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(costs, "TURNS", 1)
+    measured = costs.measure(tiny.model)
+    assert measured.milliseconds == pytest.approx([10.0] * len(costs.ROWS))
+    seen.clear()
+    assert costs._measured_busy(tiny.model, costs.Costs((1, 128), (100.0, 100.0), threads=(1, 1)))
+
+
 def test_good_seconds_of_the_memory_do_not_count(tiny, monkeypatch):
     """One row in a moment when memory was quick, four in one when it was not."""
     clock, taken = [0.0], iter(range(10_000))

@@ -89,6 +89,53 @@ def test_clean_rows_are_the_same_to_the_bit_whatever_comes_beside_them(tiny, cle
     assert torch.equal(hidden(1, 0), hidden(clean, canvas))
 
 
+@pytest.mark.parametrize(("at", "canvas"), [(0, 0), (0, 3), (2, 0), (3, 2)])
+@pytest.mark.parametrize("cached", [0, 11, 61, 125])
+def test_an_alternative_has_the_bits_of_the_row_it_would_be(tiny, at, canvas, cached):
+    """And in its place of the cache it is that row for all that comes later."""
+    model = int8(tiny.model)
+    before, draft = list(range(40, 40 + cached)), [7, 8, 9, 10, 11]
+    right = [*draft[: 1 + at], 99]
+
+    def begun() -> Cache:
+        cache = model.new_cache()
+        if before:
+            rows = Rows()
+            rows.add_clean(before, 0)
+            model.forward([(cache, rows)])
+        cache.length = cached
+        return cache
+
+    def stepped(rows: Rows, cache: Cache) -> Tensor:
+        return model.forward([(cache, rows)])
+
+    expected, plain = begun(), Rows()
+    plain.add_clean(right, cached)
+    found = stepped(plain, expected)
+    cache, rows = begun(), Rows()
+    rows.add_clean(draft, cached)
+    rows.add_alternative(98, cached + at + 1, [MASK] * canvas)
+    rows.add_alternative(99, cached + at + 1, [MASK] * canvas)
+    rows.add_canvas([MASK], after=cached + 1)
+    row = len(draft) + 1 + canvas
+    assert rows.tokens[row] == 99
+    beside = stepped(rows, cache)
+    assert torch.equal(beside[row], found[-1])
+    assert torch.equal(beside[: 1 + at], found[:-1])
+    cache.move(row, at + 1)
+    for each in (expected, cache):
+        each.length = cached + at + 2
+    later = Rows()
+    later.add_clean([3, 4], cached + at + 2)
+    assert torch.equal(stepped(later, cache), stepped(later, expected))
+    if canvas:
+        with_canvas, behind = begun(), Rows()
+        behind.add_clean(right, cached)
+        behind.add_canvas([MASK] * canvas, after=cached + at + 1)
+        drafted = stepped(behind, with_canvas)[-canvas:]
+        assert torch.equal(beside[row + 1 : row + 1 + canvas], drafted), "a canvas sees it as it would the row"
+
+
 def test_several_sessions_in_a_step_are_each_their_own(tiny):
     model = int8(tiny.model)
     batch, apart = [], []

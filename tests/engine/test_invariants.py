@@ -96,7 +96,7 @@ def test_alternatives_stand_where_they_are_right(
         right = [*expected.tokens, 0, 0, 0, 0][len(known) - start :][: len(logits)]
         wrong_at, told_at = rng.randrange(4), rng.randrange(4)
         tokens = [t if i != wrong_at else 1 + t % 200 for i, t in enumerate(right)]
-        beside = [([7, t] if i == told_at else [8], [0.2, 0.3][: 1 + (i == told_at)]) for i, t in enumerate(right)]
+        beside = [[(7, 0.2), (t if i == told_at else 8, 0.3)] for i, t in enumerate(right)]
         return Draft(tokens, [0.7] * len(tokens), beside, canvas=True)
 
     monkeypatch.setattr(verified, "guess", guess)
@@ -112,13 +112,26 @@ def test_an_alternative_saves_the_step_that_its_token_would_take(tiny: Engine, m
 
     def wrong(logits: torch.Tensor, known: Sequence[int], bigrams: object) -> Draft:
         right = [*expected.tokens, 0, 0][len(known) - start]
-        return Draft([1 + right % 200, 5], [0.6, 0.5], [([9, right], [0.1, 0.3]), ([], [])], canvas=True)
+        return Draft([1 + right % 200, 5], [0.6, 0.5], [[(9, 0.1), (right, 0.3)], []], canvas=True)
 
     monkeypatch.setattr(verified, "guess", wrong)
     options = Options(schedule="merged", draft=2, copy=False, max_tokens=24)
     fill = tiny.fill(gap, options)
     assert fill.tokens == expected.tokens
     assert fill.cost.forwards == 13, "one for the first token, then two at a time"
+
+
+def test_what_would_end_the_gap_is_no_alternative(tiny: Engine):
+    """The row before says as much."""
+    stop = min(tiny.tokenizer.stops)
+    job = tiny.job(Gap("x = 1;", ""), Options(end="line", max_tokens=3))
+    newline = tiny.tokenizer.encode("\n")
+    assert isinstance(job.decoder, Verified)
+    ends = [(stop, 0.2), (newline[0], 0.2), (8, 0.2)]
+    useful = job.decoder._useful(Draft([5, 6, 7, 8], [0.5] * 4, [ends, ends, ends, ends], canvas=True))
+    assert (useful.tokens, useful.confidence) == ([5, 6, 7], [0.5] * 3)
+    first = [ends[1], (8, 0.2)]  # a newline before anything ends no line
+    assert useful.alternatives == [first, [(8, 0.2)], []], "the third is the last in any case"
 
 
 def test_advanced_is_fresh(tiny: Engine):

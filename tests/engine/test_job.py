@@ -55,7 +55,7 @@ def test_it_stands_apart_where_that_is_wanted(tiny: Engine):
 def test_rows_beside_are_paid_for(tiny: Engine):
     """What is nearly free in a narrow step is not in a wide one."""
     costs, acceptance = Costs((1, 8, 128), (20, 21, 160)), Acceptance([0.3])
-    draft = Draft([1, 2, 3, 4], [0.9, 0.5, 0.2, 0.2]).nodes
+    draft = Draft([1, 2, 3, 4], [0.9, 0.5, 0.2, 0.2]).nodes()
     alone, wide = (plan(draft, 0, costs, acceptance, beside=rows).verify for rows in (0, 60))
     assert alone == 4
     assert wide == 3

@@ -128,6 +128,13 @@ class Answer:
                 return draft[: i + 1]
         return draft[: self.options.max_tokens - len(self.tokens)]
 
+    def ends(self, tokens: list[int]) -> bool:
+        """Whether the last of these tokens, which come next, would end the gap."""
+        text = self._bytes + b"".join(map(self.tokenizer.token_bytes, tokens))
+        count = len(self.tokens) + len(tokens)
+        limit = count >= self.options.max_tokens
+        return limit or tokens[-1] in self.tokenizer.stops or self._end(text, count)[0] is not None
+
     def _end(self, written: bytes, tokens: int) -> tuple[str | None, int | None]:
         text = self._text(written)
         if (cut := self._stop(text)) is not None:

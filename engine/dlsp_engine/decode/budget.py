@@ -1,6 +1,6 @@
 """The row budget: which rows a step of verified decoding brings, by what each is expected to gain."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from operator import mul
@@ -128,10 +128,11 @@ def plan(
     return lay(nodes[:count], anchors, width)
 
 
-def lay(nodes: Sequence[Node], anchors: Iterable[int], width: int) -> Plan:
+def lay(nodes: Sequence[Node], anchors: Collection[int], width: int) -> Plan:
     """All of `nodes`, with canvases after some: 0 for the last committed token, then the nodes as they come."""
     own = [row for row, node in enumerate(nodes, 1) if not node.alternative]
     others = [row for row, node in enumerate(nodes, 1) if node.alternative]
+    others.sort(key=lambda row: row in anchors)  # steps with no canvas behind one are of few shapes
     place = {row: place for place, row in enumerate([0, *own, *others])}
     laid = tuple(sorted(place[row] for row in anchors))
     return Plan(len(own), laid, width, tuple(nodes[row - 1] for row in others))

@@ -21,13 +21,13 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """`confidence` is the probability of each token to stand if those before it do, `alternatives` has likewise some
-    other tokens for its place. An alternative is the end of a run: nothing is drafted behind it.
+    """`confidence` is the probability of each token to stand if those before it do; `alternatives` has, place by place,
+    some other tokens with theirs. An alternative is the end of a run: nothing is drafted behind it.
     """
 
     tokens: list[int]
     confidence: list[float]
-    alternatives: Sequence[Guess] = ()
+    alternatives: Sequence[Sequence[tuple[int, float]]] = ()
     canvas: bool = False  # whether its fate says something about later canvases
 
     @property
@@ -35,21 +35,18 @@ class Draft:
         """How many of `tokens` are expected to stand."""
         return sum(accumulate(self.confidence, mul))
 
-    @property
-    def nodes(self) -> list[Node]:
-        """The likeliest first, so that those before a token in the run are before it here, too."""
-        reached = list(accumulate([1.0, *self.confidence], mul))
+    def nodes(self, alternatives: bool = True) -> list[Node]:
+        """The likeliest first, so that those before a token in the run are before it here, too; all of the draft, or
+        its own tokens alone.
+        """
+        reached = list(accumulate([1.0, *self.confidence], lambda before, sure: before * min(1.0, sure)))
         own = [Node(reached[at + 1], at, token, False) for at, token in enumerate(self.tokens)]
         beside = [
             Node(reached[at] * sure, at, token, True)
-            for at, (tokens, confidence) in enumerate(self.alternatives)
-            for token, sure in zip(tokens, confidence, strict=True)
+            for at, others in enumerate(self.alternatives if alternatives else ())
+            for token, sure in others
         ]
         return sorted([*own, *beside], key=lambda node: (-node.probability, node.alternative, node.offset))
-
-    def cut(self, length: int) -> "Draft":
-        """The first `length` places."""
-        return Draft(self.tokens[:length], self.confidence[:length], self.alternatives[:length], self.canvas)
 
 
 NONE = Draft([], [])

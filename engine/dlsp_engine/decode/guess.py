@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from dlsp_engine.decode.draft import Draft, Guess
+from dlsp_engine.decode.draft import Draft
 from dlsp_engine.decode.repeats import followers
 from dlsp_engine.model.bigrams import STRENGTH, Bigrams
 
@@ -69,7 +69,7 @@ def choose(
     last = text[-REACH:].tolist()
     draft: list[int] = []
     probability: list[float] = []
-    alternatives: list[Guess] = []
+    alternatives: list[list[tuple[int, float]]] = []
     for row, (sure, tokens) in enumerate(zip(log_p, candidates, strict=True)):
         moved = sure + FOLLOWED * followed(text, last, tokens)
         if bigrams:
@@ -77,10 +77,9 @@ def choose(
         moved = np.exp(SHARPNESS * moved)
         moved /= moved.sum() + max(0.0, 1.0 - float(np.exp(sure).sum()))
         best, *others = np.argsort(-moved, kind="stable")[: 1 + ALTERNATIVES].tolist()
-        others = [at for at in others if moved[at] >= LEAST]
         draft.append(int(tokens[best]))
         probability.append(float(moved[best]))
-        alternatives.append((tokens[others].tolist(), moved[others].tolist()))
+        alternatives.append([(int(tokens[at]), float(moved[at])) for at in others if moved[at] >= LEAST])
         last = [*last[1 - REACH :], given[row] if row < len(given) else draft[-1]]
     return Draft(draft, probability, alternatives, canvas=True)
 

@@ -26,8 +26,8 @@ class Drafting:
 
     costs: Costs
     acceptance: Acceptance
-    bigrams: Bigrams | None = None
-    alternatives: bool = True
+    bigrams: Bigrams | None
+    alternatives: bool
 
 
 RECALLED = 0.95
@@ -132,7 +132,7 @@ class Verified(Decoder):
 
     def _decide(self, sharing: int) -> Plan:
         options = self.answer.options
-        nodes = [node for node in self.draft.nodes if self.drafting.alternatives or not node.alternative]
+        nodes = self.draft.nodes(self.drafting.alternatives)
         if options.schedule == "auto":
             costs, acceptance = self.drafting.costs.shared(sharing), self.drafting.acceptance
             least, beside = int(self.draft.canvas), len(self.session.pending) - 1
@@ -145,7 +145,14 @@ class Verified(Decoder):
             return Draft(again, [RECALLED] * len(again))
         copied = Draft(*self.drafter(self.session.tokens)) if self.drafter else NONE
         best = copied if copied.run > guessed.run else guessed
-        return best.cut(len(self.answer.useful(best.tokens)))
+        return self._useful(best)
+
+    def _useful(self, draft: Draft) -> Draft:
+        """Up to where the gap would end, and without alternatives that would end it: the row before says as much."""
+        tokens, ends = self.answer.useful(draft.tokens), self.answer.ends
+        places = enumerate(draft.alternatives[: len(tokens)])
+        others = [[one for one in place if not ends([*tokens[:at], one[0]])] for at, place in places]
+        return Draft(tokens, draft.confidence[: len(tokens)], others, draft.canvas)
 
     def _recall(self) -> list[int]:
         """How the answer before this one goes on, as long as this one has agreed with it."""

@@ -72,7 +72,7 @@ class ReferenceAttention:
 
 
 def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:
-    """Runs of rows with the keys they need: a clean row as many as in a step of its own, canvas rows all."""
+    """Runs of rows with the keys they need: a clean row as many as in a step of its own, others all."""
     clean = len(rows) - sum(map(bool, rows.canvas))
     needed = [cache.keys(row + 1 if row < clean else len(rows)) for row in range(len(rows))]
     start = 0

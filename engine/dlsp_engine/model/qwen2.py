@@ -22,7 +22,7 @@ class Model(Protocol):
     shape: Architecture
     adapter: Adapter
     alternatives: bool = False
-    """Whether a step takes alternatives, and gives each the bits of the clean row that it would be."""
+    """Whether a step takes alternatives, each the clean row that it would be: to the bit, but in float32."""
 
     def new_cache(self) -> Cache: ...
 

@@ -6,7 +6,7 @@ import lzma
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ class Measured:
     hits: list[list[bool]]  # by canvas and position, likewise
     same: bool  # both schedules gave the autoregressive tokens
     package: str = ""
+    rows: dict[str, int] = field(default_factory=dict)  # of all those forwards, the prompt's apart
 
 
 def read(path: Path, limit: int | None = None) -> list[HeldOut]:
@@ -90,6 +91,7 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
         }
         answer = list(base.tokens)
         drafted: list[Draft] = []
+        beside = engine.model.alternatives
         if model:
             drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
             if base.reason == "end":
@@ -99,20 +101,24 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
             held.language,
             base.cost.tokens,
             {name: fill.cost.forwards for name, fill in fills.items()},
-            {name: walk.forwards(drafted, answer, draft, name == "merged") for name in FIXED} if model else {},
+            {name: walk.forwards(drafted, answer, draft, name == "merged", beside) for name in FIXED} if model else {},
             [[a == b for a, b in zip(row.tokens, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
             all(fill.tokens == base.tokens for fill in fills.values()),
             held.package,
+            {name: fill.cost.rows for name, fill in fills.items()},
         )
 
 
 def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
-    """tau by schedule with its 95% interval, foretold and by kind and language; agreement by position."""
+    """tau by schedule with its 95% interval and the rows of a step, foretold and by kind and language; agreement by
+    position.
+    """
     result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
     for name in FIXED:
         tokens, forwards = [one.tokens for one in measured], [one.forwards[name] for one in measured]
         low, high = interval([one.package for one in measured], tokens, forwards)
         result[name] = {"tau": _tau(measured, name), "interval": [round(low, 4), round(high, 4)]}
+        result[name]["rows"] = round(sum(one.rows.get(name, 0) for one in measured) / max(1, sum(forwards)), 2)
         if foretold := sum(one.foretold.get(name, 0) for one in measured):
             result[name]["offline_tau"] = round(sum(one.tokens for one in measured) / foretold, 4)
         for what in ("kind", "language"):

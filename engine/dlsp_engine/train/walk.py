@@ -37,12 +37,12 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
     return found, int(said.greedy[0, -1])
 
 
-def forwards(drafted: list[Draft], answer: list[int], width: int, merged: bool) -> int:
+def forwards(drafted: list[Draft], answer: list[int], width: int, merged: bool, alternatives: bool) -> int:
     """Steps until the answer stands, each commit ending in the base's own token; see `decode.verified`."""
     steps, done, draft = 0, 0, NONE
     while done < len(answer):
         steps += 1
-        laid = fixed(draft.nodes, width, merged)
+        laid = fixed(draft.nodes(alternatives), width, merged)
         run = common(draft.tokens[: laid.verify], answer[done:])
         run += done + run < len(answer) and laid.alternative(run, answer[done + run]) is not None
         anchor = done + run  # the canvas follows the last token that the base has seen

@@ -74,6 +74,9 @@ class PagedCache(Cache):
     def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         raise NotImplementedError("a paged cache is written by the step's kernels")
 
+    def move(self, row: int, to: int) -> None:
+        raise NotImplementedError("no step of a GPU has alternatives")
+
     def fork(self, length: int) -> "PagedCache":
         twin = PagedCache(self.pool)
         twin.reserve(length)
