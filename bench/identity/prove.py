@@ -32,8 +32,7 @@ def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Compa
     """len(gaps) x drafts x schedules comparisons, gap by gap.
 
     In float32 the fills of TOGETHER gaps run packed in the same steps, which the answers must not notice either. In
-    int8 each runs alone, as one person's do: wide steps are computed otherwise, and round otherwise. Its adapter is
-    part of its matrices, so a corrupted one is left out.
+    int8 each runs alone, as one person's do. Its adapter is part of its matrices, so a corrupted one is left out.
     """
     model = engine.model
     if isinstance(model, Qwen2):
