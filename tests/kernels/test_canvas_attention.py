@@ -106,4 +106,4 @@ def test_an_alternative_has_the_bits_of_the_clean_row_that_it_would_be(kind, hea
 
 
 def test_heads_that_make_no_vectors_have_no_program():
-    assert suited(12) is None
+    assert suited(14) is None

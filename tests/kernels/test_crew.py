@@ -20,6 +20,7 @@ from torch import Tensor
 from dlsp_kernels.program.compiled import compiled
 from dlsp_kernels.program.crew import Crew, crew, leading, workers
 from dlsp_kernels.program.instructions import usable
+from dlsp_kernels.program.system import System
 from dlsp_kernels.program.writing import INT, LONG, Entry, at, load, store
 
 pytestmark = [
@@ -28,6 +29,12 @@ pytestmark = [
 ]
 
 SECONDS = 20
+
+
+def here() -> System:
+    system = System.here()
+    assert system
+    return system
 
 
 @cache
@@ -139,7 +146,7 @@ def test_a_process_ends_while_helpers_spin():
 
 
 def test_helpers_can_be_dismissed_while_somebody_works_on(monkeypatch: pytest.MonkeyPatch):
-    own, stop = Crew(), threading.Event()
+    own, stop = Crew(here()), threading.Event()
     monkeypatch.setattr("dlsp_kernels.program.compiled.crew", lambda: own)
     program, counts, who = counting.__wrapped__(), torch.zeros(10_000, dtype=torch.int32), torch.zeros(10_000).int()
 
@@ -165,7 +172,7 @@ def test_helpers_can_be_dismissed_while_somebody_works_on(monkeypatch: pytest.Mo
 
 
 def test_dismissed_helpers_are_gone():
-    own = Crew()
+    own = Crew(here())
     torch.set_num_threads(3)
     own._hire(2)
     time.sleep(0.05)  # one sleeps, or spins still

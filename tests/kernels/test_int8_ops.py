@@ -17,7 +17,7 @@ from dlsp_kernels.int8_linear.reference import int8_linear
 from dlsp_kernels.int8_ops import REFERENCE, Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program import crew
-from dlsp_kernels.program.instructions import usable
+from dlsp_kernels.program.instructions import AVX2, usable
 from tests.kernels.programs import KINDS
 
 ROWS = [1, 5, 17]
@@ -203,7 +203,7 @@ def test_programs_run_where_they_can_and_only_there(monkeypatch: pytest.MonkeyPa
     assert suited(64) is None
 
 
-@pytest.mark.skipif(not PROGRAMS[-1].here(), reason="no AVX2, or other threads")
+@pytest.mark.skipif(not AVX2.here(), reason="no AVX2, or other threads")
 def test_pytorchs_limit_is_kept():
     chosen = "from dlsp_kernels.int8_linear.choose import best; print(best().name, best().levels)"
     for limit, names in {"avx2": {"AVX-VNNI 127", "AVX2 63"}, "default": {"oneDNN 127", "oneDNN 63"}}.items():

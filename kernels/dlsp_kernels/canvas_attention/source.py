@@ -7,7 +7,8 @@ sums are then folded together. Fewer keys than that may be read beyond the last,
 all lie the values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -58,6 +59,9 @@ class Place(NamedTuple):
     last: int
 
 
+CHAIN = 8
+"""Products that are added one after the other, each when the one before is done."""
+
 NEAR = 64
 """Keys whose values stay in the nearest cache while all query heads weigh them."""
 
@@ -70,7 +74,8 @@ class Writer:
         self.module = ir.Module()
         self.floats = floats(kind.lanes)
         self.parts = range(0, d, kind.lanes)
-        self.at_once = 2 if kind.registers == 32 else 1
+        self.sums_at_once = 3 * kind.registers // 4
+        self.at_once = 2 if 4 * len(self.parts) <= kind.registers else 1  # query heads
 
     def source(self) -> str:
         self._put_first()
@@ -140,16 +145,21 @@ class Writer:
         end = b.select(b.icmp_unsigned("<", end, count), end, count)
 
         def weigh(heads: list[ir.Value]) -> None:
-            results = [float_at(b, out, b.mul(head, LONG(self.d))) for head in heads]
             mine = [float_at(b, weights, b.mul(head, size)) for head in heads]
-            key = Loop(b, begin, end, [vector for result in results for vector in self._vectors(b, result)])
+            turns = -(-len(heads) * len(self.parts) // self.sums_at_once)
+            for turn in range(turns):
+                weigh_parts(heads, mine, self.parts[turn::turns])
+
+        def weigh_parts(heads: list[ir.Value], mine: list[ir.Value], parts: Sequence[int]) -> None:
+            results = [float_at(b, out, b.mul(head, LONG(self.d))) for head in heads]
+            key = Loop(b, begin, end, [vector for result in results for vector in self._vectors(b, result, parts)])
             here = float_at(b, values, self._place(b, key.index, visible, away))
-            value, before = self._vectors(b, here), iter(key.values)
+            value, before = self._vectors(b, here, parts), iter(key.values)
             factors = [spread(b, load(b, float_at(b, each, key.index), FLOAT), self.lanes) for each in mine]
             sums = [fma(b, factor, part, next(before)) for factor in factors for part in value]
             key.close(sums)
             for number, result in enumerate(results):
-                self._put(b, sums[number * len(self.parts) :][: len(self.parts)], result)
+                self._put(b, sums[number * len(parts) :][: len(parts)], result, parts)
 
         self._all_heads(b, weigh)
         tile.close()
@@ -229,11 +239,15 @@ class Writer:
             write([LONG(together * self.at_once + number) for number in range(rest)])
 
     def _product(self, b: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> ir.Value:
-        """A vector whose sum is that of all products."""
-        product = b.fmul(one[0], other[0])
-        for left, right in zip(one[1:], other[1:], strict=True):
-            product = fma(b, left, right, product)
-        return product
+        """A vector whose sum is that of all products, added up in as many chains as keep none waiting for long."""
+        chains = -(-len(one) // CHAIN)
+        sums: list[ir.Value] = []
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            if number < chains:
+                sums.append(b.fmul(left, right))
+            else:
+                sums[number % chains] = fma(b, left, right, sums[number % chains])
+        return reduce(b.fadd, sums)
 
     def _blocks(self, b: ir.IRBuilder, count: ir.Value) -> ir.Value:
         return b.udiv(b.add(count, LONG(self.lanes - 1)), LONG(self.lanes))
@@ -241,10 +255,10 @@ class Writer:
     def _all(self, value: float) -> ir.Constant:
         return same(FLOAT, value, self.lanes)
 
-    def _vectors(self, b: ir.IRBuilder, pointer: ir.Value) -> list[ir.Value]:
-        """d floats."""
-        return [load(b, float_at(b, pointer, part), self.floats) for part in self.parts]
+    def _vectors(self, b: ir.IRBuilder, pointer: ir.Value, parts: Sequence[int] = ()) -> list[ir.Value]:
+        """Of d floats those `parts`, or all."""
+        return [load(b, float_at(b, pointer, part), self.floats) for part in parts or self.parts]
 
-    def _put(self, b: ir.IRBuilder, vectors: list[ir.Value], pointer: ir.Value) -> None:
-        for part, vector in zip(self.parts, vectors, strict=True):
+    def _put(self, b: ir.IRBuilder, vectors: Sequence[ir.Value], pointer: ir.Value, parts: Sequence[int] = ()) -> None:
+        for part, vector in zip(parts or self.parts, vectors, strict=True):
             store(b, vector, float_at(b, pointer, part))

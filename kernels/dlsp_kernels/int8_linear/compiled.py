@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_kernels.int8_linear.source import NUMBERS, POINTERS, block_size, source
+from dlsp_kernels.int8_linear.source import NUMBERS, POINTERS, block_size, fours_at_once, source
 from dlsp_kernels.program.capture import contiguous, empty
 from dlsp_kernels.program.compiled import Program, compiled
-from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.instructions import Fours, Instructions
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class Compiled:
 
     @property
     def levels(self) -> int:
-        """Without VNNI two products are added in 16 bits first, where only 7 bits of x are safe."""
-        return 127 if self.kind.vnni else 63
+        return self.kind.levels
 
     def here(self) -> bool:
         return self.kind.here()
@@ -44,12 +43,13 @@ class Compiled:
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "CompiledMatrix":
         """`laid` is read where it lies, `scale` is float32 [out]."""
-        return CompiledMatrix(_program(self.kind), laid, scale, self.levels + 1)
+        run = _program(self.kind, fours_at_once(self.kind, laid.shape[1]))
+        return CompiledMatrix(run, laid, scale, 0 if self.kind.fours == Fours.SIGNED else self.levels + 1)
 
 
 class CompiledMatrix:
     def __init__(self, run: Program, laid: Tensor, scale: Tensor, zero: int) -> None:
-        """`zero` is what stands for 0 in x."""
+        """`zero` is what the program takes 0 in x for."""
         self.laid, self.scale = laid, scale
         blocks, fours, block, _ = laid.shape
         self.ins, self._run, self._blocks, self._sizes = 4 * fours, run, blocks, (fours, len(scale))
@@ -67,5 +67,5 @@ class CompiledMatrix:
 
 
 @cache
-def _program(kind: Instructions) -> Program:
-    return compiled(source(kind), POINTERS, NUMBERS, kind)
+def _program(kind: Instructions, at_once: int) -> Program:
+    return compiled(source(kind, at_once), POINTERS, NUMBERS, kind)

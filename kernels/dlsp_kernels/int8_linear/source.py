@@ -3,11 +3,16 @@
 A weight [out, in] lies as [out / block, in / 4, block, 4]: of a block of outputs, the same 4 inputs lie together. A
 vector's lane multiplies four such weights by four inputs of a row of x and adds the products to a sum. So a block is
 read from one end to the other, and what comes of it stays in registers.
+
+Where both factors must have signs, x is read as a distance from 128, many fours at once: a product takes its four out
+of a lane.
 """
+
+from math import gcd
 
 from llvmlite import ir
 
-from dlsp_kernels.program.instructions import Instructions
+from dlsp_kernels.program.instructions import Fours, Instructions
 from dlsp_kernels.program.writing import (
     BYTE,
     INT,
@@ -29,12 +34,14 @@ from dlsp_kernels.program.writing import (
     masked_store,
     real,
     same,
-    spread,
     tiles,
 )
 
 VECTORS = 4
 """Vectors of sums that a row and a block of outputs make."""
+
+SIGNS = -0x7F7F7F80
+"""The highest bit of each of four bytes: turned over, it makes x - 128, with a sign, of x without one."""
 
 LINE, PASSES = 64, 2
 """Bytes that memory gives at once, and how many times rows pass a block before all of the next has been asked for."""
@@ -48,17 +55,23 @@ def block_size(kind: Instructions) -> int:
 
 
 def rows_at_once(kind: Instructions) -> int:
-    """Their sums take three quarters of the registers."""
-    return 3 * kind.registers // 4 // VECTORS
+    """Their sums take up to five sixths of the registers, with a vector of each row's fours where these are held."""
+    of_row = VECTORS + (kind.fours == Fours.SIGNED)
+    return 5 * kind.registers // 6 // of_row
 
 
-def source(kind: Instructions) -> str:
+def fours_at_once(kind: Instructions, fours: int) -> int:
+    """Of a row of x with so many fours, which a program can be written for."""
+    return gcd(fours, kind.lanes) if kind.fours == Fours.SIGNED else 1
+
+
+def source(kind: Instructions, at_once: int) -> str:
     module = ir.Module()
-    _run(module, kind, [_block(module, kind, rows) for rows in range(1, rows_at_once(kind) + 1)])
+    _run(module, kind, [_block(module, kind, at_once, rows) for rows in range(1, rows_at_once(kind) + 1)])
     return str(module)
 
 
-def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
+def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir.Function:
     """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real. Meanwhile it asks for
     what stands at `ahead`.
     """
@@ -66,17 +79,22 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
     lanes, size = kind.lanes, 4 * kind.lanes
 
     starts = [at(b, x, b.mul(fours, LONG(4 * row))) for row in range(rows)]
-    loop = Loop(b, LONG(0), fours, [ints(lanes)(None)] * (VECTORS * rows))
-    here, soon = (at(b, each, b.mul(loop.index, LONG(VECTORS * size))) for each in (weight, ahead))
+    loop = Loop(b, LONG(0), b.udiv(fours, LONG(at_once)), [ints(lanes)(None)] * (VECTORS * rows))
+    here, soon = (at(b, each, b.mul(loop.index, LONG(at_once * VECTORS * size))) for each in (weight, ahead))
     prefetch = function(module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
-    for byte in range(0, VECTORS * size // PASSES, LINE):
+    for byte in range(0, at_once * VECTORS * size // PASSES, LINE):
         b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # to read, into the second cache, data
-    weights = [load(b, at(b, here, size * vector), ints(lanes)) for vector in range(VECTORS)]
-    sums = []
-    for row, start in enumerate(starts):
-        four = spread(b, load(b, at(b, start, b.mul(loop.index, LONG(4))), INT), lanes)
-        before = loop.values[VECTORS * row :]
-        sums += [_add_products(b, kind, before[vector], four, weights[vector]) for vector in range(VECTORS)]
+    place, sums = b.mul(loop.index, LONG(4 * at_once)), loop.values
+    given = [_fours(b, kind, at(b, start, place), at_once) for start in starts]
+    for number in range(at_once):
+        of_four = at(b, here, number * VECTORS * size)
+        weights = [load(b, at(b, of_four, size * vector), ints(lanes)) for vector in range(VECTORS)]
+        before = iter(sums)
+        sums = [
+            _add_products(b, kind, next(before), fours_of_row[number], each)
+            for fours_of_row in given
+            for each in weights
+        ]
     loop.close(sums)
 
     for vector in range(VECTORS):
@@ -92,12 +110,25 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
     return b.function
 
 
+def _fours(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> list[ir.Value]:
+    """So many fours of a row, each in every lane."""
+    held = load(b, x, ints(count))
+    if kind.fours == Fours.SIGNED:
+        held = b.xor(held, same(INT, SIGNS, count))
+    return [b.shuffle_vector(held, held, same(INT, number, kind.lanes)) for number in range(count)]
+
+
 def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Value, weights: ir.Value) -> ir.Value:
-    """sums + x * weights, fours of bytes in each lane: x without a sign, weights with one."""
+    """sums + x * weights, fours of bytes in each lane: weights with a sign, x as it must be."""
     fours, bits = ints(kind.lanes), 32 * kind.lanes
-    if kind.vnni:
-        return b.call(function(b.module, f"llvm.x86.avx512.vpdpbusd.{bits}", fours, [fours] * 3), [sums, x, weights])
     ones, twos = ir.VectorType(BYTE, 4 * kind.lanes), ir.VectorType(SHORT, 2 * kind.lanes)
+    if kind.fours == Fours.VNNI:
+        return b.call(function(b.module, f"llvm.x86.avx512.vpdpbusd.{bits}", fours, [fours] * 3), [sums, x, weights])
+    if kind.fours == Fours.SIGNED:
+        dot = function(
+            b.module, f"llvm.aarch64.neon.sdot.v{kind.lanes}i32.v{4 * kind.lanes}i8", fours, [fours, ones, ones]
+        )
+        return b.call(dot, [sums, b.bitcast(weights, ones), b.bitcast(x, ones)])
     by_twos = function(b.module, "llvm.x86.avx2.pmadd.ub.sw", twos, [ones] * 2)
     by_fours = function(b.module, "llvm.x86.avx2.pmadd.wd", fours, [twos] * 2)
     products = b.call(by_twos, [b.bitcast(x, ones), b.bitcast(weights, ones)])

@@ -7,7 +7,6 @@ up for.
 
 import atexit
 import ctypes
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +18,7 @@ import torch
 
 from dlsp_kernels.program.crew_source import LINE, MOST, SIZE, source
 from dlsp_kernels.program.machine_code import machine_code
+from dlsp_kernels.program.system import System
 
 ALONE = 16
 """Items of little work that the caller does alone."""
@@ -27,9 +27,10 @@ ALONE = 16
 class Crew:
     """Its helpers start when they are first wanted and end with the process."""
 
-    def __init__(self) -> None:
-        llvm.add_symbol("syscall", ctypes.cast(ctypes.CDLL(None).syscall, ctypes.c_void_p).value)
-        self._engine = engine = machine_code(source(), ())
+    def __init__(self, system: System) -> None:
+        for name, address in system.calls().items():
+            llvm.add_symbol(name, address)
+        self._engine = engine = machine_code(source(system), ())
         memory = ctypes.create_string_buffer(SIZE + LINE)
         self._memory, self._state = memory, -(-ctypes.addressof(memory) // LINE) * LINE
         pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -95,9 +96,9 @@ def leading() -> Iterator[None]:
 
 @cache
 def crew() -> Crew | None:
-    """None where there can be none: not Linux, or the system lets nobody run what was compiled just now."""
+    """None where there can be none: an unknown system, or one that lets nobody run what was compiled just now."""
     try:
         llvm.check_jit_execution()
-        return Crew() if sys.platform == "linux" else None
+        return Crew(system) if (system := System.here()) else None
     except OSError:
         return None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from dlsp_kernels.program.system import System
 from dlsp_kernels.program.writing import BIT, INT, LONG, NOTHING, POINTER, Loop, at, function, load, share
 
 OPEN, NEXT_JOB = 1 << 15, 1 << 16
@@ -20,9 +21,6 @@ OPEN, NEXT_JOB = 1 << 15, 1 << 16
 
 SPINS = 4000
 """Looks at the gate before a helper sleeps: some 0.1 ms, longer than Python takes from one program to the next."""
-
-FUTEX, WAIT, WAKE, ALL = 202, 128, 129, 2**31 - 1
-"""Linux's call on x86-64, its private kinds, and how many to wake."""
 
 
 class At(IntEnum):
@@ -59,7 +57,7 @@ LINE, MOST = 64, 256
 SIZE = At.NEXT + LINE * MOST
 
 
-def source() -> str:
+def source(system: System) -> str:
     """`work(state, run, task, items, alone, workers)`, `work_all(state, jobs, count, workers)`, `help(state, number)`
     and `dismiss(state)`.
 
@@ -69,9 +67,9 @@ def source() -> str:
     """
     module = ir.Module()
     take = _take(module)
-    _work_all(module, _work(module, take))
-    _help(module, take)
-    _dismiss(module)
+    _work_all(module, _work(module, take, system))
+    _help(module, take, system)
+    _dismiss(module, system)
     return str(module)
 
 
@@ -108,7 +106,7 @@ def _take(module: ir.Module) -> ir.Function:
     return made
 
 
-def _work(module: ir.Module, take: ir.Function) -> ir.Function:
+def _work(module: ir.Module, take: ir.Function, system: System) -> ir.Function:
     made = function(module, "work", NOTHING, [POINTER, LONG, POINTER, LONG, LONG, LONG])
     b, (state, run, task, items, few, workers) = ir.IRBuilder(made.append_basic_block()), made.args
     part = b.udiv(items, b.mul(LONG(SHARES), workers))
@@ -138,13 +136,13 @@ def _work(module: ir.Module, take: ir.Function) -> ir.Function:
     number = b.add(b.and_(_look(b, gate), INT(-NEXT_JOB)), INT(NEXT_JOB))
     b.atomic_rmw("xchg", gate, b.or_(number, INT(OPEN)), "seq_cst")
     with b.if_then(b.icmp_unsigned("<", INT(0), _look(b, at(b, state, At.ASLEEP), "seq_cst"))):
-        _futex(b, gate, WAKE, INT(ALL))
+        system.wake(b, gate)
     b.call(take, [state, LONG(0)])
     b.atomic_rmw("and", gate, INT(~OPEN), "acq_rel")
     b.branch(waiting)
 
     b.position_at_end(waiting)
-    _pause(b)
+    system.pause(b)
     inside = b.and_(_look(b, gate), INT(OPEN - 1))
     b.cbranch(b.icmp_unsigned("==", inside, INT(0)), done, waiting)
 
@@ -165,7 +163,7 @@ def _work_all(module: ir.Module, work: ir.Function) -> None:
     b.ret_void()
 
 
-def _help(module: ir.Module, take: ir.Function) -> None:
+def _help(module: ir.Module, take: ir.Function, system: System) -> None:
     made = function(module, "help", NOTHING, [POINTER, LONG])
     b, (state, number) = ir.IRBuilder(made.append_basic_block()), made.args
     gate, asleep = at(b, state, At.GATE), at(b, state, At.ASLEEP)
@@ -198,7 +196,7 @@ def _help(module: ir.Module, take: ir.Function) -> None:
     mine.add_incoming(job, left)
 
     b.position_at_end(nothing)
-    _pause(b)
+    system.pause(b)
     following = b.add(spins, LONG(1))
     b.cbranch(b.icmp_unsigned("<", following, LONG(SPINS)), looking, sleeping)
     spins.add_incoming(following, nothing)
@@ -209,7 +207,7 @@ def _help(module: ir.Module, take: ir.Function) -> None:
     now = _look(b, gate, "seq_cst")  # after it was said: a job that is opened later wakes
     dismissed = _dismissed(b, state)
     with b.if_then(b.not_(b.or_(dismissed, _new(b, now, mine)))):
-        _futex(b, gate, WAIT, now)
+        system.wait(b, gate, now)
     b.atomic_rmw("sub", asleep, INT(1), "seq_cst")
     b.cbranch(dismissed, gone, looking)
     spins.add_incoming(LONG(0), b.block)
@@ -219,13 +217,13 @@ def _help(module: ir.Module, take: ir.Function) -> None:
     b.ret_void()
 
 
-def _dismiss(module: ir.Module) -> None:
+def _dismiss(module: ir.Module, system: System) -> None:
     made = function(module, "dismiss", NOTHING, [POINTER])
     b, (state,) = ir.IRBuilder(made.append_basic_block()), made.args
     gate = at(b, state, At.GATE)
     b.atomic_rmw("xchg", at(b, state, At.DISMISSED), INT(1), "seq_cst")
     b.atomic_rmw("add", gate, INT(NEXT_JOB), "seq_cst")  # who is about to sleep on the gate as it was does not
-    _futex(b, gate, WAKE, INT(ALL))
+    system.wake(b, gate)
     b.ret_void()
 
 
@@ -250,14 +248,3 @@ def _dismissed(b: ir.IRBuilder, state: ir.Value) -> ir.Value:
 
 def _call(b: ir.IRBuilder, run: ir.Value, given: list[ir.Value]) -> None:
     b.call(b.inttoptr(run, RUN.as_pointer()), given)
-
-
-def _pause(b: ir.IRBuilder) -> None:
-    b.call(function(b.module, "llvm.x86.sse2.pause", NOTHING, []), [])
-
-
-def _futex(b: ir.IRBuilder, word: ir.Value, what: int, value: ir.Value) -> None:
-    called = b.module.globals.get("syscall") or ir.Function(
-        b.module, ir.FunctionType(LONG, [LONG], var_arg=True), "syscall"
-    )
-    b.call(called, [LONG(FUTEX), word, INT(what), value, POINTER(None), POINTER(None), INT(0)])
