@@ -23,7 +23,7 @@ from dlsp_kernels.program.system import ALL, FUTEX, WAIT, WAKE, System
 from dlsp_kernels.quantise import source as quantise
 from dlsp_kernels.rope_heads import source as rope_heads
 from dlsp_kernels.swiglu_quantise import source as swiglu_quantise
-from tests.kernels.test_crew import counting, once
+from tests.kernels.test_crew import counting, here, once
 
 TRIPLES = {"linux": "aarch64-unknown-linux-gnu", "darwin": "arm64-apple-darwin"}
 
@@ -111,12 +111,6 @@ def test_the_crew_sleeps_and_wakes_as_on_macos(monkeypatch: pytest.MonkeyPatch, 
     atexit.unregister(own.dismiss)  # it would call Python when there is none any more
     assert system.wakes >= 5
     assert not any(helper.is_alive() for helper in own._helpers)
-
-
-def here() -> System:
-    system = System.here()
-    assert system
-    return system
 
 
 _WAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32)

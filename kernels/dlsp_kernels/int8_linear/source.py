@@ -84,17 +84,17 @@ def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir
     prefetch = function(module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
     for byte in range(0, at_once * VECTORS * size // PASSES, LINE):
         b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # to read, into the second cache, data
-    place, sums = b.mul(loop.index, LONG(4 * at_once)), loop.values
-    given = [_fours(b, kind, at(b, start, place), at_once) for start in starts]
+    place, sums, held = b.mul(loop.index, LONG(4 * at_once)), loop.values, []
     for number in range(at_once):
         of_four = at(b, here, number * VECTORS * size)
         weights = [load(b, at(b, of_four, size * vector), ints(lanes)) for vector in range(VECTORS)]
-        before = iter(sums)
-        sums = [
-            _add_products(b, kind, next(before), fours_of_row[number], each)
-            for fours_of_row in given
-            for each in weights
-        ]
+        before, sums = sums, []
+        for row, start in enumerate(starts):
+            if number == 0:
+                held.append(_fours(b, kind, at(b, start, place), at_once))
+            four = b.shuffle_vector(held[row], held[row], same(INT, number, lanes))
+            mine = before[VECTORS * row :]
+            sums += [_add_products(b, kind, mine[vector], four, weights[vector]) for vector in range(VECTORS)]
     loop.close(sums)
 
     for vector in range(VECTORS):
@@ -110,12 +110,10 @@ def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir
     return b.function
 
 
-def _fours(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> list[ir.Value]:
-    """So many fours of a row, each in every lane."""
+def _fours(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> ir.Value:
+    """So many fours of a row, with signs where they must have them."""
     held = load(b, x, ints(count))
-    if kind.fours == Fours.SIGNED:
-        held = b.xor(held, same(INT, SIGNS, count))
-    return [b.shuffle_vector(held, held, same(INT, number, kind.lanes)) for number in range(count)]
+    return b.xor(held, same(INT, SIGNS, count)) if kind.fours == Fours.SIGNED else held
 
 
 def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Value, weights: ir.Value) -> ir.Value:
