@@ -100,5 +100,5 @@ def crew() -> Crew | None:
     try:
         llvm.check_jit_execution()
         return Crew(system) if (system := System.here()) else None
-    except OSError:
+    except (OSError, AttributeError):  # the second of calls that the system lacks
         return None
