@@ -1,6 +1,7 @@
 """`python -m bench.gpu.compile`: compiles what steps launch for a GPU that need not be there, and says what it takes.
 
-Shows what the interpreter cannot: programs that do not compile, take more shared memory than there is, or spill.
+Shows what the interpreter cannot: programs that do not compile, take more shared memory than there is, spill, or touch
+memory before the kernels before are done.
 """
 
 import argparse
@@ -23,6 +24,9 @@ from dlsp_kernels.ops import NAMES
 
 LIMITS = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
 """KiB of shared memory that a program may use, by compute capability."""
+
+MEMORY = {"LD", "LDG", "LDGSTS", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "UBLKCP", "UTMALDG", "UTMASTG"}
+"""Instructions that read or write global memory."""
 
 
 def compiled(capability: int, launch: Callable[[], None]) -> Iterator[tuple[str, Any]]:
@@ -103,15 +107,25 @@ def checks(ops: Sequence[str]) -> list[str]:
 
 def resources(binary: Any) -> tuple[int, int]:
     """Registers a thread, and bytes a thread spills or keeps in local memory."""
+    numbers = {key: int(value) for key, value in re.findall(r"(REG|STACK|LOCAL):(\d+)", shown(binary, "-res-usage"))}
+    return numbers["REG"], numbers["STACK"] + numbers["LOCAL"]
+
+
+def waits_first(binary: Any) -> bool:
+    """Whether the machine code waits for the kernels before (ACQBULK) before it reads or writes global memory."""
+    code = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?([A-Z0-9]+)", shown(binary, "-sass"))
+    access = next((i for i, name in enumerate(code) if name in MEMORY), len(code))
+    return "ACQBULK" in code[:access]
+
+
+def shown(binary: Any, what: str) -> str:
     import triton
 
     tools = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary.asm["cubin"])
         file.flush()
-        said = subprocess.run([tools, "-res-usage", file.name], capture_output=True, text=True, check=True).stdout
-    numbers = {key: int(value) for key, value in re.findall(r"(REG|STACK|LOCAL):(\d+)", said)}
-    return numbers["REG"], numbers["STACK"] + numbers["LOCAL"]
+        return subprocess.run([tools, what, file.name], capture_output=True, text=True, check=True).stdout
 
 
 def main() -> int:
@@ -126,7 +140,7 @@ def main() -> int:
     asked = parser.parse_args()
     if os.environ.get("TRITON_INTERPRET") == "1":
         sys.exit("TRITON_INTERPRET is set: there is nothing to compile.")
-    table = Table("program", "shared KiB", "registers", "spilled", title=f"compute capability {asked.capability}")
+    table = Table("program", "shared KiB", "registers", "spilled", "", title=f"compute capability {asked.capability}")
     failures: list[str] = []
 
     def launch() -> None:
@@ -137,8 +151,10 @@ def main() -> int:
     for name, binary in compiled(asked.capability, launch):
         shared, (registers, spilled) = binary.metadata.shared / 1024, resources(binary)
         too_much = shared > LIMITS[asked.capability]
-        bad += too_much
-        table.add_row(name, f"{shared:.0f}{' !' if too_much else ''}", str(registers), str(spilled))
+        early = asked.capability >= 90 and not waits_first(binary)
+        bad += too_much or early
+        more = "touches memory before it waits" if early else ""
+        table.add_row(name, f"{shared:.0f}{' !' if too_much else ''}", str(registers), str(spilled), more)
     Console(width=150).print(table)
     for failure in failures:
         print("DOES NOT COMPILE", failure)

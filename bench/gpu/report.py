@@ -4,6 +4,8 @@ from typing import Any
 
 ORDER = (
     ("ms", "ms"),
+    ("in_turn_ms", "ms in turn"),
+    ("differ", "of 50 differ"),
     ("candidates_ms", "ms with candidates"),
     ("of_floor", "x floor"),
     ("floor_ms", "floor ms"),

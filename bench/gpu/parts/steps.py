@@ -9,10 +9,13 @@ from dlsp_engine.model.gpu.loop import CANDIDATES
 from dlsp_engine.model.gpu.packing import Buffer, Shape
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_kernels import overlap
 from dlsp_kernels.ops import StepOps
 from dlsp_kernels.top_tokens.reference import TopTokens
 
 ROWS = (1, 2, 5, 8, 16, 25, 32, 64, 128)
+
+REPLAYS = 50
 
 
 def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
@@ -32,6 +35,7 @@ def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
         if canvas:
             sample["candidates_ms"] = setting.median_ms(step(setting, model, count, canvas, CANDIDATES)[0])
         sample["as_references"] = same(model, captured, launch)
+        sample |= beside_in_turn(setting, model, captured, launch)
         yield sample | {"replaced": dict(model.failures), "graphs": len(model.graphs)}
 
 
@@ -43,6 +47,31 @@ def same(model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[]
         return float((launch().token[:, 0] == found).float().mean())
     finally:
         model.ops = kernels
+
+
+def beside_in_turn(
+    setting: Setting, model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[], TopTokens]
+) -> Sample:
+    """The same step with kernels one after the other: its time, and how many of REPLAYS overlapping steps give another
+    result, which would mean that a kernel reads what is not there yet.
+    """
+    key = object()
+    overlap.wanted = False
+    try:
+        found = clone(model.graphs(key, launch))
+    finally:
+        overlap.wanted = True
+    differ = sum(not equal(captured(), found) for _ in range(REPLAYS))
+    return {"in_turn_ms": setting.median_ms(lambda: model.graphs(key, launch)), "differ": differ}
+
+
+def clone(top: TopTokens) -> TopTokens:
+    return TopTokens(top.token.clone(), top.probability.clone(), top.entropy.clone())
+
+
+def equal(a: TopTokens, b: TopTokens) -> bool:
+    """To the bit."""
+    return all(map(torch.equal, (a.token, a.probability, a.entropy), (b.token, b.probability, b.entropy)))
 
 
 @torch.inference_mode()

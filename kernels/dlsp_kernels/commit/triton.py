@@ -6,6 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
+from dlsp_kernels.overlap import early, wait
 
 
 def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -> Tensor:
@@ -26,6 +27,7 @@ def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -
         TOP=token.shape[1],
         BLOCK=triton.next_power_of_2(1 + width),
         num_warps=1,
+        **early(),
     )
     return told
 
@@ -45,6 +47,7 @@ def _kernel(
     TOP: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    wait()
     gap = tl.program_id(0)
     length, drafted = tl.load(lengths + gap), tl.load(drafteds + gap)
     live = drafted >= 0

@@ -5,17 +5,20 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dlsp_kernels.overlap import early, wait
+
 
 def embed(token: Tensor, embedding: Tensor, mask: Tensor) -> Tensor:
     """See the reference."""
     rows, dim = len(token), embedding.shape[1]
     out = torch.empty(rows, dim, dtype=torch.float32, device=token.device)
-    _kernel[(rows,)](token, embedding, mask, out, dim, BLOCK=triton.next_power_of_2(dim))
+    _kernel[(rows,)](token, embedding, mask, out, dim, BLOCK=triton.next_power_of_2(dim), **early())
     return out
 
 
 @triton.jit
 def _kernel(token, embedding, mask, out, dim, BLOCK: tl.constexpr):
+    wait()
     row = tl.program_id(0).to(tl.int64)
     i = tl.arange(0, BLOCK)
     number = tl.load(token + row).to(tl.int64)

@@ -8,6 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.overlap import early, fetch, wait
 from dlsp_kernels.project import DTYPES, project
 from dlsp_kernels.tiling import Tiling, tiling
 
@@ -75,11 +76,12 @@ def gated_linear(
         BLOCK_K=cut.k,
         num_warps=cut.warps,
         num_stages=cut.stages,
+        **early(),
     )
     if splits > 1:
         total = residual if residual is not None else torch.empty(rows, outs, dtype=torch.float32, device=x.device)
         grid = (triton.cdiv(rows * outs, SUM_BLOCK),)
-        _sum[grid](out, total, rows * outs, SPLITS=splits, RESIDUAL=residual is not None, BLOCK=SUM_BLOCK)
+        _sum[grid](out, total, rows * outs, SPLITS=splits, RESIDUAL=residual is not None, BLOCK=SUM_BLOCK, **early())
         return total
     return out if residual is not None else out[0]
 
@@ -120,6 +122,8 @@ def _kernel(
     own = tl.zeros([BLOCK_N], tl.int32)
     first = split * share
     last = tl.minimum(first + share, K)
+    fetch(data, n, first, last, N, K, FORMAT, BLOCK_N)
+    wait()
     acc = project(
         x, data, scale, norm, a, b, canvas, m, n, part, own, first, last, M, N, K, eps,
         FORMAT, DTYPE, NORM, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
@@ -135,6 +139,7 @@ def _kernel(
 
 @triton.jit
 def _sum(partial, total, size, SPLITS: tl.constexpr, RESIDUAL: tl.constexpr, BLOCK: tl.constexpr):
+    wait()
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     acc = tl.zeros([BLOCK], tl.float32)

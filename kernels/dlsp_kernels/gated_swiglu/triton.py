@@ -6,6 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.overlap import early, fetch, wait
 from dlsp_kernels.project import DTYPES, project
 from dlsp_kernels.tiling import Tiling, tiling
 
@@ -47,6 +48,7 @@ def gated_swiglu(
         BLOCK_K=cut.k,
         num_warps=cut.warps,
         num_stages=cut.stages,
+        **early(),
     )
     return out
 
@@ -79,6 +81,8 @@ def _kernel(
     own = j % 2  # 0 gate, 1 up
     # Pairs behind the last one are none.
     n = tl.where(pair < ff, own * ff + pair, 2 * ff)
+    fetch(data, n, 0, K, 2 * ff, K, FORMAT, BLOCK_N)
+    wait()
     acc = project(
         x, data, scale, norm, a, b, canvas, m, n, 0, own, 0, K, M, 2 * ff, K, eps,
         FORMAT, DTYPE, True, RANK, 2, BLOCK_M, BLOCK_N, BLOCK_K,

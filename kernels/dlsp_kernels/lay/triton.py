@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
+from dlsp_kernels.overlap import early, wait
 from dlsp_kernels.packed_rows import NOWHERE, PAGE, PackedRows
 
 
@@ -29,6 +30,7 @@ def lay(state: GapStates, rows: PackedRows, merged: bool) -> None:
         PAGE=PAGE,
         BLOCK=triton.next_power_of_2(size),
         num_warps=1,
+        **early(),
     )
 
 
@@ -52,6 +54,7 @@ def _kernel(
     PAGE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    wait()
     gap = tl.program_id(0)
     last, length, drafted = tl.load(lasts + gap), tl.load(lengths + gap), tl.load(drafteds + gap)
     CANVAS: tl.constexpr = WIDTH if WIDTH > 0 else 1  # to divide by

@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dlsp_kernels.overlap import early, wait
 from dlsp_kernels.packed_rows import PAGE, TILE_ROWS, PackedRows
 from dlsp_kernels.project import DTYPES, dot
 from dlsp_kernels.tiling import device_limits
@@ -54,6 +55,7 @@ def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows, s
         BLOCK_D=max(16, triton.next_power_of_2(d)),
         num_warps=4,
         num_stages=2,
+        **early(),
     )
     out = torch.empty(count, heads * d, dtype=q.dtype, device=q.device)
     _join[(count, heads)](
@@ -68,6 +70,7 @@ def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows, s
         BLOCK_S=triton.next_power_of_2(splits),
         BLOCK_D=triton.next_power_of_2(d),
         num_warps=1,
+        **early(),
     )
     return out
 
@@ -100,6 +103,7 @@ def _kernel(
     BLOCK_G: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
+    wait()
     tile, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     session = tl.load(tiles + 2 * tile)
     if session >= 0:
@@ -172,6 +176,7 @@ def _join(
     BLOCK_S: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
+    wait()
     row, head, heads = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
     one = row.to(tl.int64) * heads + head
     split, dim = tl.arange(0, BLOCK_S), tl.arange(0, BLOCK_D)

@@ -5,6 +5,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
+from dlsp_kernels.overlap import early, wait
 from dlsp_kernels.pair_choice.reference import Pairs
 
 
@@ -31,6 +32,7 @@ def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tens
         TOP=top,
         BLOCK=triton.next_power_of_2(top),
         num_warps=1,
+        **early(),
     )
 
 
@@ -55,6 +57,7 @@ def _kernel(
     TOP: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    wait()
     gap = tl.program_id(0)
     i = tl.arange(0, BLOCK)
     inside = i < TOP

@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dlsp_kernels.overlap import early, wait
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 
 
@@ -30,6 +31,7 @@ def rope_write(
         PAGE=PAGE,
         BLOCK=triton.next_power_of_2(d // 2),
         num_warps=1,
+        **early(),
     )
     return q
 
@@ -51,6 +53,7 @@ def _kernel(
     PAGE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    wait()
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     D: tl.constexpr = 2 * HALF
     i = tl.arange(0, BLOCK)

@@ -6,6 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.matrix import Matrix
+from dlsp_kernels.overlap import early, fetch, wait
 from dlsp_kernels.project import DTYPES, project
 from dlsp_kernels.tiling import Tiling, tiling
 from dlsp_kernels.top_tokens.reference import TopTokens
@@ -47,6 +48,7 @@ def top_tokens(
         BLOCK_K=cut.k,
         num_warps=cut.warps,
         num_stages=cut.stages,
+        **early(),
     )
     token = torch.empty(rows, top, dtype=torch.int32, device=x.device)
     probability = torch.empty(rows, top, dtype=torch.float32, device=x.device)
@@ -62,6 +64,7 @@ def top_tokens(
         TOP=top,
         BLOCK=triton.next_power_of_2(tiles * top),
         num_warps=8,
+        **early(),
     )
     return TopTokens(token, probability, entropy)
 
@@ -91,6 +94,8 @@ def _tiles(
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     n = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     own = tl.zeros([BLOCK_N], tl.int32)
+    fetch(data, n, 0, K, N, K, FORMAT, BLOCK_N)
+    wait()
     logits = project(
         x, data, scale, norm, x, x, x, m, n, 0, own, 0, K, M, N, K, eps,
         FORMAT, DTYPE, True, 0, 1, BLOCK_M, BLOCK_N, BLOCK_K,
@@ -114,6 +119,7 @@ def _tiles(
 
 @triton.jit
 def _join(best, best_token, sums, token, probability, entropy, tiles, TOP: tl.constexpr, BLOCK: tl.constexpr):
+    wait()
     row = tl.program_id(0).to(tl.int64)
     i = tl.arange(0, BLOCK)
     inside = i < tiles * TOP
