@@ -32,7 +32,7 @@ good and bad seconds: by the least of five turns four rows took 0.8 to 1.6 of on
 1.04 to 1.14.
 """
 
-STEP = 6
+STEP = 7
 """Counts up with every change of what a step takes, or of how that is measured."""
 
 NARROW = 16

@@ -19,12 +19,19 @@ def machine() -> dict[str, str]:
 
 
 def processor() -> str:
-    """Its name, as its maker gives it."""
+    """Its name, as its maker gives it; numbers where it has none, as Arm's under Linux."""
     try:
         if platform.system() == "Darwin":
             command = ["sysctl", "-n", "machdep.cpu.brand_string"]
             return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, subprocess.CalledProcessError, StopIteration):
+        return named(Path("/proc/cpuinfo").read_text()) or platform.machine()
+    except (OSError, subprocess.CalledProcessError):
         return platform.processor() or platform.machine()
+
+
+def named(cpuinfo: str) -> str:
+    """The first processor there; empty where neither name nor numbers are given."""
+    lines = [line.partition(":") for line in cpuinfo.splitlines()]
+    told = {name.strip(): value.strip() for name, _, value in reversed(lines)}
+    arm = (told[key] for key in ("CPU implementer", "CPU part", "CPU variant") if key in told)
+    return told.get("model name") or " ".join(arm)

@@ -1,5 +1,6 @@
 """The ops of an int8 step: what each says, and compiled against reference."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -11,13 +12,15 @@ import torch
 from dlsp_kernels import hadamard, low_rank_add, quantise_rows, quantise_weight, rope_table
 from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.hadamard.reference import group_size
+from dlsp_kernels.int8_linear import source
 from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, best, works
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.reference import int8_linear
 from dlsp_kernels.int8_ops import REFERENCE, Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program import crew
-from dlsp_kernels.program.instructions import AVX2, usable
+from dlsp_kernels.program.instructions import AVX2, Instructions, usable
+from dlsp_kernels.program.machine_code import machine_code
 from tests.kernels.programs import KINDS
 
 ROWS = [1, 5, 17]
@@ -170,6 +173,34 @@ def test_a_program_is_exact_for_any_rows(kind: Compiled, outs: int, ins: int, th
     for rows in (0, 1, 2, 3, 4, 5, 6, 7, 13, 33):
         assert torch.equal(matrix(x[:rows]), wanted[:rows]), rows
     assert torch.equal(matrix(torch.stack([x, x], 1)[:, 0]), wanted), "rows that do not lie together"
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_many_rows_ask_for_all_of_the_next_block(kind: Instructions, at_once: int):
+    """What is prefetched is taken down instead."""
+    asked: set[int] = set()
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int] * 3)
+    def note(address: int, *_: int) -> None:
+        asked.add(address // source.LINE)
+
+    where = ctypes.cast(note, ctypes.c_void_p).value
+    call = 'call void @"llvm.prefetch.p0"'
+    text = source.source(kind, at_once)
+    engine = machine_code(text.replace(call, f"call void inttoptr (i64 {where} to ptr)"), kind.features)
+    assert call in text
+    fours, rows = 2 * at_once, source.PASSES * source.rows_at_once(kind)
+    size = fours * source.stretch(kind, 1)
+    weight = ctypes.create_string_buffer(2 * size + source.LINE)
+    laid = -(-ctypes.addressof(weight) // source.LINE) * source.LINE
+    x, out = (ctypes.create_string_buffer(4 * rows * count) for count in (fours, source.block_size(kind)))
+    correction, factor = (ctypes.create_string_buffer(8 * source.block_size(kind)) for _ in range(2))
+    given = [laid, *map(ctypes.addressof, (correction, factor, x, out)), fours, source.block_size(kind), rows]
+    task = (ctypes.c_int64 * len(given))(*given)
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(engine.get_function_address("run"))
+    run(ctypes.addressof(task), 0, 1, 0)
+    assert asked == {(laid + size + byte) // source.LINE for byte in range(0, size, source.LINE)}
 
 
 def test_inputs_that_make_no_fours_are_refused():

@@ -54,7 +54,7 @@ class CompiledMatrix:
         blocks, fours, block, _ = laid.shape
         self.ins, self._run, self._blocks, self._sizes = 4 * fours, run, blocks, (fours, len(scale))
         self._correction, self._factor = torch.zeros(blocks * block, dtype=torch.int32), torch.ones(blocks * block)
-        sums = self(torch.ones(1, 4 * fours, dtype=torch.uint8))[0]  # of each output's weights: exact in float32
+        sums = self(torch.ones(1, 4 * fours, dtype=torch.uint8))[0]  # of each output's weights; exact where used
         self._correction[: len(scale)] = zero * sums.int()
         self._factor[: len(scale)] = scale
 

@@ -65,9 +65,15 @@ def fours_at_once(kind: Instructions, fours: int) -> int:
     return gcd(fours, kind.lanes) if kind.fours == Fours.SIGNED else 1
 
 
+def stretch(kind: Instructions, at_once: int) -> int:
+    """Bytes of a block that so many fours are multiplied by."""
+    return at_once * 4 * block_size(kind)
+
+
 def source(kind: Instructions, at_once: int) -> str:
     module = ir.Module()
-    _run(module, kind, [_block(module, kind, at_once, rows) for rows in range(1, rows_at_once(kind) + 1)])
+    of_rows = [_block(module, kind, at_once, rows) for rows in range(1, rows_at_once(kind) + 1)]
+    _run(module, kind, at_once, of_rows)
     return str(module)
 
 
@@ -80,9 +86,9 @@ def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir
 
     starts = [at(b, x, b.mul(fours, LONG(4 * row))) for row in range(rows)]
     loop = Loop(b, LONG(0), b.udiv(fours, LONG(at_once)), [ints(lanes)(None)] * (VECTORS * rows))
-    here, soon = (at(b, each, b.mul(loop.index, LONG(at_once * VECTORS * size))) for each in (weight, ahead))
+    here, soon = (at(b, each, b.mul(loop.index, LONG(stretch(kind, at_once)))) for each in (weight, ahead))
     prefetch = function(module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
-    for byte in range(0, at_once * VECTORS * size // PASSES, LINE):
+    for byte in range(0, stretch(kind, at_once) // PASSES, LINE):
         b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # to read, into the second cache, data
     place, sums, held = b.mul(loop.index, LONG(4 * at_once)), loop.values, []
     for number in range(at_once):
@@ -133,9 +139,9 @@ def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Val
     return b.add(sums, b.call(by_fours, [products, same(SHORT, 1, 2 * kind.lanes)]))
 
 
-def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> None:
-    """One block after the other, all of at least one rows of each. Where these are too
-    many for the registers, so that it computes longer than it reads, it asks for the next block meanwhile.
+def _run(module: ir.Module, kind: Instructions, at_once: int, of_rows: list[ir.Function]) -> None:
+    """One block after the other, all of at least one rows of each. Where these are too many for the registers, so that
+    it computes longer than it reads, it asks for the next block meanwhile.
     """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, fours, outs, rows) = entry.b, entry.given
@@ -147,13 +153,15 @@ def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> N
             of_tile = [
                 at(b, x, b.mul(b.mul(tile.row, fours), LONG(4))),
                 float_at(b, out, b.add(b.mul(tile.row, outs), output)),
-                _ahead(b, of_block[0], b.mul(fours, LONG(4 * block_size(kind))), tile, kind),
+                _ahead(b, of_block[0], b.mul(fours, LONG(stretch(kind, 1))), tile, stretch(kind, at_once)),
             ]
             cases(b, tile.rows, of_rows, [*of_block, *of_tile, fours, outs, b.sub(outs, output)])
     b.ret_void()
 
 
-def _ahead(b: ir.IRBuilder, weight: ir.Value, block_bytes: ir.Value, tile: Tile, kind: Instructions) -> ir.Value:
-    """What a tile of rows asks for: a part of the next block, or of its own, which costs nothing, if it is alone."""
-    part = b.mul(b.urem(tile.number, LONG(PASSES)), LONG(4 * block_size(kind) // PASSES))
+def _ahead(b: ir.IRBuilder, weight: ir.Value, block_bytes: ir.Value, tile: Tile, size: int) -> ir.Value:
+    """What a tile of rows asks for: a part of each stretch of so many bytes of the next block, or of its own, which
+    costs nothing, if it is alone.
+    """
+    part = b.mul(b.urem(tile.number, LONG(PASSES)), LONG(size // PASSES))
     return b.select(b.icmp_unsigned("<", LONG(1), tile.count), at(b, weight, b.add(block_bytes, part)), weight)

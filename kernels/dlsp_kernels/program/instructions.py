@@ -34,8 +34,8 @@ class Instructions:
         return 63 if self.fours == Fours.PAIRS else 127
 
     def here(self) -> bool:
-        """Whether programs of them can run: the processor has them, PyTorch was not told to do without vectors so wide,
-        and there are threads for them.
+        """Whether programs of them can run: the processor has them, PyTorch was not told to do without vectors so wide
+        (which it can be on x86-64), and there are threads for them.
         """
         if self.fours == Fours.SIGNED:
             has = torch.cpu.get_capabilities().get("dot", False)  # LLVM does not tell
