@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import torch
@@ -77,8 +78,8 @@ def _of(op: str, make: "Maker", real: bool) -> Iterator[Case]:
             yield from make.heads(dtype, real)
         if op == "paged_attention":
             yield from make.attentions(dtype, real)
-        if op == "rope_write":
-            yield from make.ropes(dtype, real)
+        if op == "qkv_rope_write":
+            yield from make.projections(dtype, real)
         if op == "embed":
             yield make.embed(dtype, *((25, 151_936, 896) if real else (5, 19, 40)))
     for merged in (True, False):
@@ -113,20 +114,19 @@ class Maker:
         for rows, outs, ins in shapes:
             # Only the invariants take float32, with the weights as they are.
             for format in ("dense",) if real and dtype == torch.float32 else FORMATS:
-                yield self.linear(rows, outs, ins, format, dtype, norm=True, bias=True, parts=3)
+                yield self.linear(rows, outs, ins, format, dtype, norm=True)
                 yield self.linear(rows, outs, ins, format, dtype, residual=True)
                 yield self.swiglu(rows, outs // 2, ins, format, dtype)
         if not real:
-            yield self.linear(3, 37, 50, "dense", dtype, norm=True, bias=True, parts=1)
-            yield self.linear(3, 37, 50, "int8", dtype, parts=0)
+            yield self.linear(3, 37, 50, "dense", dtype, norm=True)
+            yield self.linear(3, 37, 50, "int8", dtype, updated=False)
             yield self.linear(4, 33, 4224, "dense", dtype, residual=True)  # inputs are split
             yield self.swiglu(3, 19, 50, "fp8", dtype)
 
-    def update(self, outs: int, ins: int, parts: int, dtype: torch.dtype) -> LowRankUpdate:
-        step = outs // parts // 16 * 16 if parts > 1 else outs
-        ends = (*(step * (i + 1) for i in range(parts - 1)), outs)
-        rank = 32 if self.real else 12 if parts > 1 else 36  # the last two are filled up to powers of two
-        a = self.normal(parts * rank, ins, dtype=dtype) * ins**-0.5
+    def update(self, outs: int, ins: int, dtype: torch.dtype, ends: tuple[int, ...] = ()) -> LowRankUpdate:
+        ends = ends or (outs,)
+        rank = 32 if self.real else 12 if len(ends) > 1 else 36  # the last two are filled up to powers of two
+        a = self.normal(len(ends) * rank, ins, dtype=dtype) * ins**-0.5
         return LowRankUpdate.of(a, self.normal(outs, rank, dtype=dtype) * rank**-0.5, ends)
 
     def linear(
@@ -137,34 +137,29 @@ class Maker:
         format: str,
         dtype: torch.dtype,
         norm: bool = False,
-        bias: bool = False,
         residual: bool = False,
-        parts: int = 1,
+        updated: bool = True,
     ) -> Case:
         x = self.normal(rows, ins, dtype=torch.float32 if norm else dtype) * 3
         weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
-        given = {
-            "norm": self.normal(ins) if norm else None,
-            "bias": self.normal(outs, dtype=dtype) if bias else None,
-            "canvas": self.integers(0, 3, rows),
-        }
-        update = self.update(outs, ins, parts, dtype) if parts else None
+        given = {"norm": self.normal(ins) if norm else None, "canvas": self.integers(0, 3, rows)}
+        update = self.update(outs, ins, dtype) if updated else None
         stream = self.normal(rows, outs) if residual else None
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
             own = stream.clone().to(torch.float64 if wide else torch.float32) if stream is not None else None
             return {"y": call(widened(x, wide), weight, eps=1e-6, update=update, residual=own, **given)}
 
-        extras = (
-            "+".join(word for word, on in (("norm", norm), ("bias", bias), ("residual", residual)) if on) or "plain"
+        extras = "".join(
+            f", {word}" for word, on in (("norm", norm), ("residual", residual), ("update", updated)) if on
         )
-        name = f"{rows}x{ins} to {outs}, {format}, {_short(dtype)}, {extras}, {parts} parts"
+        name = f"{rows}x{ins} to {outs}, {format}, {_short(dtype)}{extras}"
         return Case("gated_linear", name, TOLERANCE[dtype], outputs)
 
     def swiglu(self, rows: int, ff: int, ins: int, format: str, dtype: torch.dtype) -> Case:
         x, norm, canvas = self.normal(rows, ins) * 3, self.normal(ins), self.integers(0, 2, rows)
         weight = Matrix.of(self.normal(2 * ff, ins) * ins**-0.5, format, dtype)
-        low = [self.update(ff, ins, 1, dtype) for _ in range(2)]
+        low = [self.update(ff, ins, dtype) for _ in range(2)]
         update = LowRankUpdate(torch.cat([u.a for u in low]), torch.cat([u.b for u in low]), (ff, 2 * ff))
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
@@ -262,13 +257,32 @@ class Maker:
         made = (token, position, visible, canvas, slots, lengths, firsts, counts, table, [*tiles, (-1, 0)])
         return PackedRows(*(torch.tensor(field, dtype=torch.int32, device=self.device) for field in made))
 
-    def ropes(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
-        yield self.rope([(1000, 5, 4)], 14, 2, 64, dtype)
-        yield self.rope([(4000, 128, 0), (130, 5, 4)] if real else [(3, 2, 1), (63, 3, 2)], 12, 2, 24, dtype)
+    def projections(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
+        """In every format; heads of which a tile takes a part, all of it, and more than there is."""
+        lengths = [[(4000, 120, 0), (130, 5, 4)], [(1000, 0, 0)]] if real else [[(3, 2, 1), (63, 3, 2)]]
+        for sessions, format in product(lengths, FORMATS):
+            if not (real and dtype == torch.float32 and format != "dense"):  # as `linears`
+                yield self.projection(sessions, 14, 2, 64, 896 if real else 64, format, dtype)
+        yield self.projection([(1000, 5, 4)], 12, 2, 128, 1536 if real else 50, "dense", dtype)
+        yield self.projection([(1000, 5, 4)], 4, 4, 24, 40, "dense", dtype)
+        yield self.projection([(63, 2, 1)], 4, 2, 8, 32, "dense", dtype, updated=False)
 
-    def rope(self, sessions: list[tuple[int, int, int]], heads: int, kv_heads: int, d: int, dtype: torch.dtype) -> Case:
-        rows = self.rows(sessions)
-        qkv = self.normal(len(rows), (heads + 2 * kv_heads) * d)
+    def projection(
+        self,
+        sessions: list[tuple[int, int, int]],
+        heads: int,
+        kv_heads: int,
+        d: int,
+        ins: int,
+        format: str,
+        dtype: torch.dtype,
+        updated: bool = True,
+    ) -> Case:
+        rows, ends = self.rows(sessions), tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads))
+        outs = ends[-1]
+        x, norm, bias = self.normal(len(rows), ins) * 3, self.normal(ins), self.normal(outs, dtype=dtype)
+        weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
+        update = self.update(outs, ins, dtype, ends) if updated else None
         cos, sin = (part[:, 0].to(self.device) for part in rope_table(torch.arange(8192), d, 1e6))
         shape = (int(rows.table.max()) + 1, kv_heads, PAGE, d)
 
@@ -276,10 +290,11 @@ class Maker:
             keys, values = (
                 torch.zeros(shape, dtype=torch.float64 if wide else dtype, device=self.device) for _ in "kv"
             )
-            q = call(widened(qkv, wide), cos, sin, keys, values, rows, heads)
+            q = call(widened(x, wide), weight, bias, norm, 1e-6, cos, sin, keys, values, rows, update)
             return {"q": q, "keys": keys, "values": values}
 
-        return Case("rope_write", f"{sessions}, {heads}/{kv_heads} of {d}, {_short(dtype)}", TOLERANCE[dtype], outputs)
+        name = f"{sessions}, {heads}/{kv_heads} of {d}, {format}, {_short(dtype)}{', update' if updated else ''}"
+        return Case("qkv_rope_write", name, TOLERANCE[dtype], outputs)
 
     def embed(self, dtype: torch.dtype, rows: int, vocab: int, dim: int) -> Case:
         token, embedding = self.integers(-1, vocab, rows), self.normal(vocab, dim, dtype=dtype)

@@ -9,9 +9,9 @@ log = logging.getLogger(__name__)
 
 NAMES = (
     "embed",
-    "gated_linear",
-    "rope_write",
+    "qkv_rope_write",
     "paged_attention",
+    "gated_linear",
     "gated_swiglu",
     "top_tokens",
     "lay",
@@ -77,9 +77,9 @@ class StepOps:
                 return Op(name, None, reference, f"Triton cannot be imported: {error}")
 
         self.embed = op("embed")
-        self.gated_linear = op("gated_linear")
-        self.rope_write = op("rope_write")
+        self.qkv_rope_write = op("qkv_rope_write")
         self.paged_attention = op("paged_attention")
+        self.gated_linear = op("gated_linear")
         self.gated_swiglu = op("gated_swiglu")
         self.top_tokens = op("top_tokens")
         self.lay = op("lay")

@@ -56,7 +56,7 @@ def test_every_kernel_of_a_step_waits_before_it_touches_memory():
     told = run(["-m", "bench.gpu.compile", *options])
     for kernel in (
         "embed._kernel",
-        "rope_write._kernel",
+        "qkv_rope_write._kernel",
         "gated_linear._kernel",
         "paged_attention._join",
         "pair_choice",

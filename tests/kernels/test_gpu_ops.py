@@ -46,7 +46,7 @@ def test_clean_rows_are_the_base_layer_to_the_bit():
     from dlsp_kernels.gated_linear.triton import gated_linear as fused
 
     x, weight = torch.randn(5, 32), Matrix.of(torch.randn(48, 32))
-    update = LowRankUpdate.of(torch.randn(3 * 4, 32), torch.randn(48, 4), (16, 32, 48))
+    update = LowRankUpdate.of(torch.randn(4, 32), torch.randn(48, 4), (48,))
     canvas = torch.tensor([0, 1, 0, 2, 0], dtype=torch.int32)
     both, base = fused(x, weight, update=update, canvas=canvas), fused(x, weight)
     assert torch.equal(both[canvas == 0], base[canvas == 0])

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
-from math import gcd
 
 import torch
 
@@ -11,6 +10,7 @@ from bench.gpu.setting import RANK, Sample, Setting
 from bench.gpu.shapes import SHAPES
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
 from dlsp_kernels.ops import is_devices
+from dlsp_kernels.packed_rows import PAGE, PackedRows
 from dlsp_kernels.tiling import Tiling, tiling
 
 READ = 300e6
@@ -44,6 +44,7 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
     """The matrix, its launch as in a step, with canvas rows where there is more than one row; and the guess."""
     from dlsp_kernels.gated_linear.triton import gated_linear
     from dlsp_kernels.gated_swiglu.triton import gated_swiglu
+    from dlsp_kernels.qkv_rope_write.triton import qkv_rope_write
 
     shape, device = SHAPES["tiny" if setting.rehearse else "0.5b"], setting.device
     attended = shape.heads * shape.head_dim
@@ -65,16 +66,21 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
     canvas = torch.ones(rows, dtype=torch.int32, device=device) if update else None
     norm, bias, stream = normal(ins).float(), normal(outs), normal(rows, outs).float()
     x = normal(rows, ins).float() if name in ("qkv", "gate_up") else normal(rows, ins)
+    cos, sin = normal(1, shape.head_dim // 2).float(), normal(1, shape.head_dim // 2).float()
+    held = normal(2, 1 + rows // PAGE, shape.kv_heads, PAGE, shape.head_dim)
+    number = torch.arange(rows, dtype=torch.int32, device=device)
+    none = number[:0]
+    packed = PackedRows(number, 0 * number, none, 0 * number + 1, number, *[none] * 5)
 
     def launch(weight: Matrix, cut: Tiling) -> object:
         if name == "qkv":
-            return gated_linear(x, weight, norm, 1e-6, bias, update, canvas, cut=cut)
+            return qkv_rope_write(x, weight, bias, norm, 1e-6, cos, sin, *held, packed, update, cut)
         if name == "gate_up":
             return gated_swiglu(x, weight, norm, 1e-6, update, canvas, cut=cut)
         return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, cut=cut)
 
     low = 0 if update is None else RANK * (2 if name == "gate_up" else 1)
-    whole = gcd(*ends[:-1]) if name == "qkv" and update else 0
+    whole = shape.head_dim if name == "qkv" else 0
     return weight, launch, tiling(rows, weight, whole, low, splits=name in ("out", "down"))
 
 

@@ -1,5 +1,5 @@
 """A linear layer of a step: the base for all rows, a low-rank update for canvas rows (gated LoRA, arXiv 2507.11851),
-and what stands around it: RMSNorm before, bias or the residual stream after.
+and what stands around it: RMSNorm before, the residual stream after.
 """
 
 import torch
@@ -14,7 +14,6 @@ def gated_linear(
     weight: Matrix,
     norm: Tensor | None = None,
     eps: float = 0.0,
-    bias: Tensor | None = None,
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
     residual: Tensor | None = None,
@@ -29,8 +28,6 @@ def gated_linear(
     y = h @ weight.dense(h.dtype).T
     if update and canvas is not None:
         y = y + torch.where(canvas[:, None] != 0, low_rank(h, update), 0)
-    if bias is not None:
-        y = y + bias
     return y if residual is None else residual.add_(y)
 
 

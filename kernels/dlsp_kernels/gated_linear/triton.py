@@ -1,6 +1,4 @@
-"""Norm, base, low-rank update, bias and residual in one launch; a second one adds the sums where inputs are split."""
-
-from math import gcd
+"""Norm, base, low-rank update and residual in one launch; a second one adds the sums where inputs are split."""
 
 import torch
 import triton
@@ -14,36 +12,28 @@ from dlsp_kernels.tiling import Tiling, tiling
 
 SUM_BLOCK = 1024
 
-NOWHERE = 1 << 30
-"""The end of a part that is none: the same for all matrices, or each would have a program of its own."""
-
 
 def gated_linear(
     x: Tensor,
     weight: Matrix,
     norm: Tensor | None = None,
     eps: float = 0.0,
-    bias: Tensor | None = None,
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
     residual: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
-    """See the reference. `cut` overrules the guess at how to cut the matrix. At most three fused parts, which must end
-    at multiples of 16.
-    """
+    """See the reference, but no fused parts. `cut` overrules the guess at how to cut the matrix."""
     rows, outs, ins = len(x), weight.outs, weight.ins
     if canvas is None:
         update = None
-    ends = (*(update.ends[:-1] if update else ()), NOWHERE, NOWHERE)
-    whole = gcd(*ends[:-2])
-    if len(ends) > 4 or whole % 16:
-        raise ValueError(f"parts that end at {ends} cannot be told apart by tiles")
-    cut = cut or tiling(rows, weight, whole, update.rank if update else 0, splits=norm is None and bias is None)
+    if update and len(update.ends) > 1:
+        raise ValueError(f"parts that end at {update.ends} cannot be told apart")
+    cut = cut or tiling(rows, weight, low=update.rank if update else 0, splits=norm is None)
     k = -(-ins // (cut.k * cut.splits)) * cut.k
     splits = -(-ins // k)
-    if splits > 1 and (norm is not None or bias is not None):
-        raise ValueError("inputs cannot be split under a norm or with a bias")
+    if splits > 1 and norm is not None:
+        raise ValueError("inputs cannot be split under a norm")
     out = residual
     if out is None or splits > 1:
         out = torch.empty(splits, rows, outs, dtype=torch.float32, device=x.device)
@@ -53,7 +43,6 @@ def gated_linear(
         weight.data,
         weight.scale if weight.scale is not None else x,
         norm if norm is not None else x,
-        bias if bias is not None else x,
         update.a if update else x,
         update.b if update else x,
         canvas if update else x,
@@ -66,11 +55,8 @@ def gated_linear(
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
         NORM=norm is not None,
-        BIAS=bias is not None,
         RESIDUAL=residual is not None and splits == 1,
         RANK=update.rank if update else 0,
-        END0=ends[0],
-        END1=ends[1],
         BLOCK_M=cut.m,
         BLOCK_N=cut.n,
         BLOCK_K=cut.k,
@@ -92,7 +78,6 @@ def _kernel(
     data,
     scale,
     norm,
-    bias,
     a,
     b,
     canvas,
@@ -105,31 +90,24 @@ def _kernel(
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
     NORM: tl.constexpr,
-    BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
     RANK: tl.constexpr,
-    END0: tl.constexpr,
-    END1: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
     split = tl.program_id(2)
-    n0 = tl.program_id(1) * BLOCK_N
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    n = n0 + tl.arange(0, BLOCK_N)
-    part = (n0 >= END0).to(tl.int32) + (n0 >= END1).to(tl.int32)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     own = tl.zeros([BLOCK_N], tl.int32)
     first = split * share
     last = tl.minimum(first + share, K)
     fetch(data, n, first, last, N, K, FORMAT, BLOCK_N)
     wait()
     acc = project(
-        x, data, scale, norm, a, b, canvas, m, n, part, own, first, last, M, N, K, eps,
+        x, data, scale, norm, a, b, canvas, m, n, 0, own, first, last, M, N, K, eps,
         FORMAT, DTYPE, NORM, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
-    if BIAS:
-        acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
     inside = (m < M)[:, None] & (n < N)[None, :]
     at = out + (split * M + m).to(tl.int64)[:, None] * N + n[None, :]
     if RESIDUAL:

@@ -78,11 +78,20 @@ class GpuQwen2(Model):
         x = ops.embed(rows.token, weights.embedding, weights.mask)
         for i, layer in enumerate(weights.layers):
             low = layer.updates if canvas else {}
-            qkv = ops.gated_linear(
-                x, layer.qkv, layer.attention_norm, shape.eps, layer.qkv_bias, low.get("qkv"), rows.canvas
-            )
             keys, values = self.pool.keys(i), self.pool.values(i)
-            q = ops.rope_write(qkv, self._cos, self._sin, keys, values, rows, shape.heads)
+            q = ops.qkv_rope_write(
+                x,
+                layer.qkv,
+                layer.qkv_bias,
+                layer.attention_norm,
+                shape.eps,
+                self._cos,
+                self._sin,
+                keys,
+                values,
+                rows,
+                low.get("qkv"),
+            )
             attended = ops.paged_attention(q, keys, values, rows)
             ops.gated_linear(attended, layer.out, update=low.get("out"), canvas=rows.canvas, residual=x)
             h = ops.gated_swiglu(x, layer.gate_up, layer.mlp_norm, shape.eps, low.get("gate_up"), rows.canvas)

@@ -1,0 +1,41 @@
+"""The first half of an attention layer: RMSNorm, the projections of queries, keys and values with low-rank updates,
+rotary position embedding (arXiv 2104.09864), and keys and values written where attention will find them.
+"""
+
+from torch import Tensor
+
+from dlsp_kernels.gated_linear.reference import gated_linear
+from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.packed_rows import PAGE, PackedRows
+from dlsp_kernels.rope.reference import rope
+
+
+def qkv_rope_write(
+    x: Tensor,
+    weight: Matrix,
+    bias: Tensor,
+    norm: Tensor,
+    eps: float,
+    cos: Tensor,
+    sin: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    rows: PackedRows,
+    update: LowRankUpdate | None = None,
+) -> Tensor:
+    """x float32 [rows, ins]; weight [(heads + 2 * kv_heads) * d, ins], queries first, keys next, each of them a part of
+    `update`, which acts on canvas rows; cos, sin [positions, d / 2] -> q [rows, heads, d] in the keys' dtype.
+
+    keys, values [pages, kv_heads, PAGE, d] take the rows' own at their slots. Positions beyond the tables are those
+    of rows that are none: they are not rotated.
+    """
+    kv_heads, d = keys.shape[1], keys.shape[3]
+    heads = weight.outs // d - 2 * kv_heads
+    qkv = gated_linear(x, weight, norm, eps, update=update, canvas=rows.canvas) + bias
+    qk, v = qkv.view(len(qkv), -1, d).split([heads + kv_heads, kv_heads], 1)
+    at = rows.position.where(rows.position < len(cos), 0)
+    q, k = rope(qk, cos[at][:, None], sin[at][:, None]).split([heads, kv_heads], 1)
+    page, place = rows.slot // PAGE, rows.slot % PAGE
+    keys[page, :, place] = k.to(keys.dtype)
+    values[page, :, place] = v.to(values.dtype)
+    return q.to(keys.dtype)

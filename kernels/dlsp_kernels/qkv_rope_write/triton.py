@@ -1,0 +1,149 @@
+"""A tile is of one head, its columns in the pairs that are turned together; what is turned is written where it goes."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.overlap import early, fetch, wait
+from dlsp_kernels.packed_rows import PAGE, PackedRows
+from dlsp_kernels.project import DTYPES, project
+from dlsp_kernels.tiling import Tiling, tiling
+
+
+def qkv_rope_write(
+    x: Tensor,
+    weight: Matrix,
+    bias: Tensor,
+    norm: Tensor,
+    eps: float,
+    cos: Tensor,
+    sin: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    rows: PackedRows,
+    update: LowRankUpdate | None = None,
+    cut: Tiling | None = None,
+) -> Tensor:
+    """See the reference. `cut` overrules the guess at how to cut the matrix."""
+    count, (kv_heads, _, d) = len(rows), keys.shape[1:]
+    heads = weight.outs // d - 2 * kv_heads
+    if update and update.ends != tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads)):
+        raise ValueError(f"parts that end at {update.ends} are not queries, keys and values")
+    cut = cut or tiling(count, weight, d, update.rank if update else 0)
+    q = torch.empty(count, heads, d, dtype=keys.dtype, device=x.device)
+    a_head = triton.cdiv(d, cut.n)
+    _kernel[(triton.cdiv(count, cut.m), a_head * (heads + 2 * kv_heads))](
+        x,
+        weight.data,
+        weight.scale if weight.scale is not None else x,
+        bias,
+        norm,
+        update.a if update else x,
+        update.b if update else x,
+        rows.canvas,
+        cos,
+        sin,
+        rows.position,
+        rows.slot,
+        q,
+        keys,
+        values,
+        count,
+        weight.ins,
+        len(cos),
+        eps,
+        FORMAT=weight.format,
+        DTYPE=DTYPES[weight.dtype],
+        RANK=update.rank if update else 0,
+        HEADS=heads,
+        KV_HEADS=kv_heads,
+        HALF=d // 2,
+        TILES=a_head,
+        PAGE=PAGE,
+        BLOCK_M=cut.m,
+        BLOCK_N=cut.n,
+        BLOCK_K=cut.k,
+        num_warps=cut.warps,
+        num_stages=cut.stages,
+        **early(),
+    )
+    return q
+
+
+@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
+def _kernel(
+    x,
+    data,
+    scale,
+    bias,
+    norm,
+    a,
+    b,
+    canvas,
+    cos,
+    sin,
+    positions,
+    slots,
+    q,
+    keys,
+    values,
+    M,
+    K,
+    known,  # positions in the tables
+    eps,
+    FORMAT: tl.constexpr,
+    DTYPE: tl.constexpr,
+    RANK: tl.constexpr,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    HALF: tl.constexpr,
+    TILES: tl.constexpr,  # of a head
+    PAGE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    PAIRS: tl.constexpr = BLOCK_N // 2
+    D: tl.constexpr = 2 * HALF
+    N: tl.constexpr = (HEADS + 2 * KV_HEADS) * D
+    head = tl.program_id(1) // TILES
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    j = tl.arange(0, BLOCK_N)
+    first = tl.program_id(1) % TILES * PAIRS
+    # Pairs behind the head's last one are none.
+    n = tl.where(first + j // 2 < HALF, head * D + first + j // 2 + j % 2 * HALF, N)
+    part = (head >= HEADS).to(tl.int32) + (head >= HEADS + KV_HEADS).to(tl.int32)
+    own = tl.zeros([BLOCK_N], tl.int32)
+    fetch(data, n, 0, K, N, K, FORMAT, BLOCK_N)
+    wait()
+    acc = project(
+        x, data, scale, norm, a, b, canvas, m, n, part, own, 0, K, M, N, K, eps,
+        FORMAT, DTYPE, True, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
+    )  # fmt: skip
+    acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
+    left, right = tl.split(tl.reshape(acc, [BLOCK_M, PAIRS, 2]))
+
+    i = first + tl.arange(0, PAIRS)
+    is_row = m < M
+    inside = is_row[:, None] & (i < HALF)[None, :]
+    if head < HEADS + KV_HEADS:
+        position = tl.load(positions + m, mask=is_row, other=0)
+        position = tl.where(position < known, position, 0).to(tl.int64)
+        at = position[:, None] * HALF + i[None, :]
+        c = tl.load(cos + at, mask=inside, other=0.0)
+        s = tl.load(sin + at, mask=inside, other=0.0)
+        turned = left * c - right * s
+        right = right * c + left * s
+        left = turned
+    if head < HEADS:
+        to = q + (m.to(tl.int64) * HEADS + head) * D
+    else:
+        slot = tl.load(slots + m, mask=is_row, other=0).to(tl.int64)
+        kv_head = (head - HEADS) % KV_HEADS
+        place = ((slot // PAGE * KV_HEADS + kv_head) * PAGE + slot % PAGE) * D
+        to = (keys if head < HEADS + KV_HEADS else values) + place
+    to = to[:, None] + i[None, :]
+    tl.store(to, left.to(DTYPE), mask=inside)
+    tl.store(to + HALF, right.to(DTYPE), mask=inside)
