@@ -67,14 +67,14 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
     norm, bias, stream = normal(ins).float(), normal(outs), normal(rows, outs).float()
     x = normal(rows, ins).float() if name in ("qkv", "gate_up") else normal(rows, ins)
     cos, sin = normal(1, shape.head_dim // 2).float(), normal(1, shape.head_dim // 2).float()
-    held = normal(2, 1 + rows // PAGE, shape.kv_heads, PAGE, shape.head_dim)
+    keys, values = normal(2, 1 + rows // PAGE, shape.kv_heads, PAGE, shape.head_dim)
     number = torch.arange(rows, dtype=torch.int32, device=device)
     none = number[:0]
     packed = PackedRows(number, 0 * number, none, 0 * number + 1, number, *[none] * 5)
 
     def launch(weight: Matrix, cut: Tiling) -> object:
         if name == "qkv":
-            return qkv_rope_write(x, weight, bias, norm, 1e-6, cos, sin, *held, packed, update, cut)
+            return qkv_rope_write(x, weight, bias, norm, 1e-6, cos, sin, keys, values, packed, update, cut)
         if name == "gate_up":
             return gated_swiglu(x, weight, norm, 1e-6, update, canvas, cut=cut)
         return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, cut=cut)
