@@ -27,11 +27,12 @@ prove: model editors
 	@$(BIN)/python -m pytest -m prove
 	@$(BIN)/python -m bench.identity --gaps 200
 
-# Neovim 0.10 and 0.12, Helix, and VS Code in a browser with the extension, for the end-to-end tests: unpacked in the
-# cache, in at most 5 minutes each. What cannot be had is said, and counts as not run. Screenshots go to build/screens.
+# Neovim 0.10 and 0.12, Helix, Emacs, and VS Code in a browser with the extension, for the end-to-end tests: unpacked in
+# the cache, in at most 5 minutes each. What cannot be had is said, and counts as not run. Screenshots go to build/screens.
 editors: $(READY)
 	-@$(BIN)/python -m tests.e2e.neovim.provide
 	-@$(BIN)/python -m tests.e2e.helix.provide
+	-@$(BIN)/python -m tests.e2e.emacs.provide
 	-@$(BIN)/python -m tests.e2e.vscode.provide
 
 # The README's pictures, from real runs of the editors and the model.

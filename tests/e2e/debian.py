@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.e2e.provide import Missing, run
@@ -14,8 +15,8 @@ from tests.e2e.provide import Missing, run
 ARCH = "/usr/lib/x86_64-linux-gnu"
 
 
-def unpacked(name: str, package: str, suite: str, scratch: Path, deadline: float) -> Path:
-    """A folder with `package`, whose program a reader knows as `name`, and all that it needs; raises Missing."""
+def unpacked(name: str, packages: Sequence[str], suite: str, scratch: Path, deadline: float) -> Path:
+    """A folder with `packages`, whose program a reader knows as `name`, and all that they need; raises Missing."""
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         raise Missing(f"{name} for the tests is taken from Debian, and this machine has no apt-get.")
     listed = run(["apt-get", "update", "--print-uris"], deadline)
@@ -44,7 +45,7 @@ def unpacked(name: str, package: str, suite: str, scratch: Path, deadline: float
     }
     apt = ["apt-get", "-qq", *(part for name, value in settings.items() for part in ("-o", f"{name}={value}"))]
     run([*apt, "update"], deadline)
-    run([*apt, "install", "--download-only", "--yes", package], deadline)
+    run([*apt, "install", "--download-only", "--yes", *packages], deadline)
     root = scratch / "root"
     for archive in (scratch / "archives").glob("*.deb"):
         run(["dpkg-deb", "-x", str(archive), str(root)], deadline)

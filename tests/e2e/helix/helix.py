@@ -1,17 +1,13 @@
-"""A real Helix in a terminal, driven as its user would: keys in, the screen and the saved file out."""
+"""A real Helix in a terminal: keys in, the screen and the saved file out."""
 
 import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import pexpect
-import pyte
+from tests.e2e.terminal import Terminal
 
-from tests.e2e.waiting import until
-
-SIZE = 24, 100
 TAB, ENTER, ESCAPE, CTRL_X = "\t", "\r", "\x1b", "\x18"
 LANGUAGES = """
 [language-server.dlsp]
@@ -25,7 +21,7 @@ language-servers = ["dlsp"]
 """
 
 
-class Helix:
+class Helix(Terminal):
     """Use as `with Helix(program, folder, file, state) as helix`; it starts in insert mode at the end of `file`.
 
     `folder` is for its own files; `state` is the state folder of dlsp.
@@ -38,19 +34,15 @@ class Helix:
         self._file = file
         self._decisions = state / "decisions.jsonl"
         self._decisions.unlink(missing_ok=True)
-        self._screen = pyte.Screen(*reversed(SIZE))
-        self._stream = pyte.ByteStream(self._screen)
         environment = {
             **os.environ,
-            "TERM": "xterm-256color",
-            "LC_ALL": "C.UTF-8",
             "XDG_CONFIG_HOME": str(folder),
             "XDG_CACHE_HOME": str(folder),
             "HELIX_RUNTIME": str(program.parent / "runtime"),
             "DLSP_STATE_DIR": str(state),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
-        self._terminal = pexpect.spawn(str(program), [str(file)], env=environment, cwd=file.parent, dimensions=SIZE)
+        super().__init__([program, file], file.parent, environment)
 
     def __enter__(self) -> Self:
         self.until_shown(file_name := self._file.name)
@@ -61,28 +53,12 @@ class Helix:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._terminal.close(force=True)
+        self.close()
 
     def escape(self) -> None:
         """To normal mode, the menu gone. Escape with another key close behind would be Alt and that key."""
         self.keys(ESCAPE)
         self.until_shown("NOR")
-
-    def keys(self, keys: str) -> None:
-        """Type, key by key."""
-        for key in keys:
-            self._terminal.send(key)
-            self._read(0.05)
-
-    def screen(self) -> str:
-        self._read(0)
-        return "\n".join(line.rstrip() for line in self._screen.display)
-
-    def until_shown(self, text: str, seconds: float = 30) -> None:
-        self.until(lambda: text in self.screen(), f"{text!r} is on the screen", seconds)
-
-    def until(self, happened: Any, what: str, seconds: float = 30) -> None:
-        until(happened, what, seconds, self.screen)
 
     def wait_for_server(self) -> None:
         """Until an engine had to do with an answer, as Helix asks where insert mode begins. It is sent away."""
@@ -104,11 +80,3 @@ class Helix:
         self.until(self._file.exists, "the file is saved")
         self.until(lambda: "written" in self.screen(), "the file is saved")
         return self._file.read_text()
-
-    def _read(self, seconds: float) -> None:
-        """Draw what has come, and what comes within so long without a pause."""
-        try:
-            while True:
-                self._stream.feed(self._terminal.read_nonblocking(65536, timeout=seconds))
-        except (pexpect.TIMEOUT, pexpect.EOF):
-            pass

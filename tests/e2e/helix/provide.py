@@ -20,7 +20,7 @@ def helix() -> Path:
     place = store.folder() / "editors" / f"helix-{VERSION}"
 
     def make(scratch: Path, deadline: float) -> Path:
-        root = unpacked("Helix", "hx", SUITE, scratch, deadline)
+        root = unpacked("Helix", ["hx"], SUITE, scratch, deadline)
         relink(root / PROGRAM, root)
         _check(root / PROGRAM)
         relink(root / PROGRAM, place)

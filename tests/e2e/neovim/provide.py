@@ -21,7 +21,7 @@ def nvim(version: str) -> Path:
     place = store.folder() / "editors" / f"neovim-{version}"
 
     def make(scratch: Path, deadline: float) -> Path:
-        root = unpacked("Neovim", "neovim", SUITES[version], scratch, deadline)
+        root = unpacked("Neovim", ["neovim"], SUITES[version], scratch, deadline)
         relink(root / "usr/bin/nvim", root)
         _check(root / "usr/bin/nvim", version)
         relink(root / "usr/bin/nvim", place)
