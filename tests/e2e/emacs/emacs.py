@@ -8,8 +8,8 @@ from typing import Self
 from tests.e2e.emacs.provide import command, environment
 from tests.e2e.terminal import Terminal
 
-ENTER, CTRL_X, CTRL_S, CTRL_G, META = "\r", "\x18", "\x13", "\x07", "\x1b"
-COMPLETE = META + "\t"
+ENTER, CTRL_X, CTRL_S, META = "\r", "\x18", "\x13", "\x1b"
+COMPLETE, TOP, END, UNDO = META + "\t", META + "<", META + ">", "\x1f"
 INIT = """
 (setq auto-save-default nil make-backup-files nil inhibit-startup-screen t)
 (setq-default indent-tabs-mode nil)
@@ -44,7 +44,7 @@ class Emacs(Terminal):
 
     def __enter__(self) -> Self:
         self.until_shown(self._file.name)
-        self.keys(META + ">")
+        self.keys(END)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
-from tests.e2e.emacs.emacs import COMPLETE, ENTER, Emacs
+from tests.e2e.emacs.emacs import COMPLETE, ENTER, TOP, UNDO, Emacs
 
 HEAD = "def add(a, b):\n    "
 
@@ -69,6 +69,25 @@ def test_the_function_at_the_cursor_is_filled(root: Path, folder: Path, state: P
         emacs.keys(ENTER)
         emacs.until_shown("return a + b")
         assert emacs.saved() == f'{HEAD}"""The sum."""\n    return a + b\n'
+
+
+def test_an_edit_is_carried_on_and_undone_at_once(root: Path, folder: Path, state: Path) -> None:
+    calls = "".join(f"\n\ndef {name}(x):\n    return total(x) + {name}\n" for name in ("one", "two", "three"))
+    text = f"def total(items):\n    return sum(items)\n{calls}"
+    with editing(root, folder, state, text) as emacs:
+        emacs.keys(TOP)
+        emacs.ask("query-replace")
+        emacs.keys(f"total(items){ENTER}summed(items){ENTER}y")
+        emacs.until_shown("Replaced 1 occurrence")
+        emacs.ask("eglot-code-actions")
+        emacs.until_shown("Carry this edit on (3 places)")
+        emacs.keys(ENTER)
+        emacs.until_shown("summed(x) + three")
+        carried = emacs.saved()
+        emacs.keys(UNDO)
+        emacs.until_shown("total(x) + three")
+        assert carried == text.replace("total", "summed")
+        assert emacs.saved() == text.replace("total(items)", "summed(items)")
 
 
 @pytest.mark.model
