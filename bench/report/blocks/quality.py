@@ -29,18 +29,15 @@ def identity(results: Needed) -> str:
 
 
 def quality(results: Needed) -> str:
-    found, several = results[f"quality-single-line-{SMALL}-int8-300"], results[f"quality-multi-line-{SMALL}-int8-100"]
+    found, several = results[f"quality-single-line-{SMALL}-int8"], results[f"quality-multi-line-{SMALL}-int8-100"]
     rows = [["nothing filled in", interval(found, "empty"), "", "", ""]]
     for variant in (name for name in found.contenders if name != "empty"):
         spent = number(found.get(variant, "forwards_per_gap")), number(found.get(variant, "tau"), 2)
         label = variant.replace(":", ", threshold ")
         rows.append([label, interval(found, variant), *spent, percent(found.get(variant, "identical"))])
     heading = ["0.5B, int8", "pass@1", "steps a gap", "tau", "same answer as autoregressive"]
-    whole = {
-        what: results[f"quality-single-line-{model}-{dtype}"]
-        for what, model, dtype in (("bf16", SMALL, "bfloat16"), ("int8", SMALL, "int8"), ("1.5B", LARGE, "bfloat16"))
-    }
-    bf16, int8, large = (interval(result, "autoregressive") for result in whole.values())
+    wider = [results[f"quality-single-line-{model}-bfloat16"] for model in (SMALL, LARGE)]
+    bf16, large = (interval(result, "autoregressive") for result in wider)
     drafted = results[f"quality-single-line-{LARGE}-int8-100"]
     same = percent(drafted.get("verified", "identical"))
     return (
@@ -49,9 +46,8 @@ def quality(results: Needed) -> str:
         + prose(
             f"Multi-line gaps, {len(several.samples)} of them: pass@1 {interval(several, 'autoregressive')} and "
             f"{interval(several, 'verified')} verified, tau {number(several.get('verified', 'tau'), 2)}. "
-            f"Autoregressive over all {len(whole['1.5B'].samples):,} single lines: 0.5B {bf16} in bf16 and {int8} in "
-            f"int8, 1.5B {large} in bf16. 1.5B in int8, {len(drafted.samples)} of the {len(found.samples)} gaps, where "
-            f"0.5B has {elsewhere(found, drafted)}: autoregressive "
+            f"Autoregressive over the same {len(wider[1].samples):,} single lines in bf16: 0.5B {bf16}, 1.5B {large}. "
+            f"1.5B in int8, {len(drafted.samples)} of them, where 0.5B has {elsewhere(found, drafted)}: autoregressive "
             f"{interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
             f"{number(drafted.get('verified', 'forwards_per_gap'))} steps, tau "
             f"{number(drafted.get('verified', 'tau'), 2)}, {same} the same answer."

@@ -11,11 +11,11 @@ from bench.report.page import Table, number, percent
 def summary(results: Needed) -> str:
     proof = results["identity"].metrics
     same, others = round(proof["all/identical"] + proof["all/tie"]), round(proof["all/different"])
-    quality, large = results[f"quality-single-line-{SMALL}-int8-300"], results[f"quality-single-line-{LARGE}-int8-100"]
+    quality, large = results[f"quality-single-line-{SMALL}-int8"], results[f"quality-single-line-{LARGE}-int8-100"]
     typing = results[f"replay-{SMALL}"].metrics
     neovim, vscode = results["neovim"].metrics, results["vscode"].metrics
     gaps = (
-        f"0.5B ({len(quality.samples)} gaps) and 1.5B ({len(large.samples)} of them, where 0.5B has "
+        f"0.5B ({len(quality.samples):,} gaps) and 1.5B ({len(large.samples)} of them, where 0.5B has "
         f"{elsewhere(quality, large)})"
     )
     lines = [len(results[f"peers-{model}"].samples) for model in (SMALL, LARGE)]
