@@ -95,9 +95,10 @@ class Setting:
         return cache
 
     def milliseconds(self, step: Callable[[], Any], repeats: int = 50) -> list[float]:
-        """Of each call, by the device's clock, after three that do not count."""
+        """Of each call, by the device's clock, after four that do not count."""
         if self.rehearse or self.warm:
             return [1e3 * clocked(step) for _ in range(2 if self.rehearse else 1)]
+        step()  # which may capture: a pause for the device
         self.heat()
         for _ in range(3):
             step()

@@ -3,6 +3,7 @@
 #
 #   train.sh probe [OPTION]         is training right here, and how fast: in the background, while parts come
 #   train.sh keep FOLDER            keep the parts that came with this call
+#   train.sh unpack                 make what came ready for use, without training
 #   train.sh start MINUTES [OPTION] unpack and train, in the background; options of dlsp_engine.train.adapter
 #   train.sh wait SECONDS           until that is done or the time is over; what there is goes to $OUT at every save
 #
@@ -24,16 +25,19 @@ probe() {
     if [ "${compiled:-0}" -gt "${plain:-0}" ]; then echo --compile >fastest; fi
 }
 
+unpack() {
+    if [ -f pack/weights/weights.safetensors ]; then return; fi
+    (cd parts && sha256sum --quiet -c parts.sha256)
+    mkdir -p pack
+    cat parts/part-* | tar xzf - -C pack
+    "$python" -m bench.gpu.convert pack
+}
+
 everything() {
     minutes=$1
     shift
     run=$(cat current)
-    if [ ! -f pack/weights/weights.safetensors ]; then
-        (cd parts && sha256sum --quiet -c parts.sha256)
-        mkdir -p pack
-        cat parts/part-* | tar xzf - -C pack
-        "$python" -m bench.gpu.convert pack
-    fi
+    unpack
     if [ -f probing ]; then echo "waiting for the probe"; fi
     while [ -f probing ]; do sleep 1; done
     set -- --judge-rows 126 --judge-minutes 4 --save-minutes 2 $recipe $(cat fastest 2>/dev/null) "$@"
@@ -73,6 +77,12 @@ keep)
     ls "$work/parts"
     if [ -f "$work/probing.log" ]; then cat "$work/probing.log"; fi
     ;;
+unpack)
+    mkdir -p "$work/code"
+    cp -R "$here/engine" "$here/kernels" "$here/bench" "$work/code/"
+    cd "$work"
+    unpack
+    ;;
 start)
     mkdir -p "$work"
     echo "${RUN:-run}" >"$work/current"
@@ -103,7 +113,7 @@ wait)
     if [ -f "$work/done" ]; then echo "done, status $(cat "$work/done")"; else echo "still training"; fi
     ;;
 *)
-    echo "train.sh knows probe, keep, start and wait, not '$verb'." >&2
+    echo "train.sh knows probe, keep, unpack, start and wait, not '$verb'." >&2
     exit 2
     ;;
 esac

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import torch
+
 log = logging.getLogger(__name__)
 
 NAMES = (
@@ -43,7 +45,8 @@ class Op:
         try:
             return self._fused(*inputs, **options)
         except Exception as error:
-            if is_devices(error):
+            # A launch that cannot be captured says nothing of the kernel, and the capture is lost with it.
+            if is_devices(error) or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()):
                 raise
             self._fused = None
             self.failure = reason(error)

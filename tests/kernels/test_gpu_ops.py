@@ -83,6 +83,18 @@ def test_a_device_that_fails_is_not_hidden():
     assert op.failure is None
 
 
+def test_what_fails_while_a_step_is_captured_is_no_fault_of_the_kernel(monkeypatch: pytest.MonkeyPatch):
+    def broken() -> None:
+        raise RuntimeError("operation not permitted")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    op = Op("any", broken, lambda: None)
+    with pytest.raises(RuntimeError, match="permitted"):
+        op()
+    assert op.failure is None
+
+
 def test_without_kernels_all_ops_are_references():
     ops = StepOps(fused=False)
     y = ops.gated_linear(torch.eye(2), Matrix.of(torch.ones(3, 2)))

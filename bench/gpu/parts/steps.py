@@ -27,7 +27,7 @@ def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
         size = model.weights.bytes(canvas)
         sample = {"name": f"{name} {format} {count} rows", "rows": count, "canvas": canvas, "floor_ms": size / rate}
         sample |= {"copy_GB_s": rate / 1e6, "weights_MB": size / 1e6, "real_weights": setting.is_real(name)}
-        captured, launch = step(setting, model, count, canvas)
+        captured, launch, buffer = step(setting, model, count, canvas)
         ms = setting.median_ms(captured)
         one = one or ms
         sample |= {"ms": ms, "of_floor": ms / sample["floor_ms"], "of_one_row": ms / one}
@@ -35,7 +35,7 @@ def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
         if canvas:
             sample["candidates_ms"] = setting.median_ms(step(setting, model, count, canvas, CANDIDATES)[0])
         sample["as_references"] = same(model, captured, launch)
-        sample |= beside_in_turn(setting, model, captured, launch)
+        sample |= beside_in_turn(setting, model, captured, launch, buffer)
         yield sample | {"replaced": dict(model.failures), "graphs": len(model.graphs)}
 
 
@@ -50,10 +50,15 @@ def same(model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[]
 
 
 def beside_in_turn(
-    setting: Setting, model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[], TopTokens]
+    setting: Setting,
+    model: GpuQwen2,
+    captured: Callable[[], TopTokens],
+    launch: Callable[[], TopTokens],
+    buffer: Buffer,
 ) -> Sample:
     """The same step with kernels one after the other: its time, and how many of REPLAYS overlapping steps give another
-    result, which would mean that a kernel reads what is not there yet.
+    result, which would mean that a kernel reads what is not there yet. Before each a step has other tokens: what is
+    read too early is then another's, not the same from the replay before.
     """
     key = object()
     overlap.wanted = False
@@ -61,7 +66,12 @@ def beside_in_turn(
         found = clone(model.graphs(key, launch))
     finally:
         overlap.wanted = True
-    differ = sum(not equal(captured(), found) for _ in range(REPLAYS))
+    differ = 0
+    for _ in range(REPLAYS):
+        buffer.rows.token.add_(1)
+        captured()
+        buffer.rows.token.sub_(1)
+        differ += not equal(captured(), found)
     return {"in_turn_ms": setting.median_ms(lambda: model.graphs(key, launch)), "differ": differ}
 
 
@@ -77,9 +87,9 @@ def equal(a: TopTokens, b: TopTokens) -> bool:
 @torch.inference_mode()
 def step(
     setting: Setting, model: GpuQwen2, count: int, canvas: bool, candidates: int = 1
-) -> tuple[Callable[[], TopTokens], Callable[[], TopTokens]]:
+) -> tuple[Callable[[], TopTokens], Callable[[], TopTokens], Buffer]:
     """Whole steps, head included, of one session: a fifth clean rows, a canvas of four after each of them. Captured,
-    and launch by launch.
+    and launch by launch; and the rows that both read.
     """
     rows = Rows()
     clean = max(1, count // 5) if canvas else count
@@ -98,4 +108,4 @@ def step(
         hidden = model.layers(buffer.rows, canvas)
         return model.ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps, candidates)
 
-    return torch.inference_mode()(lambda: model.graphs(buffer, launch)), launch
+    return torch.inference_mode()(lambda: model.graphs(buffer, launch)), launch, buffer

@@ -69,6 +69,8 @@ def test_there_and_back(corpus: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     for number in range(1, count + 1):
         call("keep", parts / f"{number:02}", work=work, out=out)
     options = f"--device cpu --steps 5 {recipe} --judge-rows 2 --every-step"
+    call("unpack", work=work, out=out)
+    assert (work / "pack/weights/weights.safetensors").is_file()
     call("start", "1", *options.split(), work=work, out=out)
     said = call("wait", "240", work=work, out=out)
     assert "done, status 0" in said, said

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dlsp_kernels import overlap
 from dlsp_kernels.ops import reason
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,10 @@ class Graphs:
             with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
                 result = step()
         except RuntimeError as error:
+            if overlap.wanted:
+                overlap.wanted = False
+                log.warning("Overlapping kernels cannot be captured here; they run in turn (%s)", reason(error))
+                return self.prepare(key, step)
             self.wanted, self.failure = False, reason(error)
             log.warning("A step cannot be captured here and runs launch by launch (%s)", self.failure)
             return
