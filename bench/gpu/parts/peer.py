@@ -36,8 +36,6 @@ def run(setting: Setting, kind: str) -> Iterator[Sample]:
     def usual(count: int) -> float:
         return median(clocked(lambda: generate(count)) for _ in range(5))
 
-        median(clocked(lambda count=count: generate(count)) for _ in range(5)) for count in (long, short)
-    )
     ms = 1e3 * (usual(long) - usual(short)) / (long - short)
     sample = {"name": f"transformers {version('transformers')} {kind}", "ms_a_token": ms, "tokens_s": 1e3 / ms}
     yield sample | {"real_weights": setting.is_real("0.5b"), "context": setting.context}

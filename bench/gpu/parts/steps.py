@@ -49,6 +49,7 @@ def same(model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[]
         model.ops = kernels
 
 
+@torch.inference_mode()
 def beside_in_turn(
     setting: Setting,
     model: GpuQwen2,
