@@ -10,6 +10,7 @@ from dlsp.index.store import Store, stem
 
 MOST_DEFINITIONS = 30
 _NAMES = ("test_{}", "{}_test", "{}_tests", "{}_spec", "{}test", "{}tests", "{}spec")
+_KINDS = {"test", "tests", "__tests__", "spec", "specs", "unit", "integration", "functional", "e2e"}
 _TEST = re.compile(r"(?:test|spec)_(.+)|(.+?)(?:_tests?|_spec|Tests?|Spec)")
 
 
@@ -38,8 +39,17 @@ def bare(path: str) -> str:
 
 
 def _others(index: Store, path: str, family: str) -> list[str]:
-    """Files of the same bare name of which just one of the two is a test."""
+    """Files of the same bare name of which just one of the two is a test, those with most folders in common first."""
     name = bare(path)
     stems = [name] if is_test(path) else [name, *(mark.format(name) for mark in _NAMES)]
     found = [other for each in stems for other in index.files(each, family)]
-    return [other for other in found if other != path and is_test(other) != is_test(path)]
+    found = [other for other in found if other != path and is_test(other) != is_test(path)]
+    near = {other: _nearness(other, path) if is_test(other) else _nearness(path, other) for other in found}
+    return sorted((other for other in near if near[other] >= 0), key=lambda other: -near[other])
+
+
+def _nearness(test: str, tested: str) -> int:
+    """How many folders a test shares with what it may test; -1 where its folders name another part of the workspace."""
+    folders = set(PurePath(test).parts[:-1]) - _KINDS
+    shared = folders & set(PurePath(tested).parts[:-1])
+    return len(shared) if shared or not folders else -1

@@ -37,3 +37,20 @@ def test_what_is_tested_sees_its_test(ask: Ask) -> None:
     context = ask("fines.py", "def fine(days):\n    ▮\n", files)
     assert context.others[0].why == "the test of this file"
     assert "test_three_days" in context.files[0]["text"]
+
+
+def test_a_test_of_another_part_of_the_workspace_is_not_its_test(ask: Ask) -> None:
+    files = {"tests/prices/test_fines.py": "def test_of_prices():\n    assert fine(3) == 60\n"}
+    context = ask("lending/fines.py", "def fine(days):\n    ▮\n", files)
+    assert not [part for part in context.others if part.why == "the test of this file"]
+
+
+@pytest.mark.parametrize("first", ["tests/test_fines.py", "tests/prices/test_fines.py"])
+def test_of_several_the_nearest_is_its_test(ask: Ask, first: str) -> None:
+    near = "tests/unit/lending/test_fines.py"
+    files = {
+        first: "def test_of_all():\n    assert fine(3) == 60\n",
+        near: "def test_of_lending():\n    assert fine(3) == 60\n",
+    }
+    context = ask("lending/fines.py", "def fine(days):\n    ▮\n", files)
+    assert [part.path for part in context.others if part.why == "the test of this file"] == [near]
