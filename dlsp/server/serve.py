@@ -1,4 +1,4 @@
-"""Wire the server, and run it for one editor on standard input and output or for several on a port."""
+"""Wire the server, and run it for one editor on standard input and output."""
 
 import asyncio
 import gc
@@ -15,7 +15,6 @@ from dlsp.server import actions, ahead, carry, copilot, fill, inline, logfile, m
 from dlsp.server.edits import add as add_edits
 from dlsp.server.server import Server
 
-HOST = "127.0.0.1"
 SNOOZE, SNOOZE_MINUTES = "dlsp.snooze", 10
 
 
@@ -109,40 +108,15 @@ def serve() -> int:
     shutdown before."""
     _begin()
     with suppress(KeyboardInterrupt):
-        return asyncio.run(_standard())
+        return asyncio.run(_serve())
     return 0
 
 
-def serve_tcp(port: int) -> None:
-    """Serve whoever connects to `port` on this machine, each with a server of their own, until interrupted."""
-    _begin()
-    asyncio.run(_listen(port))
-
-
-async def _standard() -> int:
-    return await _serve(pipe.reader(sys.stdin.buffer), StdoutWriter(sys.stdout.buffer))
-
-
-async def _listen(port: int) -> None:
-    listener = await asyncio.start_server(_editor, HOST, port)
-    print(f"dlsp: listening on {HOST}:{listener.sockets[0].getsockname()[1]}", file=sys.stderr, flush=True)
-    async with listener:
-        await listener.serve_forever()
-
-
-async def _editor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One connection. One that does not begin like an editor, as a web page's request would not, is closed."""
-    with suppress(OSError, ValueError):
-        start = await reader.readline()
-        if start.startswith(b"Content-"):
-            await _serve(_Again(start, reader), writer)
-    writer.close()
-
-
-async def _serve(reader: Any, writer: Any) -> int:
-    """Serve one editor until it says exit or the connection ends; the exit status."""
+async def _serve() -> int:
+    """What `serve` does once there is an event loop."""
+    reader: Any = pipe.reader(sys.stdin.buffer)
     server = build()
-    server.protocol.set_writer(writer)
+    server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
     try:
         await run_async(Event(), reader, server.protocol, error_handler=server.report_server_error)
     except SystemExit as said:  # `exit`
@@ -152,19 +126,6 @@ async def _serve(reader: Any, writer: Any) -> int:
     finally:
         await server.close()
     return 0
-
-
-class _Again:
-    """A reader whose first line was read already."""
-
-    def __init__(self, line: bytes, reader: asyncio.StreamReader) -> None:
-        self._line = line
-        self._reader = reader
-        self.readexactly = reader.readexactly
-
-    async def readline(self) -> bytes:
-        line, self._line = self._line, b""
-        return line or await self._reader.readline()
 
 
 def _begin() -> None:
