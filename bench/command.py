@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench import results
 from bench.progress import progress
+from dlsp import paths
 from dlsp.engine import client, launch
 from dlsp.errors import UserError
 from dlsp.models import store
@@ -83,7 +84,7 @@ def loaded(model: Model, dtype: str) -> "dlsp_engine.Engine":
     path = store.path(model)
     from dlsp_engine import Engine  # PyTorch takes a second
 
-    return Engine.load(path, store.folder(), dtype)
+    return Engine.load(path, paths.cache_dir(), dtype)
 
 
 def until_stopped(found: Iterable[Found], what: str, total: int) -> list[Found]:

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from bench.command import at_least, guarded, line, own_engine, written
 from dlsp import suggest
-from dlsp.context import budget
 from dlsp.context.workspace import Workspace
 from dlsp.engine.client import Engine
-from dlsp.models import catalogue
+from dlsp.models import catalogue, sizing
 
 ROOT = Path(__file__).parents[1]
 LEAST_LINES = 120
@@ -57,7 +56,7 @@ async def ask(engine: Engine, workspace: Workspace, path: Path, at: int, typed: 
 async def measure(model: catalogue.Model, files: int, seed: int) -> tuple[dict[str, float], list[dict[str, float]]]:
     samples: list[dict[str, float]] = []
     async with own_engine(model) as engine:
-        workspace = Workspace(ROOT, budget=budget.usual(model))
+        workspace = Workspace(ROOT, budget=sizing.default_context(model))
         for path, first, second in islice(places(seed), files):
             new_ms, new = await ask(engine, workspace, path, first)
             await ask(engine, workspace, path, second)

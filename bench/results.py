@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from dlsp.models import store
+from dlsp import paths
 from dlsp_engine.machine import processor
 
 _OWN = os.environ.get("DLSP_RESULTS_DIR")
@@ -66,7 +66,7 @@ def kept() -> Path:
     """Where benches keep what is finished, so that the next run goes on from there: in the cache, or beside results
     that have a folder of their own.
     """
-    return FOLDER / "kept" if _OWN else store.folder() / "bench"
+    return FOLDER / "kept" if _OWN else paths.cache_dir() / "bench"
 
 
 def machine() -> str:

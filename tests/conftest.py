@@ -73,7 +73,7 @@ def gguf() -> Path:
 @pytest.fixture(scope="session")
 def real(gguf: Path) -> "Engine":
     """The real model in float32, where identity is claimed."""
-    from dlsp.models import store
+    from dlsp import paths
     from dlsp_engine import Engine
 
-    return Engine.load(gguf, store.folder(), dtype="float32")
+    return Engine.load(gguf, paths.cache_dir(), dtype="float32")

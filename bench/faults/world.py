@@ -12,6 +12,7 @@ from typing import Self
 
 import psutil
 
+from dlsp import paths
 from dlsp.engine import processes, state
 from dlsp.models import store
 from dlsp.models.catalogue import DEFAULT
@@ -35,7 +36,7 @@ class World:
         self.state.mkdir()
         self.disk = _mount(self.state)
         (self.cache / "models").mkdir(parents=True)
-        _borrow(store.path(DEFAULT), store.folder() / "converted", self.cache)
+        _borrow(store.path(DEFAULT), paths.cache_dir() / "converted", self.cache)
         self._before = {name: os.environ.get(name) for name in ("DLSP_STATE_DIR", "DLSP_CACHE_DIR")}
         os.environ |= {"DLSP_STATE_DIR": str(self.state), "DLSP_CACHE_DIR": str(self.cache)}
         self.editor = self._editor()

@@ -16,6 +16,7 @@ from bench.growth.measure import Sample, measure
 from bench.growth.work import ONCE, WHOLE
 from bench.peers.contenders import Field
 from bench.peers.summary import notes
+from dlsp import paths
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.tokenizer import QwenTokenizer
@@ -68,7 +69,7 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
     contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
-    tokenizer = QwenTokenizer(converted(gguf, store.folder()))
+    tokenizer = QwenTokenizer(converted(gguf, paths.cache_dir()))
     total = len(list(sizes.all()))
     taken = until_stopped(measure(contenders, sizes, tokenizer), f"{model.name}, {threads} threads", total)
     samples = [one for of in taken for one in of]

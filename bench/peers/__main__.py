@@ -12,6 +12,7 @@ from bench.peers.contenders import RESTRICTED, Field, isa_fault
 from bench.peers.measure import MEASURES, measure
 from bench.peers.prompts import chosen, rounds
 from bench.peers.summary import notes, sample, show, summary
+from dlsp import paths
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.tokenizer import QwenTokenizer
@@ -44,7 +45,7 @@ def _arguments() -> argparse.Namespace:
 def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     model = catalogue.find(asked.model)
     gguf, tasks = store.path(model), chosen(asked.gaps)
-    todo = rounds(tasks, QwenTokenizer(converted(gguf, store.folder())))
+    todo = rounds(tasks, QwenTokenizer(converted(gguf, paths.cache_dir())))
     threads = psutil.cpu_count(logical=False) or 1
     contenders, missing = Field(gguf, asked.dtypes.split(","), threads, asked.isa).enter(stack)
     replies = measure(contenders, todo, asked.measures.split(","))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.as_transformers import configuration, named
 from bench.peers.side import Ask, Missing, Reply, Several
-from dlsp.models import store
+from dlsp import paths
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,7 @@ class Transformers:
         from dlsp_engine.text.tokenizer import QwenTokenizer
 
         torch.set_num_threads(threads)
-        folder = converted(gguf, store.folder())
+        folder = converted(gguf, paths.cache_dir())
         self._tokenizer = QwenTokenizer(folder)
         weights = Weights.load(folder, torch.bfloat16)
         stops = sorted(self._tokenizer.stops)

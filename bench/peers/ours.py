@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.peers.side import Ask, Missing, Reply, Several
-from dlsp.models import store
+from dlsp import paths
 
 if TYPE_CHECKING:
     from dlsp_engine import Options
@@ -35,7 +35,7 @@ class Ours:
 
         torch.set_num_threads(threads)
         try:
-            self._engine = Engine.load(gguf, store.folder(), dtype=dtype)
+            self._engine = Engine.load(gguf, paths.cache_dir(), dtype=dtype)
         except EngineError as error:
             raise Missing(str(error)) from None
         self._session = self._engine.new_session()

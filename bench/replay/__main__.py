@@ -22,7 +22,8 @@ from bench.replay.table import show
 from bench.replay.user import play, read
 from bench.replay.vim import Vim
 from bench.replay.world import PEER, World
-from dlsp.models import catalogue, store
+from dlsp import paths
+from dlsp.models import catalogue
 
 CONTENDERS = ["dlsp", "dlsp:mode=autoregressive", PEER]
 EDITS, QUICK = 60, 6
@@ -68,7 +69,7 @@ async def _run(asked: argparse.Namespace) -> int:
     writing, packages = files.scripts(files.corpus(asked.corpus), asked.split)
     editing = ordered(edits.scripts(asked.split), "edits")[: asked.edits]
     scripts = ordered(writing + editing, "all")[: asked.limit]
-    folder = store.folder() / "bench" / "replay"
+    folder = paths.cache_dir() / "bench" / "replay"
     name = _name(asked, model.name)
     journal = Journal(results.kept() / "replay" / f"{name}.jsonl")
     if asked.fresh:

@@ -20,6 +20,7 @@ import psutil
 from bench import results
 from bench.replay.llama import Llama
 from bench.replay.load import Load
+from dlsp import paths
 from dlsp.models import catalogue, store
 
 LINES = (30, 60, 90, 120, 180)
@@ -89,7 +90,7 @@ async def measure(address: str) -> Costs:
 
 async def _main() -> int:
     model = catalogue.find(sys.argv[1] if len(sys.argv) > 1 else "0.5b")
-    path = place(store.folder() / "bench" / "replay", model.name)
+    path = place(paths.cache_dir() / "bench" / "replay", model.name)
     path.unlink(missing_ok=True)
     llama = await Llama.start(store.path(model), psutil.cpu_count(logical=False) or 1)
     try:

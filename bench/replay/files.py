@@ -9,8 +9,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from bench.replay.scripts import Move, Script, Write
+from dlsp import paths
 from dlsp.errors import UserError
-from dlsp.models import store
 from dlsp_engine.train.corpus.__main__ import build, orders
 from dlsp_engine.train.corpus.package import CorpusError
 from dlsp_engine.train.corpus.shards import Row, rows
@@ -39,7 +39,7 @@ def corpus(given: Path | None) -> Path:
         if not any(Path(named).glob("heldout-*.jsonl.xz")):
             raise UserError(f"{named} has no held-out files: build it by `dlsp train corpus --out {named}`.")
         return Path(named)
-    folder = store.folder() / "bench" / "heldout"
+    folder = paths.cache_dir() / "bench" / "heldout"
     if not (folder / FETCHED).is_file():
         print("Fetching packages that no training saw, once: about a minute.", file=sys.stderr)
         try:

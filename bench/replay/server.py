@@ -13,7 +13,7 @@ from bench.replay.contender import Place, Shown, Work
 from bench.replay.scripts import Script
 from bench.replay.tap import Exchange, Tap
 from bench.replay.user import first_line
-from dlsp.engine import state
+from dlsp import paths
 from dlsp.recall.answer import Answer
 from dlsp.server.decisions import NAME as DECISIONS
 from dlsp.syntax import languages
@@ -133,7 +133,7 @@ class Dlsp:
 
     def _decision(self) -> dict[str, Any]:
         """What the server wrote down of the question, the last one that it answered."""
-        path = state.folder() / DECISIONS
+        path = paths.state_dir() / DECISIONS
         if not path.exists():
             return {}
         with path.open("rb") as file:

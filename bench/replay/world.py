@@ -17,7 +17,8 @@ from bench.replay.llama import Llama
 from bench.replay.server import Dlsp
 from bench.replay.tap import Tap
 from bench.replay.vim import Vim
-from dlsp.engine import launch, state
+from dlsp import paths
+from dlsp.engine import launch
 from dlsp.errors import UserError
 from dlsp.ignore import Rules
 from dlsp.index import store as index
@@ -107,7 +108,7 @@ class World:
         shutil.rmtree(self._folder / "server", ignore_errors=True)  # what servers learned of their user
         os.environ["DLSP_STATE_DIR"] = str(self._folder / "server")
         os.environ["DLSP_CACHE_DIR"] = str(self._folder / "cache")
-        path = state.folder() / f"engine-{self._model.name}.json"
+        path = paths.state_dir() / f"engine-{self._model.name}.json"
         path.write_text(json.dumps(asdict(there)), encoding="utf-8")
         path.chmod(0o600)
         return tap

@@ -95,10 +95,10 @@ def _recorded() -> str:
     """Write the traceback of the error at hand to a file, and say which."""
     import traceback
 
-    from dlsp.engine import state
+    from dlsp import paths
 
     try:
-        file = state.folder() / "cli-error.log"
+        file = paths.state_dir() / "cli-error.log"
         file.write_text(traceback.format_exc(), encoding="utf-8")
     except (OSError, UserError):
         return "the details could not be written down."

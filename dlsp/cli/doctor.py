@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
-from dlsp.models.choose import AUTO, named
+from dlsp.models.sizing import AUTO, named
 
 if TYPE_CHECKING:
     from dlsp.doctor.check import Check

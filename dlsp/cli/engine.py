@@ -12,7 +12,7 @@ from dlsp.cli import group
 from dlsp.engine import processes, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
-from dlsp.models.choose import AUTO, named
+from dlsp.models.sizing import AUTO, named
 from dlsp.wording import duration
 
 END_S = 10

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from dlsp.context.workspace import around
-from dlsp.models.choose import named
+from dlsp.models.sizing import named
 from dlsp.server.configuration import Configuration
 from dlsp.server.settings import Settings
 

@@ -4,6 +4,7 @@ import asyncio
 from argparse import Namespace
 from typing import Any
 
+from dlsp import paths
 from dlsp.engine import launch, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
@@ -20,7 +21,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    state.folder()  # what is wrong with it is wrong with all of them
+    paths.state_dir()  # what is wrong with it is wrong with all of them
     lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)

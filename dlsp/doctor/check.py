@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dlsp import paths
+
 
 @dataclass(frozen=True)
 class Check:
@@ -31,9 +33,8 @@ def _anonymous(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value
-    home = str(Path.home())
-    if len(home) > 1:
-        text = text.replace(home, "~")
+    if (home := paths.home()) and home != Path(home.anchor):
+        text = text.replace(str(home), "~")
     with suppress(OSError, KeyError, ImportError):  # a user without a name
         text = re.sub(rf"(?<=[\\/]){re.escape(getpass.getuser())}(?=[\\/]|$)", "USER", text)
     return text

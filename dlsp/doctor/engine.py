@@ -10,7 +10,7 @@ from dlsp.engine.client import Engine
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
-from dlsp.models.choose import choose
+from dlsp.models.sizing import choose
 from dlsp.wording import count
 
 SAMPLE = {"prefix": "def add(a: int, b: int) -> int:\n    return ", "suffix": "\n", "path": "sums.py"}

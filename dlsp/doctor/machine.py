@@ -8,12 +8,11 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-from dlsp import __version__
+from dlsp import __version__, paths
 from dlsp.doctor.check import Check
 from dlsp.engine import state
 from dlsp.engine.probe import probe
 from dlsp.errors import UserError
-from dlsp.models import store
 from dlsp.models.catalogue import Model
 
 FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
@@ -62,7 +61,7 @@ def memory(model: Model) -> Check:
 
 
 def disk(model: Model) -> Check:
-    folder = store.folder()
+    folder = paths.cache_dir()
     try:
         free = shutil.disk_usage(_existing(folder)).free
     except OSError as error:
@@ -78,7 +77,7 @@ def disk(model: Model) -> Check:
 def state_folder() -> Check:
     folder = None
     try:
-        folder = state.folder()
+        folder = paths.state_dir()
         probe(folder)
     except UserError as error:
         return Check("state", False, str(error), "Set DLSP_STATE_DIR to a folder that can be written.")
@@ -124,7 +123,7 @@ def _runs(model: Model) -> bool:
 
 def _converted(model: Model) -> int:
     """Bytes of the model's converted weights, 0 before they are converted."""
-    folders = (store.folder() / "converted").glob(f"{Path(model.file).stem}-*")
+    folders = (paths.cache_dir() / "converted").glob(f"{Path(model.file).stem}-*")
     return sum(file.stat().st_size for folder in folders for file in folder.glob("*.safetensors"))
 
 

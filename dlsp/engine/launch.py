@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dlsp import __version__
+from dlsp import __version__, paths
 from dlsp.engine import processes, state
 from dlsp.engine.client import Engine, EngineGone
 from dlsp.engine.log import Log
@@ -126,8 +126,8 @@ def serve_command(model: Model, threads: int = 0) -> list[str]:
     options = {
         "model": model.name,
         "gguf": store.path(model),
-        "cache": store.folder(),
-        "state": state.folder(),
+        "cache": paths.cache_dir(),
+        "state": paths.state_dir(),
         "version": __version__,
         "threads": threads,
     }

@@ -1,4 +1,4 @@
-"""The state folder: where an engine says how it is reached."""
+"""What a running engine writes about itself in the state folder, so that clients reach it."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dlsp.errors import UserError
-from dlsp.folders import own
+from dlsp.paths import state_dir
 
 
 @dataclass(frozen=True)
@@ -30,25 +30,13 @@ KINDS: dict[str, Any] = {field.name: int | float if field.type is float else fie
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d{1,5}")
 
 
-def folder() -> Path:
-    """The state folder, made on demand for its owner only: `DLSP_STATE_DIR`, else the platform's."""
-    path = own("DLSP_STATE_DIR", "user_state_path")
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"The state folder {path} cannot be made ({error.strerror}): set DLSP_STATE_DIR to another."
-        ) from error
-    return path
-
-
 def read(model: str) -> State | None:
     """What the engine of `model` last wrote, None if there is nothing readable.
 
     An address outside this machine is not believed: text leaves it never.
     """
     try:
-        written = json.loads((folder() / f"engine-{model}.json").read_text(encoding="utf-8"))
+        written = json.loads((state_dir() / f"engine-{model}.json").read_text(encoding="utf-8"))
         state = State(**{name: value for name, value in written.items() if name in KINDS})
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
@@ -58,7 +46,7 @@ def read(model: str) -> State | None:
 
 def alive(model: str) -> bool:
     """Whether a process holds the lock of `model`'s engine: it serves, or it is loading."""
-    path = folder() / f"engine-{model}.lock"
+    path = state_dir() / f"engine-{model}.lock"
     try:
         with FileLock(path, timeout=0):
             return False
@@ -71,4 +59,4 @@ def alive(model: str) -> bool:
 
 def log(model: str) -> Path:
     """Where the engine of `model` writes its progress and errors."""
-    return folder() / f"engine-{model}.log"
+    return state_dir() / f"engine-{model}.log"

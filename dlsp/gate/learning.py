@@ -10,8 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dlsp import atomic
-from dlsp.engine import state
+from dlsp import atomic, paths
 from dlsp.errors import UserError
 
 NAME = "manners.json"
@@ -50,7 +49,7 @@ class Learning:
 
     def _file(self) -> Path | None:
         try:
-            return state.folder() / NAME
+            return paths.state_dir() / NAME
         except UserError:
             return None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from dlsp import paths
 from dlsp.ignore.secrets import is_secret
 
 FILES = (".gitignore", ".dlspignore")
@@ -124,9 +125,11 @@ def is_pattern(line: str) -> bool:
 
 
 def _excludes(top: Path) -> list[Path]:
-    """The files that exclude besides those of the folders, the later the stronger."""
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return [_configured(top) or home / "git" / "ignore", _git(top) / "info" / "exclude"]
+    """The files that exclude besides those of the folders, those that win last."""
+    told, home = os.environ.get("XDG_CONFIG_HOME"), paths.home()
+    config = Path(told) if told else home / ".config" if home else None
+    users = _configured(top) or (config / "git" / "ignore" if config else None)
+    return [*([users] if users else []), _git(top) / "info" / "exclude"]
 
 
 @cache

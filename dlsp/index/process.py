@@ -8,6 +8,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from dlsp import paths
+
 WAIT_S = 1
 AGAIN_S = 10.0
 """After an end that nobody asked for; after each further one twice as long."""
@@ -67,5 +69,6 @@ class Keeper:
 
 def is_workspace(root: Path) -> bool:
     """Whether to index the folder: nobody wants a walk through a home folder or the whole disk."""
-    root, home = (Path(os.path.realpath(each)) for each in (root, Path.home()))
-    return root.is_dir() and root != home and root not in home.parents
+    root = Path(os.path.realpath(root))
+    own = Path(os.path.realpath(paths.home() or "/"))
+    return root.is_dir() and root != own and root not in own.parents

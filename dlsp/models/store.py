@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from dlsp.errors import UserError
-from dlsp.folders import own
 from dlsp.models.catalogue import DEFAULT, Model
 from dlsp.models.disk import digest, flush
 from dlsp.models.progress import SILENT, Progress
+from dlsp.paths import cache_dir
 
 
 class ModelMissing(UserError):
@@ -24,14 +24,9 @@ class ModelMissing(UserError):
         self.said, self.todo = said, todo
 
 
-def folder() -> Path:
-    """dlsp's cache folder, from DLSP_CACHE_DIR or the platform's; it need not exist yet."""
-    return own("DLSP_CACHE_DIR", "user_cache_path")
-
-
 def place(model: Model) -> Path:
     """Where the model's file belongs, there or not."""
-    return folder() / "models" / model.file
+    return cache_dir() / "models" / model.file
 
 
 def path(model: Model) -> Path:

@@ -8,8 +8,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from dlsp.engine import state
 from dlsp.errors import UserError
+from dlsp.paths import state_dir
 from dlsp.server.logfile import SharedFile
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Decisions:
     def _write(self, line: str) -> None:
         if self._handler is None:
             try:
-                self._handler = SharedFile(state.folder() / NAME, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8")
+                self._handler = SharedFile(state_dir() / NAME, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8")
             except (OSError, UserError):
                 return
         self._handler.emit(logging.makeLogRecord({"msg": line}))
@@ -60,7 +60,7 @@ def last(most: int) -> list[dict[str, Any]]:
     """The last decisions, the oldest first; those that cannot be read are left out."""
     found: list[dict[str, Any]] = []
     try:
-        file = state.folder() / NAME
+        file = state_dir() / NAME
         for each in (file.with_name(f"{NAME}.1"), file):
             if each.exists():
                 for line in each.read_text(encoding="utf-8", errors="replace").splitlines()[-most:]:

@@ -4,7 +4,7 @@ import logging
 import os
 from logging.handlers import RotatingFileHandler
 
-from dlsp.engine import state
+from dlsp import paths
 from dlsp.errors import UserError
 
 NAME = "server.log"
@@ -41,7 +41,7 @@ def begin() -> None:
     logger.setLevel(logging.INFO)
     logger.propagate = False  # standard error is for what breaks
     try:
-        handler = SharedFile(state.folder() / NAME, maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
+        handler = SharedFile(paths.state_dir() / NAME, maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
     except (OSError, UserError):
         return
     handler.setFormatter(logging.Formatter("%(asctime)s [%(process)d] %(message)s"))
@@ -51,7 +51,7 @@ def begin() -> None:
 def tail(lines: int) -> list[str]:
     """The last lines of the log, none if there is no log."""
     try:
-        with (state.folder() / NAME).open("rb") as file:
+        with (paths.state_dir() / NAME).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 200 * lines))
             return file.read().decode("utf-8", "replace").splitlines()[-lines:]
     except (OSError, UserError):

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlsp.context.budget import TOKENS, USUAL, usual, within_bounds
+from dlsp.context.budget import TOKENS, within_bounds
 from dlsp.errors import UserError
 from dlsp.gate.gate import MODES as MANNERS
 from dlsp.ignore.rules import is_pattern
 from dlsp.models.catalogue import Model
-from dlsp.models.choose import AUTO, named
+from dlsp.models.sizing import AUTO, CONTEXT_TOKENS, default_context, named
 from dlsp.suggest import MODES
 
 LOGS = ("plain", "text")
@@ -32,7 +32,7 @@ class Settings:
     log: str = "plain"
     suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
     ignore: tuple[str, ...] = ()
-    context: int = USUAL[-1]
+    context: int = CONTEXT_TOKENS[-1]
     threads: int = 0
 
     def suggests(self, language: str) -> str:
@@ -110,4 +110,4 @@ def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     refused = [glob for glob in made.ignore if not is_pattern(glob)]
     complaints += [f"`ignore` cannot use '{glob[:40]}', which is no pattern of .gitignore." for glob in refused]
     made = replace(made, ignore=tuple(filter(is_pattern, made.ignore)))
-    return (made if made.context else replace(made, context=usual(made.model))), complaints
+    return (made if made.context else replace(made, context=default_context(made.model))), complaints

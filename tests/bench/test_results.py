@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from bench import results
-from dlsp.models import store
+from dlsp import paths
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_is_finished_is_kept_beside_results_that_have_a_folder_of_their_own
     monkeypatch.setattr(results, "_OWN", str(tmp_path))
     assert results.kept() == tmp_path / "kept"
     monkeypatch.setattr(results, "_OWN", None)
-    assert results.kept() == store.folder() / "bench"
+    assert results.kept() == paths.cache_dir() / "bench"
 
 
 def test_many_samples_are_thinned_evenly_to_stay_small(tmp_path):

@@ -285,9 +285,9 @@ def test_sessions_attend_together_as_they_do_apart(threads, threads_after):
 
 @pytest.mark.model
 def test_real_int8_agrees_with_float32(real, gguf):
-    from dlsp.models import store
+    from dlsp import paths
 
-    engine = Engine.load(gguf, store.folder(), dtype="int8")
+    engine = Engine.load(gguf, paths.cache_dir(), dtype="int8")
     text = "import json\n\n\ndef load(path):\n    with open(path) as file:\n        return json.load(file)\n\n\n"
     text += "def save(path, value):\n    with open(path, 'w') as file:\n        json.dump(value, file, indent=2)\n"
     tokens = real.tokenizer.encode(text)

@@ -52,10 +52,10 @@ def test_healing_offers_what_begins_with_the_text_or_is_its_beginning(start: byt
 
 @pytest.mark.model
 def test_the_real_vocabulary(gguf):
-    from dlsp.models import store
+    from dlsp import paths
     from dlsp_engine.model.convert import converted
 
-    tokenizer = QwenTokenizer(converted(gguf, store.folder()))
+    tokenizer = QwenTokenizer(converted(gguf, paths.cache_dir()))
     text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|><tool_call>\r\n"
     tokens = tokenizer.encode(text)
     assert tokenizer.decode(tokens) == text

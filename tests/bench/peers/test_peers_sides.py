@@ -11,7 +11,7 @@ from bench.peers.hub import Transformers
 from bench.peers.llama import Llama
 from bench.peers.ours import Ours
 from bench.peers.side import Ask
-from dlsp.models import store
+from dlsp import paths
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer
@@ -45,7 +45,7 @@ def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
 
 @pytest.fixture(scope="module")
 def tokenizer(gguf: Path) -> QwenTokenizer:
-    return QwenTokenizer(converted(gguf, store.folder()))
+    return QwenTokenizer(converted(gguf, paths.cache_dir()))
 
 
 def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:

@@ -15,7 +15,7 @@ from dlsp.gate.calibration import Model
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     """Suggestions that are right as their log-probability says; words are never right, and what is blank not shown."""
-    monkeypatch.setattr("dlsp.models.store.folder", lambda: tmp_path)
+    monkeypatch.setattr("dlsp.paths.cache_dir", lambda: tmp_path)
     journal = Journal(tmp_path / "bench" / "replay" / "replay-fit-patient-decline-qwen2.5-coder-0.5b.jsonl")
     rng = np.random.default_rng(0)
     for script in range(20):
@@ -117,7 +117,7 @@ def test_a_fit_judges_scripts_that_it_has_not_seen(journal: Journal):
 
 
 def test_too_little_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr("dlsp.models.store.folder", lambda: tmp_path)
+    monkeypatch.setattr("dlsp.paths.cache_dir", lambda: tmp_path)
     assert fit.main(["--out", str(tmp_path / "table.json")]) == 2
     assert "--split fit" in capsys.readouterr().err
     assert not (tmp_path / "table.json").exists()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dlsp.context.budget import LEAST, MOST, USUAL, usual
+from dlsp.context.budget import LEAST, MOST
 from dlsp.models.catalogue import CATALOGUE
+from dlsp.models.sizing import CONTEXT_TOKENS, default_context
 from dlsp.server.settings import settings
 
 SMALL, LARGE = CATALOGUE
@@ -42,21 +43,21 @@ def test_the_usual_budget_is_what_the_model_reads_in_good_time(
     chunk_ms: Callable[[float], None], step_ms: float, small: int, large: int
 ) -> None:
     chunk_ms(step_ms)
-    assert [usual(model) for model in (SMALL, LARGE)] == [small, large]
+    assert [default_context(model) for model in (SMALL, LARGE)] == [small, large]
     assert settings([{"model": "1.5b"}])[0].context == large
     assert settings([{"model": "1.5b", "context": 700}])[0].context == 700
 
 
 def test_no_machine_is_so_slow_that_nothing_is_read(chunk_ms: Callable[[float], None]) -> None:
     chunk_ms(10_000)
-    assert usual(LARGE) == min(USUAL)
+    assert default_context(LARGE) == min(CONTEXT_TOKENS)
 
 
 def test_the_usual_budget_until_anything_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
-    assert usual(SMALL) == min(USUAL)
+    assert default_context(SMALL) == min(CONTEXT_TOKENS)
     (tmp_path / "costs.json").write_text("[3]")
-    assert usual(SMALL) == min(USUAL)
+    assert default_context(SMALL) == min(CONTEXT_TOKENS)
 
 
 @pytest.mark.parametrize(

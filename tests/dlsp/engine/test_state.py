@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from dlsp import paths
 from dlsp.engine import state
 from dlsp.errors import UserError
 
@@ -35,7 +36,7 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     monkeypatch.setenv("DLSP_STATE_DIR", "~/state")
     monkeypatch.chdir(tmp_path)
-    assert state.folder() == tmp_path / "state"
+    assert paths.state_dir() == tmp_path / "state"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"address": "http://127.0.0.1:1"}', "\xff"])
@@ -52,14 +53,14 @@ def test_no_address_elsewhere_is_believed(state_folder: Path, address: str) -> N
 
 def test_the_folder_is_its_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "a" / "b"))
-    assert stat.S_IMODE(state.folder().stat().st_mode) == 0o700
+    assert stat.S_IMODE(paths.state_dir().stat().st_mode) == 0o700
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file" / "state"))
     with pytest.raises(UserError, match="DLSP_STATE_DIR"):
-        state.folder()
+        paths.state_dir()
 
 
 def test_alive(state_folder: Path) -> None:

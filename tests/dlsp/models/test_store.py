@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dlsp import paths
 from dlsp.models import store
 from dlsp.models.catalogue import Model
 from dlsp.models.store import ModelMissing
@@ -30,10 +31,10 @@ def never(*_: object) -> str:
 
 def test_the_cache_is_where_the_setting_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "there"))
-    assert store.folder() == tmp_path / "there"
+    assert paths.cache_dir() == tmp_path / "there"
     monkeypatch.delenv("DLSP_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert store.folder() == tmp_path / "dlsp"
+    assert paths.cache_dir() == tmp_path / "dlsp"
 
 
 def test_a_missing_model_is_said_with_the_command_that_brings_it(model: Model):

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from dlsp.models import store
+from dlsp import paths
 from tests.e2e.debian import relink, unpacked
 from tests.e2e.provide import Missing, announce, provide, run
 
@@ -22,7 +22,7 @@ COMPILER = "usr/lib/gcc", "usr/lib/llvm", "usr/include", "usr/libexec/gcc"
 
 def emacs() -> Path:
     """The folder with the program, provided if need be; raises Missing."""
-    place = store.folder() / "editors" / f"emacs-{VERSION}"
+    place = paths.cache_dir() / "editors" / f"emacs-{VERSION}"
 
     def make(scratch: Path, deadline: float) -> Path:
         root = unpacked("Emacs", ["emacs-nox", "elpa-company"], SUITE, scratch, deadline)

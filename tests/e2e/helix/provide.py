@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from dlsp.models import store
+from dlsp import paths
 from tests.e2e.debian import relink, unpacked
 from tests.e2e.provide import Missing, announce, provide, run
 
@@ -17,7 +17,7 @@ PROGRAM = "usr/lib/hx/hx"
 
 def helix() -> Path:
     """The program, provided if need be; raises Missing."""
-    place = store.folder() / "editors" / f"helix-{VERSION}"
+    place = paths.cache_dir() / "editors" / f"helix-{VERSION}"
 
     def make(scratch: Path, deadline: float) -> Path:
         root = unpacked("Helix", ["hx"], SUITE, scratch, deadline)

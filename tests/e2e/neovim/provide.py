@@ -9,7 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from dlsp.models import store
+from dlsp import paths
 from tests.e2e.debian import relink, unpacked
 from tests.e2e.provide import Missing, announce, provide, run
 
@@ -18,7 +18,7 @@ SUITES = {"0.10": "trixie", "0.12": "forky"}
 
 def nvim(version: str) -> Path:
     """The program of Neovim `version` (major.minor), provided if need be; raises Missing."""
-    place = store.folder() / "editors" / f"neovim-{version}"
+    place = paths.cache_dir() / "editors" / f"neovim-{version}"
 
     def make(scratch: Path, deadline: float) -> Path:
         root = unpacked("Neovim", ["neovim"], SUITES[version], scratch, deadline)

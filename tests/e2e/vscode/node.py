@@ -4,7 +4,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from dlsp.models import store
+from dlsp import paths
 from tests.e2e.provide import Missing, run
 
 
@@ -17,7 +17,7 @@ class Node:
             raise Missing("VS Code needs Node, which `pip install -e '.[dev]'` brings.")
         wheel = Path(package.origin).parent
         self.program = wheel / "bin" / "node"
-        tools = store.folder() / "editors" / "node"
+        tools = paths.cache_dir() / "editors" / "node"
         tools.mkdir(parents=True, exist_ok=True)
         # The package's own bin/npm does not find its parts.
         npm = f'#!/bin/sh\nexec "{self.program}" "{wheel}/lib/node_modules/npm/bin/npm-cli.js" "$@"\n'

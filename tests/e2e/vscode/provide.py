@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from dlsp.models import store
+from dlsp import paths
 from tests.e2e.provide import LIMIT_S, Missing, announce, provide
 from tests.e2e.vscode.node import Node
 
@@ -37,7 +37,7 @@ class Editor:
 def editor() -> Editor:
     """VS Code and the browser, provided if need be; raises Missing."""
     node = Node()
-    place = store.folder() / "editors" / f"vscode-{CODE_SERVER}-{CHROMIUM}"
+    place = paths.cache_dir() / "editors" / f"vscode-{CODE_SERVER}-{CHROMIUM}"
     provide(place, lambda scratch, deadline: _install(node, scratch / "made", deadline))
     package = place / "node_modules" / "code-server"
     return Editor(node, package / "out/node/entry.js", place / "browser/chromium", place / "browser/al2023/lib")
@@ -70,7 +70,7 @@ def vsix() -> Path:
     """
     node, made = Node(), EXTENSION / "dlsp.vsix"
     deadline = time.monotonic() + LIMIT_S
-    with FileLock(f"{store.folder()}/editors/vsix.lock", timeout=LIMIT_S):
+    with FileLock(f"{paths.cache_dir()}/editors/vsix.lock", timeout=LIMIT_S):
         own = [each for each in EXTENSION.iterdir() if each.is_file() and each.name not in (made.name, "LICENSE")]
         newest = max(each.stat().st_mtime for each in [*own, *(EXTENSION / "src").iterdir()])
         if made.exists() and made.stat().st_mtime >= newest:

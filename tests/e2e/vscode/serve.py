@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
-from dlsp.models import store
+from dlsp import paths
 from tests.e2e.vscode.provide import Editor
 from tests.e2e.waiting import until
 
@@ -31,7 +31,7 @@ class Served:
             "DLSP_STATE_DIR": str(state),
             "PATH": os.environ["PATH"] if bare else f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             **{f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")},
-            "DLSP_CACHE_DIR": str(store.folder()),
+            "DLSP_CACHE_DIR": str(paths.cache_dir()),
             "LANG": "C.UTF-8",
             "VSCODE_CLI": "1",  # else it takes PATH from a login shell
         }

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dlsp.models.catalogue import CATALOGUE, DEFAULT
-from dlsp.models.choose import choose
+from dlsp.models.sizing import choose
 
 SMALL, LARGE = CATALOGUE
 
