@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tree_sitter import Node, Point, Tree
 
 from dlsp.difference import difference
+from dlsp.syntax.guard import incremental, parsable
 from dlsp.syntax.languages import Language
 from dlsp.syntax.near import near
 
@@ -59,13 +60,14 @@ class Source:
         """The surroundings of a place as a document of their own, and what stands in it before and after the place
         (see `near`).
 
-        By the tree that is there, if little was edited since. None for a document without a tree.
+        By the tree that is there, if little was edited since. None for a document without a tree, but for one that
+        may not be parsed as a whole: of that, the lines in reach.
         """
         new = encoded(before + after)
         places = difference(self.bytes, new)
         if self.tree is None or max(places) - places[0] > LITTLE:
             if self.update(before + after) is None:
-                return None
+                return None if parsable(self.language, new) else self._lines_around(before, after, reach)
             places = len(new), len(new), len(new)
         assert self.tree
         tree = self.tree.copy()
@@ -86,12 +88,21 @@ class Source:
                 broken += [child] if child.has_error else []
         return found + tree.root_node.is_error
 
+    def _lines_around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
+        """The whole lines of at most `reach` characters before and after a place, as a document of their own."""
+        left, right = before[-reach:], after[:reach]
+        left = left if len(before) <= reach else left[left.find("\n") + 1 :]
+        right = right if len(after) <= reach else right[: right.rfind("\n") + 1]
+        part = Source(self.language)
+        return (part, left, right) if part.update(left + right) else None
+
     def _parsed(self, tree: Tree | None, new: bytes) -> Tree | None:
-        if len(new) > MOST_BYTES:
+        if len(new) > MOST_BYTES or not parsable(self.language, new):
             return None
-        if tree:
+        if tree and incremental(self.language):
             _edit(tree, self.bytes, new, difference(self.bytes, new))
-        return self._parser.parse(new, tree) if tree else self._parser.parse(new)
+            return self._parser.parse(new, tree)
+        return self._parser.parse(new)
 
 
 def encoded(text: str) -> bytes:
