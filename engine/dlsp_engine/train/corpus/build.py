@@ -1,5 +1,6 @@
 """The pipeline: packages in, filtered and recorded one by one, until every language has enough."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ EXCLUDED = frozenset(
     )
 )
 
+# Packages that carry evaluation sets of code, in whatever form: they are not even read.
+BENCHMARKS = re.compile(r"(lm[-_.]?eval|human[-_.]?eval|evalplus|mxeval|bigcode)", re.IGNORECASE)
+
 Source = Callable[[Sequence[str], Languages, Path], Iterator[Package]]
 
 
@@ -72,7 +76,7 @@ class Build:
         names = [
             name
             for name in order.names
-            if name not in EXCLUDED and not self.ledger.done(order.group, order.source, name)
+            if name not in EXCLUDED and not BENCHMARKS.match(name) and not self.ledger.done(order.group, order.source, name)
         ]
         if not names or self.ledger.kept(order.group) >= order.target:
             return

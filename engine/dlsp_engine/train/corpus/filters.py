@@ -35,6 +35,10 @@ _GENERATED = re.compile(
 )
 _COMPILED = re.compile(r"__esModule|sourceMappingURL|__webpack_require__|__awaiter|_interopRequire|__toESM")
 _HEAD = 1_500
+# Evaluation sets of code by name, however it is written ("HumanEval", "human_eval", "can-it-edit").
+_BENCHMARK = re.compile(
+    r"(?<![a-z])(human[-_ ]?eval|mbpp|mbxp|safim|santacoder|can[-_ ]?it[-_ ]?edit)(?!uat)", re.IGNORECASE
+)
 _NO_LETTER = re.compile(r"[^a-zA-Z]+")
 _LITERAL_LINE = re.compile(
     r"""[\s\[\](){},:;]*+(?:(?:[rbu]?"[^"]*"|[rbu]?'[^']*'|[-+]?\d[\w.]*+)[\s\[\](){},:;]*+)++"""
@@ -49,6 +53,8 @@ def clean(file: File) -> tuple[str, str]:
         return "", "vendored"
     if _DATA_PATH.search(file.path):
         return "", "data"
+    if _BENCHMARK.search(file.path):
+        return "", "benchmark"
     scripted = file.language in ("javascript", "typescript")
     if _GENERATED_PATH.search(file.path) or (scripted and _BUILT.search(str(PurePosixPath(file.path).parent))):
         return "", "generated"
@@ -62,6 +68,8 @@ def clean(file: File) -> tuple[str, str]:
 def _reason(text: str, language: str, scripted: bool) -> str:
     if "\0" in text:
         return "encoding"
+    if _BENCHMARK.search(text):
+        return "benchmark"
     if _GENERATED.search(text[:_HEAD]) or (scripted and _COMPILED.search(text)):
         return "generated"
     lines = [line for line in text.split("\n") if line and not line.isspace()]

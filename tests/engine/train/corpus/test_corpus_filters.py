@@ -61,6 +61,18 @@ def test_dropped_for_its_path(path: str, expected: str) -> None:
     assert reason(GOOD, path) == expected
 
 
+@pytest.mark.parametrize(
+    "name", ["HumanEval", "human_eval", "MBPP", "mbxp", "SAFIM", "santacoder", "CanItEdit", "can-it-edit"]
+)
+def test_files_that_name_an_evaluation_set_are_dropped(name: str) -> None:
+    assert reason(GOOD.replace("prices", f"prices_{name}")) == "benchmark"
+    assert reason(GOOD, f"tasks/{name}/run.py") == "benchmark"
+
+
+def test_an_evaluation_by_humans_is_no_benchmark() -> None:
+    assert reason(GOOD.replace("with tax", "after a human evaluation")) == ""
+
+
 def test_compiled_javascript_is_dropped() -> None:
     text = "export function add(first, second) {\n  return first + second;\n}\n" * 5
     assert reason(text, "src/add.js", "javascript") == ""
