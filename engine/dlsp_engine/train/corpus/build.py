@@ -76,7 +76,9 @@ class Build:
         names = [
             name
             for name in order.names
-            if name not in EXCLUDED and not BENCHMARKS.match(name) and not self.ledger.done(order.group, order.source, name)
+            if name not in EXCLUDED
+            and not BENCHMARKS.match(name)
+            and not self.ledger.done(order.group, order.source, name)
         ]
         if not names or self.ledger.kept(order.group) >= order.target:
             return
