@@ -40,6 +40,10 @@ class Job(ABC):
     def outcome(self) -> Any:
         """What came of it."""
 
+    def close(self) -> None:
+        """Let go of what only an unfinished job needs."""
+        return
+
     @property
     def bytes(self) -> int:
         """Keys and values that it holds, or will when its prompt is read."""
@@ -143,7 +147,8 @@ class GapJob(Job):
         super().__init__(session, options)
         known = prompt(gap, tokenizer)
         self.left = session.leave(known.tokens)
-        self.cost.prompt_tokens, self.cost.cached_tokens = len(known.tokens), session.advance(known.tokens)
+        self.cost.prompt_tokens = len(known.tokens)
+        self.cost.cached_tokens = session.advance(known.tokens, options.max_tokens)
         self._asked = len(known.tokens) - 1
         self.answer = Answer(gap, options, tokenizer, known.forced)
         self.decoder = decoder(session, self.answer, drafting, drafter)

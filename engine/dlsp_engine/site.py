@@ -1,6 +1,6 @@
 """A site: how likely what stands there is, and what might stand there instead, with an edit in sight and without."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -87,6 +87,9 @@ class SiteJob(Job):
     def bytes(self) -> int:
         return super().bytes + (self._aside.cache.bytes if self._aside else 0)
 
+    def close(self) -> None:
+        self._parts.close()  # it holds this job
+
     def outcome(self) -> Judgement:
         site, fill = self.site, self._fill
         return Judgement(
@@ -118,7 +121,7 @@ class SiteJob(Job):
         elif self._part:
             self._asked = len(self.session.tokens) - 1
 
-    def _work(self) -> Iterator[Reader | Decoder]:
+    def _work(self) -> Generator[Reader | Decoder, None, None]:
         """One part after the other, each to be stepped until it is done."""
         site = self.site
         texts = [*dict.fromkeys([site.text, *site.candidates])]

@@ -53,6 +53,19 @@ def test_the_cache_grows_in_place(tiny: Engine):
     assert session.cache._kv[:, :, :, :699].equal(fresh.cache._kv[:, :, :, :699])
 
 
+def test_the_cache_grows_by_a_quarter_up_to_what_is_expected(tiny: Engine):
+    session = tiny.new_session()
+    session.advance([7] * 4000, answer=100)
+    cache, bytes_before = session.cache, 0
+    for length in range(0, 4100, 64):
+        cache.length = length
+        cache.reserve(64)
+        if bytes_before and cache.bytes != bytes_before:
+            assert cache.bytes_of(64) < cache.bytes - bytes_before <= bytes_before // 4 + cache.bytes_of(256)
+        bytes_before = cache.bytes
+    assert cache.bytes <= cache.bytes_of(4100 + 256)
+
+
 def test_an_answer_is_recalled_while_what_is_typed_agrees_with_it(tiny: Engine):
     session = prefilled(tiny, [1, 2, 3])
     session.extend([4, 5, 6], stood=3)

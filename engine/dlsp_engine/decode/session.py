@@ -39,11 +39,13 @@ class Session:
         self.cache = left.cache.fork(same)
         return left
 
-    def advance(self, tokens: list[int]) -> int:
+    def advance(self, tokens: list[int], answer: int = 0) -> int:
         """Take `tokens` for what is known now; returns how many of them were cached already.
 
-        What was cached is kept up to the first token that differs, so typing costs only its own tokens.
+        What was cached is kept up to the first token that differs, so typing costs only its own tokens. At most
+        `answer` tokens will follow.
         """
+        self.cache.expected = len(tokens) + answer
         same = self.cache.length = common(self.tokens[: self.cache.length], tokens[:-1])
         self.recalled = self.tokens[len(tokens) :] if self.tokens[: len(tokens)] == tokens else []
         self.tokens = list(tokens)
@@ -64,7 +66,9 @@ class Session:
         same = min(other.cache.length, self.shares(other), most)
         if same < had + WORTH:
             return 0
+        expected = self.cache.expected
         self.cache = other.cache.fork(same)
+        self.cache.expected = expected
         return same - had
 
     def prefill(self, room: int = CHUNK, end: int = -1) -> Rows | None:

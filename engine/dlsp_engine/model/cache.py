@@ -1,4 +1,4 @@
-"""The key/value cache of one session."""
+"""The key/value cache of one session, and the count of what all caches of this process hold."""
 
 import torch
 from torch import Tensor
@@ -8,6 +8,13 @@ from dlsp_kernels import TILE
 
 BLOCK = 4 * TILE
 
+_living_bytes: dict[int, int] = {}  # bytes of each cache that has not been freed, by its id
+
+
+def living_bytes() -> int:
+    """Bytes of keys and values in all caches that have not been freed, whoever holds them. Any thread may ask."""
+    return sum(list(_living_bytes.values()))
+
 
 class Cache:
     """Keys and values of the clean positions 0 … length - 1, growing in place.
@@ -16,17 +23,31 @@ class Cache:
     beyond it (rejected drafts, canvases) is overwritten by the next step.
     """
 
+    expected: int | None = None
+    """Positions after which no more room is made in advance: those of the prompt and the longest answer to it."""
+
     def __init__(self, architecture: Architecture, dtype: torch.dtype) -> None:
         self.length = 0
         shape = (2, architecture.layers, architecture.kv_heads, BLOCK, architecture.head_dim)
-        self._kv = torch.zeros(shape, dtype=dtype)  # [k or v, layer, kv_head, position, head_dim]
+        self._hold(torch.zeros(shape, dtype=dtype))
+
+    def _hold(self, kv: Tensor) -> None:
+        self._kv = kv  # [k or v, layer, kv_head, position, head_dim]
+        self._count(kv.nbytes)
+
+    def _count(self, held_bytes: int) -> None:
+        _living_bytes[id(self)] = held_bytes
+
+    def __del__(self) -> None:
+        _living_bytes.pop(id(self), None)
 
     def reserve(self, rows: int) -> None:
-        """Make room for `rows` rows behind the clean ones."""
+        """Make room for `rows` rows behind the clean ones: a quarter more than before, though not beyond `expected`."""
         need, have = self.length + rows, self._kv.shape[3]
         if need > have:
-            blocks = -(-max(need, 2 * have) // BLOCK)
-            self._kv = self._copy(self.length, blocks)
+            more = have + have // 4
+            wanted = more if self.expected is None else min(more, self.expected)
+            self._hold(self._copy(self.length, -(-max(need, wanted) // BLOCK)))
 
     def keys(self, rows: int) -> int:
         """How many `write` gives for so many rows: whole tiles, the last filled up with what finite stands there."""
@@ -58,7 +79,7 @@ class Cache:
         twin = object.__new__(Cache)
         twin.length = length
         blocks = -(-(length + BLOCK // 2) // BLOCK)
-        twin._kv = self._copy(length, blocks)
+        twin._hold(self._copy(length, blocks))
         return twin
 
     def _copy(self, length: int, blocks: int) -> Tensor:

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dlsp_engine.errors import EngineError
+from dlsp_engine.model.cache import living_bytes
 from dlsp_engine.serve.requests import MOST_CHARACTERS, Parsed, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
@@ -63,6 +64,7 @@ def app(service: Service) -> Starlette:
     metrics.watch("dlsp_waiting", "Gaps that have not ended.", lambda: scheduler.waiting)
     metrics.watch("dlsp_sessions", "Sessions kept for the next request.", lambda: len(scheduler.sessions))
     metrics.watch("dlsp_session_bytes", "Keys and values of these sessions.", lambda: scheduler.sessions.bytes)
+    metrics.watch("dlsp_cache_bytes", "Keys and values in memory, of requests and of kept sessions.", living_bytes)
 
     async def health(request: Request) -> Response:
         told = ("nonce", "model", "version", "dtype", "adapter", "step", "requests")
@@ -70,6 +72,7 @@ def app(service: Service) -> Starlette:
             {name: getattr(service, name) for name in told}
             | {"api": API, "pid": os.getpid(), "busy": scheduler.busy, "waiting": scheduler.waiting}
             | {"sessions": len(scheduler.sessions), "session_bytes": scheduler.sessions.bytes}
+            | {"cache_bytes": living_bytes()}
             | {"uptime_s": round(time.monotonic() - service.started, 1)}
             | {"stepping_s": round(scheduler.stepping_s, 3)}
         )

@@ -134,8 +134,8 @@ class Scheduler:
 
     def _run(self) -> None:
         try:
-            while tickets := self._next():
-                self._step(self._started(tickets))
+            while self._turn():
+                pass
         except Exception as error:  # outside of the model: whoever is told a step, or how a gap ended, may fail too
             _logged(error)
         finally:
@@ -144,6 +144,12 @@ class Scheduler:
             for ticket in list(self._tickets):
                 with suppress(Exception):  # one who cannot be told keeps nobody from it
                     self._end(ticket, ENDING)
+
+    def _turn(self) -> bool:
+        """One step; False when closing. Nothing of it is held while the next one is waited for."""
+        tickets = self._next()
+        self._step(self._started(tickets))
+        return bool(tickets)
 
     def _next(self) -> list[Ticket]:
         """The tickets of the next step, or none when closing; waits for the first."""
@@ -229,7 +235,9 @@ class Scheduler:
         if sentence == MEMORY:
             self.sessions.clear()
         for ticket in tickets:
-            ticket.job = None
+            if ticket.job:
+                ticket.job.close()
+                ticket.job = None
             self._end(ticket, sentence)
         self._failures += 1
         if self._failures >= MOST_FAILURES:
@@ -241,6 +249,8 @@ class Scheduler:
             self._tickets.remove(ticket)
         if ticket.job:
             self.sessions.keep(ticket.session, ticket.job.session)
+            ticket.job.close()
+            ticket.job = None  # the client may hold the ticket for long
         if not isinstance(outcome, str):
             self.metrics.ended(outcome.reason, outcome.cost)
         else:

@@ -70,6 +70,7 @@ class Stream(StreamingResponse):
     def _cancel(self) -> None:
         for ticket in self._tickets:
             ticket.cancelled.set()
+        self._tickets = []  # each of them refers to this stream
 
     def _ticket(self, number: int, asked: Gap | Site, wanted: Parsed[Any]) -> Ticket:
         def put(event: dict[str, Any]) -> None:

@@ -67,6 +67,7 @@ class PagedCache(Cache):
             raise MemoryError(f"a session takes at most {MOST_PAGES * PAGE} positions")
         if need > len(self.pages):
             self.pages += self.pool.take(need - len(self.pages))
+            self._count(self.bytes)
 
     def slot(self, place: int) -> int:
         return self.pages[place // PAGE] * PAGE + place % PAGE

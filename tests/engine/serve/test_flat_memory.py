@@ -1,0 +1,79 @@
+"""Requests that have ended hold no keys and values, whatever they held while they ran."""
+
+import gc
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from dlsp_engine.model.cache import living_bytes
+from dlsp_engine.serve.app import Service
+from tests.engine.serve.conftest import SlowEngine
+
+MOST_BYTES = 200_000
+GAPS, PROMPT_TOKENS = 16, 600
+
+
+@pytest.fixture
+def kept(service: Service, engine: SlowEngine) -> Iterator[Service]:
+    """An engine that may keep two of a request's sessions. Nothing is left to the garbage collector."""
+    engine.step_s = 0
+    service.scheduler.sessions.most_bytes = MOST_BYTES
+    gc.collect()
+    gc.disable()
+    yield service
+    gc.enable()
+
+
+def worst(number: int, **more: Any) -> dict[str, Any]:
+    """Many gaps with prompts that have nothing in common, each with a session of its own."""
+    gaps = [
+        {"prefix": f"{number}.{gap} ".ljust(PROMPT_TOKENS, chr(ord("a") + gap)), "suffix": "", "session": f"s{gap}"}
+        for gap in range(GAPS)
+    ]
+    return {"gaps": gaps, "max_tokens": 2, "mode": "autoregressive"} | more
+
+
+def only_kept_is_alive(service: Service, before: int) -> None:
+    deadline = time.monotonic() + 5
+    while service.scheduler.busy or living_bytes() - before > MOST_BYTES:
+        assert time.monotonic() < deadline, f"{living_bytes() - before} bytes are alive, {MOST_BYTES} may be kept"
+        time.sleep(0.005)
+    assert living_bytes() - before == service.scheduler.sessions.bytes
+
+
+@pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=pytest.mark.prove)])
+def test_answered(client: httpx.Client, kept: Service, requests: int):
+    before = living_bytes()
+    for number in range(requests):
+        answer = client.post("/v1/infill", json=worst(number))
+        assert answer.text.endswith('{"event": "done"}\n')
+        only_kept_is_alive(kept, before)
+    health = client.get("/health").json()
+    assert health["cache_bytes"] - before == health["session_bytes"] <= MOST_BYTES
+    assert f"dlsp_cache_bytes {float(health['cache_bytes'])}" in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=pytest.mark.prove)])
+def test_left_in_the_middle(client: httpx.Client, kept: Service, requests: int):
+    before = living_bytes()
+    for number in range(requests):
+        with client.stream("POST", "/v1/infill", json=worst(number, max_tokens=1024)) as answer:
+            next(answer.iter_bytes())
+        only_kept_is_alive(kept, before)
+
+
+def test_sites_left_in_the_middle(client: httpx.Client, kept: Service):
+    before = living_bytes()
+    edit = [{"path": "edit.diff", "text": "-a\n+b\n"}]
+    for number in range(5):
+        sites = [
+            {"prefix": f"{number}.{site} " + "a" * 300, "suffix": "", "text": "b" * 200, "candidates": ["c" * 200]}
+            for site in range(8)
+        ]
+        body = {"sites": sites, "edit": edit, "max_tokens": 200}
+        with client.stream("POST", "/v1/sites", json=body) as answer:
+            next(answer.iter_bytes())
+        only_kept_is_alive(kept, before)
