@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench.command import at_least, guarded, line, own_engine, written
-from dlsp import suggest
+from dlsp.completions import infill
 from dlsp.context.workspace import Workspace
 from dlsp.engine.client import Engine
 from dlsp.models import catalogue, sizing
@@ -49,7 +49,7 @@ async def ask(engine: Engine, workspace: Workspace, path: Path, at: int, typed: 
     before, after = text[: at + typed], text[text.find("\n", at) :]
     context = workspace.context(path, before, after)
     began = time.perf_counter()
-    fill = await engine.fill(suggest.request(context, path=workspace.name(path), session=str(path), end="line"))
+    fill = await engine.fill(infill.request(context, path=workspace.name(path), session=str(path), end="line"))
     return 1e3 * (time.perf_counter() - began), fill["cost"]["prompt_tokens"] - fill["cost"]["cached_tokens"]
 
 

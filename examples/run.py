@@ -12,14 +12,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from dlsp import suggest
 from dlsp.cli import guarded
 from dlsp.cli.show import GHOST, MARKS, excerpt
 from dlsp.cli.waiting import engine_of
+from dlsp.completions import infill
+from dlsp.completions.infill import Suggestion
 from dlsp.context.build import build
 from dlsp.engine.client import Engine
 from dlsp.models.catalogue import DEFAULT
-from dlsp.suggest import Suggestion
 
 MODES = ("autoregressive", "verified")
 WATCHED = PLACES[3]
@@ -43,15 +43,15 @@ async def run() -> None:
 
 
 async def complete(engine: Engine, place: Place, mode: str) -> Suggestion:
-    return suggest.suggestion(await engine.fill(request(place, mode)), *place.around())
+    return infill.suggestion(await engine.fill(request(place, mode)), *place.around())
 
 
 def request(place: Place, mode: str, use: str = "compared") -> dict[str, Any]:
     """Each mode and use has a session of its own: what one answered would be the next one's draft."""
     before, after = place.around()
     session = f"examples {os.getpid()} {place} {mode} {use}"
-    end = suggest.end_rule(before)
-    return suggest.request(build(place.file, before, after), path=place.file, session=session, mode=mode, end=end)
+    end = infill.end_rule(before)
+    return infill.request(build(place.file, before, after), path=place.file, session=session, mode=mode, end=end)
 
 
 def show(console: Console, place: Place, made: dict[str, Suggestion]) -> None:

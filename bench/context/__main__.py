@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from bench.command import at_least, guarded, line, written
-from dlsp.completion.syntax import cut_broken
-from dlsp.context.anchor import Anchor
+from dlsp.completions.anchor import Anchor
+from dlsp.completions.filters.syntax import cut_broken
 from dlsp.context.workspace import Workspace
 from dlsp.ignore.rules import MOST_BYTES
 from dlsp.index import store

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from bench.command import at_least, guarded, loaded, written
 from bench.cross_file.gaps import PACKAGES, CrossGap, chosen, copied, gaps
-from dlsp import suggest
-from dlsp.completion import trim
+from dlsp.completions import infill
+from dlsp.completions.filters import trim
 from dlsp.context.budget import TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
@@ -60,7 +60,7 @@ def ask(engine: "Engine", gap: CrossGap, seen: Context) -> tuple[str, float]:
 
     files = tuple(File(each["path"], each["text"]) for each in seen.files)
     prompt = Gap(seen.window.prefix, seen.window.suffix, path=gap.path, files=files)
-    fill = engine.fill(prompt, Options(mode="verified", end=suggest.end_rule(gap.before), max_tokens=48))
+    fill = engine.fill(prompt, Options(mode="verified", end=infill.end_rule(gap.before), max_tokens=48))
     offered = trim(fill.text, gap.before, gap.after)
     return offered.split("\n")[0].rstrip(), fill.cost.prefill_ms
 

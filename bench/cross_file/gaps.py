@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dlsp.completion.brackets import unclosed
 from dlsp.context.names import Names
 from dlsp.context.structure import structure
 from dlsp.ignore import Rules, walk
 from dlsp.index.store import Store, stem
 from dlsp.syntax import languages
+from dlsp.syntax.brackets import unclosed
 from dlsp.syntax.source import Source
 
 PACKAGES = (

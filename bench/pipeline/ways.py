@@ -7,12 +7,12 @@ from typing import Any
 
 from bench.evals import rows
 from bench.quality.sets import SETS, Task, load
-from dlsp import suggest
-from dlsp.body import body
+from dlsp.completions import infill
+from dlsp.completions.body import body
+from dlsp.completions.infill import MOST_TOKENS
 from dlsp.context.build import build
 from dlsp.errors import UserError
 from dlsp.function import Gap
-from dlsp.suggest import MOST_TOKENS
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
@@ -54,7 +54,7 @@ def asked(task: Task, name: str, way: str) -> Asked:
         end, most = whole if name in (BODIES, FOLLOWED) else (SETS[name].end, SETS[name].max_tokens)
         return Asked(task.prefix, task.suffix, end, most)
     window = build(PATH, task.prefix, task.suffix, source=_source()).window
-    end = "body" if name in (BODIES, FOLLOWED) else suggest.end_rule(task.prefix)
+    end = "body" if name in (BODIES, FOLLOWED) else infill.end_rule(task.prefix)
     return Asked(window.prefix, window.suffix, end, MOST_TOKENS[end])
 
 
@@ -63,7 +63,7 @@ def finished(task: Task, name: str, way: str, answer: str) -> str:
     if way == "raw":
         return answer
     if name not in (BODIES, FOLLOWED):
-        return suggest.trimmed(answer, task.prefix, task.suffix, _source())[0]
+        return infill.trimmed(answer, task.prefix, task.suffix, _source())[0]
     at = len(task.prefix)
     try:
         return body(answer, task.prefix + task.suffix, Gap(at, at, "", ""), _source())

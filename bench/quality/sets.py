@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.evals import Missing, rows
-from dlsp.completion import trim
+from dlsp.completions.filters import trim
 
 INFILLING = "https://github.com/openai/human-eval-infilling/tree/master/data"
 SAFIM = "https://huggingface.co/datasets/gonglinyuan/safim (the rows with lang python, as block.jsonl.gz)"

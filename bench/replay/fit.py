@@ -21,12 +21,11 @@ from bench.command import MEND
 from bench.journal import Journal
 from bench.logistic import logistic, sigmoid
 from bench.replay.samples import Answered, Samples, asked, places, samples, shown
-from dlsp.gate.calibration import FILE
-from dlsp.gate.facts import Facts
-from dlsp.gate.features import of_moment
+from dlsp.completions.gate.calibration import FILE
+from dlsp.completions.gate.features import Facts, of_cursor
 from dlsp.models import catalogue
 
-FACTS = list(of_moment(Facts("", "")))
+FACTS = list(of_cursor(Facts("", "")))
 FOLDS, RIDGE = 5, 1.0
 RIGHT = 0.82
 """So many of the suggestions that `auto` shows are to be right: what is wrong costs a reader more than silence."""

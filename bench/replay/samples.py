@@ -7,8 +7,8 @@ import numpy as np
 
 from bench.journal import Journal
 from bench.replay.user import Moment, first_line, read
-from dlsp.gate.features import Features, of_line
-from dlsp.gate.parts import parts
+from dlsp.completions.gate.features import Features, of_line
+from dlsp.completions.gate.parts import parts
 
 CONTENDER = "dlsp:suggest=eager"
 

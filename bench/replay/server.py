@@ -14,8 +14,8 @@ from bench.replay.scripts import Script
 from bench.replay.tap import Exchange, Tap
 from bench.replay.user import first_line
 from dlsp import paths
-from dlsp.recall.answer import Answer
-from dlsp.server.decisions import NAME as DECISIONS
+from dlsp.completions.cache import CachedCompletion
+from dlsp.completions.decisions import NAME as DECISIONS
 from dlsp.syntax import languages
 from tests.dlsp.editor import Editor
 
@@ -128,7 +128,7 @@ class Dlsp:
         line = first_line(text)
         for each in reversed(self._tap.exchanges[self._opened :]):
             if each.fill and (at := each.fill["text"].find(line)) >= 0:
-                return list(Answer(0, "", "", 0, confidence=each.fill.get("confidence", ())).tokens(at))
+                return list(CachedCompletion(0, "", "", 0, confidence=each.fill.get("confidence", ())).tokens(at))
         return []
 
     def _decision(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from dlsp import suggest
+from dlsp.completions import infill
 from dlsp.context.build import build
 from dlsp.engine.client import Engine
 from examples.places import Place
@@ -41,9 +41,9 @@ class Take:
 async def record(engine: Engine, place: Place, mode: str, session: str) -> Take:
     """One gap in one mode, its prompt prefilled beforehand."""
     before, after = place.around()
-    end = suggest.end_rule(before)
+    end = infill.end_rule(before)
     context = build(place.file, before, after)
-    request = suggest.request(context, path=place.file, session=session, end=end, **MODES[mode])
+    request = infill.request(context, path=place.file, session=session, end=end, **MODES[mode])
     await engine.fill(_other(request))
     frames: list[Frame] = []
     began = time.perf_counter()

@@ -5,10 +5,10 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from dlsp import suggest
 from dlsp.cli import place, project
 from dlsp.cli.context import seen
-from dlsp.server.settings import Settings
+from dlsp.completions import infill
+from dlsp.settings.schema import Settings
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
@@ -20,9 +20,9 @@ def add(subparsers: Any) -> None:
     complete = subparsers.add_parser("complete", help="complete the code at one place of a file")
     complete.add_argument("place", metavar="FILE:LINE:COL", help="from 1; the column in characters")
     complete.add_argument("--model", metavar="NAME", help="default: the project's, else the one for this machine")
-    complete.add_argument("--mode", choices=suggest.MODES, help="default: the project's, else verified")
+    complete.add_argument("--mode", choices=infill.MODES, help="default: the project's, else verified")
     complete.add_argument("--schedule", choices=SCHEDULES, default="split", help="default: split")
-    complete.add_argument("--end", choices=tuple(suggest.MOST_TOKENS), help="default: by the cursor's line")
+    complete.add_argument("--end", choices=tuple(infill.MOST_TOKENS), help="default: by the cursor's line")
     complete.add_argument("--json", action="store_true", help="print one JSON object")
     complete.set_defaults(run=run)
 
@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
     here = place.find(args.place)
     settings = project.settings(here.file, args.model, args.mode)
     args.mode = settings.mode
-    end = args.end or suggest.end_rule(here.before)
+    end = args.end or infill.end_rule(here.before)
     made = asyncio.run(_suggestion(args, settings, here, end))
     if args.json:
         print(json.dumps(_as_json(args, here, end, made)))
@@ -40,18 +40,18 @@ def run(args: Namespace) -> int:
     return 0
 
 
-async def _suggestion(args: Namespace, settings: Settings, here: place.Place, end: str) -> suggest.Suggestion:
+async def _suggestion(args: Namespace, settings: Settings, here: place.Place, end: str) -> infill.Suggestion:
     from dlsp.cli.waiting import engine_of
 
     path, context = seen(here.file, here.before, here.after, settings)
     language = languages.of(here.file)
     async with await engine_of(settings.model) as engine:
-        request = suggest.request(context, path=path, mode=settings.mode, schedule=args.schedule, end=end)
+        request = infill.request(context, path=path, mode=settings.mode, schedule=args.schedule, end=end)
         source = Source(language) if language else None
-        return suggest.suggestion(await engine.fill(request), here.before, here.after, source)
+        return infill.suggestion(await engine.fill(request), here.before, here.after, source)
 
 
-def _as_json(args: Namespace, here: place.Place, end: str, made: suggest.Suggestion) -> dict[str, Any]:
+def _as_json(args: Namespace, here: place.Place, end: str, made: infill.Suggestion) -> dict[str, Any]:
     return {
         "file": str(here.file),
         "line": here.line,
@@ -66,7 +66,7 @@ def _as_json(args: Namespace, here: place.Place, end: str, made: suggest.Suggest
     }
 
 
-def _show(args: Namespace, here: place.Place, made: suggest.Suggestion) -> None:
+def _show(args: Namespace, here: place.Place, made: infill.Suggestion) -> None:
     from rich.console import Console
 
     from dlsp.cli.show import MARKS, cost_line, excerpt

@@ -11,7 +11,7 @@ from dlsp.cli import place, project
 from dlsp.context.budget import within_bounds
 from dlsp.context.parts import Context, Part
 from dlsp.errors import UserError
-from dlsp.server.settings import Settings
+from dlsp.settings.schema import Settings
 
 INDEX_S = 10
 """Seconds that a first look at the workspace may take; later ones are quick."""

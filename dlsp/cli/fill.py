@@ -10,12 +10,13 @@ from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
-from dlsp import atomic, suggest
-from dlsp.body import request, write
+from dlsp import atomic
 from dlsp.cli import diff, project
 from dlsp.cli.context import seen
 from dlsp.cli.place import find_line, read
-from dlsp.completion.endings import line_ending, with_endings, with_newlines
+from dlsp.completions import infill
+from dlsp.completions.body import request, write
+from dlsp.completions.filters.text import line_ending, with_endings, with_newlines
 from dlsp.errors import UserError
 from dlsp.function import Gap, gap
 from dlsp.syntax import languages
@@ -33,7 +34,7 @@ def add(subparsers: Any) -> None:
     fill.add_argument("--write", action="store_true", help="write it into the file")
     fill.add_argument("--seed", type=int, default=0, help="another than 0 gives an alternative")
     fill.add_argument("--model", metavar="NAME", help="default: the project's, else the one for this machine")
-    fill.add_argument("--mode", choices=suggest.MODES, help="default: the project's, else verified")
+    fill.add_argument("--mode", choices=infill.MODES, help="default: the project's, else verified")
     fill.add_argument("--json", action="store_true", help="print one JSON object")
     fill.set_defaults(run=run)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from dlsp.context.workspace import around
 from dlsp.models.sizing import named
-from dlsp.server.configuration import Configuration
-from dlsp.server.settings import Settings
+from dlsp.settings.layers import Configuration
+from dlsp.settings.schema import Settings
 
 
 def settings(file: Path, model: str | None = None, mode: str | None = None) -> Settings:

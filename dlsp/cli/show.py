@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dlsp.completion.endings import with_newlines
+from dlsp.completions.filters.text import with_newlines
 
 LINES_AROUND = 4
 ROWS = 3

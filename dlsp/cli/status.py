@@ -4,11 +4,10 @@ import asyncio
 from argparse import Namespace
 from typing import Any
 
-from dlsp import paths
+from dlsp import logfile, paths
 from dlsp.engine import launch, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
-from dlsp.server import logfile
 from dlsp.wording import count, duration
 
 LAST = 5

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dlsp.quiet import Quiet
-from dlsp.server import decisions
+from dlsp.completions import decisions
+from dlsp.completions.types import SkipReason
 from dlsp.wording import count
 
 COUNTED = 2000
@@ -52,4 +52,4 @@ def _line(each: dict[str, Any]) -> str:
 
 
 def _said(name: str) -> str:
-    return Quiet[name.upper()].value if name.upper() in Quiet.__members__ else "a reason of another version"
+    return SkipReason[name.upper()].value if name.upper() in SkipReason.__members__ else "a reason of another version"

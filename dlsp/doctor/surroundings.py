@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from collections import Counter
 
+from dlsp import logfile
 from dlsp.doctor.check import Check
-from dlsp.server import logfile
 from dlsp.wording import count
 
 LINES = 2000

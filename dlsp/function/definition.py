@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from dlsp.completion.brackets import CLOSERS, OPENERS, code
 from dlsp.function.placeholder import PLACEHOLDER
+from dlsp.syntax.brackets import CLOSERS, OPENERS, code
 
 COLON = re.compile(r"[ \t]*(?:async[ \t]+)?def[ \t]+\w+")
 BRACE = re.compile(

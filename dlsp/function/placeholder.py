@@ -2,7 +2,7 @@
 
 import re
 
-from dlsp.completion.brackets import OPENERS, brackets
+from dlsp.syntax.brackets import OPENERS, brackets
 
 COMMENT = re.compile(r"\s*(?:#|//|--|/\*|\*)")
 PLACEHOLDER = re.compile(

@@ -11,12 +11,12 @@ from typing import Any
 from lsprotocol import types
 from pygls.uris import urlparse
 
-from dlsp import suggest
-from dlsp.context.anchor import Anchor
+from dlsp.completions import infill
+from dlsp.completions.anchor import Anchor
+from dlsp.completions.cache import CachedCompletion
+from dlsp.completions.gate import gate
+from dlsp.completions.types import SkipReason
 from dlsp.errors import UserError
-from dlsp.gate import gate
-from dlsp.quiet import Quiet
-from dlsp.recall.answer import Answer
 from dlsp.server.growing import Growing
 from dlsp.server.moment import Moment, Silence
 from dlsp.server.offer import Offer
@@ -41,7 +41,7 @@ def begin(server: Server, moment: Moment, priority: str = "typing", invoked: boo
     engine = moment.link.engine
     if engine is None:
         raise Silence(moment.link.quiet)
-    answer = Answer.between(moment.before, moment.after)
+    answer = CachedCompletion.between(moment.before, moment.after)
     typing.memory.add(answer)
     typing.growing = Growing(answer, request, engine, moment.link)
     return typing.growing
@@ -50,7 +50,7 @@ def begin(server: Server, moment: Moment, priority: str = "typing", invoked: boo
 def grows(moment: Moment) -> Growing | None:
     """The answer that is being written and goes for this moment, too."""
     growing = moment.typing.growing
-    if growing is None or growing.done or not growing.answer.rest(moment.before, moment.after):
+    if growing is None or growing.done or not growing.answer.remainder(moment.before, moment.after):
         return None
     return growing
 
@@ -96,8 +96,8 @@ def changed(server: Server, uri: str, changes: Sequence[types.TextDocumentConten
         moment = Moment.of(server, uri, typing.end) if typing.end else None
     if typing.growing and not typing.growing.done:
         answer = typing.growing.answer
-        agrees = moment and (answer.rest(moment.before, moment.after) or answer.leads(moment.before, moment.after))
-        if agrees:
+        here = (moment.before, moment.after) if moment else None
+        if here and (answer.remainder(*here) or answer.is_ahead_of(*here)):
             return
         typing.let_go()
     typing.later(None)
@@ -142,7 +142,7 @@ def _request(server: Server, moment: Moment, priority: str, invoked: bool = Fals
     middle = anchor.middle(moment.before, moment.after) if anchor else None
     if anchor is None or middle is None:
         if why := workspace.excludes(moment.path):
-            raise Silence(Quiet.IGNORED, why)
+            raise Silence(SkipReason.IGNORED, why)
         context = workspace.context(moment.path, moment.before, moment.after, anchor.context if anchor else None)
         if not invoked and (quiet := gate.grounds(context)):
             raise Silence(quiet)
@@ -151,12 +151,12 @@ def _request(server: Server, moment: Moment, priority: str, invoked: bool = Fals
     more: dict[str, Any] = {"priority": priority} if priority != "typing" else {}
     if quiet := server.quiet_since():
         more["quiet"] = quiet
-    return suggest.request(
+    return infill.request(
         anchor.context,
         middle=middle,
         path=_path(server, moment),
         session=moment.uri,
-        end=suggest.end_rule(moment.before),
+        end=infill.end_rule(moment.before),
         mode=server.settings(moment.uri).mode,
         **more,
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlsp.recall.answer import NEAR
+from dlsp.completions.cache import MATCHED_CHARACTERS
 
 if TYPE_CHECKING:
     from dlsp.server.moment import Moment
@@ -73,7 +73,7 @@ class Feedback:
         line = made.text[: lead + len(made.text[lead:].split("\n")[0].rstrip("\r"))]
         self._pending = None
         if probability is not None:
-            near = moment.before[-NEAR:]
+            near = moment.before[-MATCHED_CHARACTERS:]
             row = moment.position.line
             self._pending = Pending(moment.uri, moment.language, row, at, near, line, made.text, probability)
 

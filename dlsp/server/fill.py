@@ -12,8 +12,8 @@ from typing import Any
 
 from lsprotocol import types
 
-from dlsp.body import request, write
-from dlsp.completion.endings import line_ending, with_endings
+from dlsp.completions.body import request, write
+from dlsp.completions.filters.text import line_ending, with_endings
 from dlsp.context.parts import plain
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError

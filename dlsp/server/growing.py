@@ -5,16 +5,16 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from dlsp import suggest
+from dlsp.completions import infill
+from dlsp.completions.cache import CachedCompletion
 from dlsp.engine.client import Engine, EngineGone
-from dlsp.recall.answer import Answer
 from dlsp.server.link import Link
 
 
 class Growing:
     """Asks at once. `error` is why there will be no more; the answer has what came until then."""
 
-    def __init__(self, answer: Answer, request: dict[str, Any], engine: Engine, link: Link) -> None:
+    def __init__(self, answer: CachedCompletion, request: dict[str, Any], engine: Engine, link: Link) -> None:
         self.answer = answer
         self.error: Exception | None = None
         self._news = asyncio.get_running_loop().create_future()
@@ -43,7 +43,7 @@ class Growing:
                 async for event in events:
                     answer.confidence = event.get("confidence", ())
                     if event["event"] == "fill":
-                        answer.text = suggest.whole(event["text"], event["reason"])
+                        answer.text = infill.whole(event["text"], event["reason"])
                         answer.reason, answer.cost = event["reason"], event["cost"]
                     else:
                         answer.text = event["committed"]

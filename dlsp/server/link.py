@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from dlsp.completions.types import SkipReason
 from dlsp.engine import launch
 from dlsp.engine.client import Engine, EngineGone, EngineSilent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 from dlsp.models.store import ModelMissing
-from dlsp.quiet import Quiet
 from dlsp.server.status import Status
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Link:
         status: Status,
     ) -> None:
         self.engine: Engine | None = None
-        self.quiet = Quiet.LOADING
+        self.quiet = SkipReason.LOADING
         self.threads = 0
         self._model = model
         self._loading = loading
@@ -75,7 +75,7 @@ class Link:
     def lost(self, engine: Engine, error: EngineGone) -> None:
         """The engine does not answer: make the link anew, and end it first if it stays silent."""
         if self.engine is engine:
-            self.engine, self.quiet = None, Quiet.LOADING
+            self.engine, self.quiet = None, SkipReason.LOADING
             self._do(engine.close())
             self._making = self._do(self._make(engine.state if isinstance(error, EngineSilent) else None))
 
@@ -109,7 +109,7 @@ class Link:
         return task
 
     async def _make(self, silent: State | None = None) -> None:
-        self.quiet = Quiet.LOADING
+        self.quiet = SkipReason.LOADING
         self._status.engine(True, "Normal", "loading the model")
         try:
             await launch.end_silent(self._model, silent)
@@ -126,7 +126,7 @@ class Link:
     def _failed(self, error: Exception, sentence: str) -> None:
         self._retry_at = time.monotonic() + self._wait_s
         self._wait_s = min(2 * self._wait_s, MOST_RETRY_S)
-        self.quiet = Quiet.MISSING if isinstance(error, ModelMissing) else Quiet.FAILED
+        self.quiet = SkipReason.MISSING if isinstance(error, ModelMissing) else SkipReason.FAILED
         self._status.engine(False, "Error", sentence)
         if sentence not in self._told:
             self._told.add(sentence)

@@ -4,7 +4,7 @@ import re
 
 from lsprotocol import types
 
-from dlsp.completion.endings import with_newlines
+from dlsp.completions.filters.text import with_newlines
 from dlsp.server.offer import first_line
 from dlsp.server.question import Question, answered
 from dlsp.server.server import Server

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from lsprotocol import types
 
-from dlsp.gate.facts import Facts, inside
-from dlsp.gate.gate import Verdict
-from dlsp.quiet import Quiet
+from dlsp.completions.gate.features import Facts, inside
+from dlsp.completions.gate.gate import Verdict
+from dlsp.completions.types import SkipReason
 from dlsp.server.link import Link
 from dlsp.server.server import Server, document_path
 from dlsp.server.typing import Typing
@@ -18,7 +18,7 @@ from dlsp.server.typing import Typing
 class Silence(Exception):
     """Nothing is answered, on purpose."""
 
-    def __init__(self, quiet: Quiet, note: str = "", verdict: Verdict | None = None) -> None:
+    def __init__(self, quiet: SkipReason, note: str = "", verdict: Verdict | None = None) -> None:
         super().__init__(quiet.value)
         self.quiet, self.note, self.verdict = quiet, note, verdict
 
@@ -45,10 +45,10 @@ class Moment:
         """Raises Silence where there is no such place."""
         document = server.document(uri)
         if document is None:
-            raise Silence(Quiet.UNKNOWN)
+            raise Silence(SkipReason.UNKNOWN)
         cursor = document.cursor(position)
         if cursor is None:
-            raise Silence(Quiet.OUTSIDE)
+            raise Silence(SkipReason.OUTSIDE)
         offset, right = cursor
         text, language = document.source, document.language_id or ""
         mode = server.settings(uri).suggests(language)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
+from dlsp.completions.gate import gate
+from dlsp.completions.types import SkipReason
 from dlsp.errors import UserError
-from dlsp.gate import gate
-from dlsp.quiet import Quiet
 from dlsp.server import ahead
 from dlsp.server.growing import Growing
 from dlsp.server.latest import Stale
@@ -47,9 +47,9 @@ async def answered(server: Server, question: Question) -> Offer:
         with server.status:
             made = await server.latest.run(question.uri, _answer(server, question))
     except Stale:
-        made = Offer(quiet=Quiet.STALE)
+        made = Offer(quiet=SkipReason.STALE)
     except TimeoutError:
-        made = Offer(quiet=Quiet.SLOW)
+        made = Offer(quiet=SkipReason.SLOW)
     except asyncio.CancelledError:
         ahead.leave(server, question.uri)
         server.note("cancelled by the editor")
@@ -57,11 +57,11 @@ async def answered(server: Server, question: Question) -> Offer:
     except Silence as silence:
         made, note = Offer(quiet=silence.quiet, verdict=silence.verdict), silence.note
     except UserError as error:
-        made, note = Offer(quiet=Quiet.FAILED), str(error)
+        made, note = Offer(quiet=SkipReason.FAILED), str(error)
     except Exception as error:
         # No message and no line of the error is logged: they might hold the document's text.
         where = traceback.extract_tb(error.__traceback__)[-1]
-        made, note = Offer(quiet=Quiet.FAILED), f"{type(error).__name__} in {where.name}, line {where.lineno}"
+        made, note = Offer(quiet=SkipReason.FAILED), f"{type(error).__name__} in {where.name}, line {where.lineno}"
     milliseconds = (time.monotonic() - began) * 1000
     if made.quiet:
         server.stay_quiet(made.quiet)
@@ -96,7 +96,7 @@ async def _answer(server: Server, question: Question) -> Offer:
         await _grown(growing, moment, question, until, whole=True)
         made = offer(server, moment, invoked, asked=True)
     if made is None:
-        raise Silence(Quiet.EMPTY)
+        raise Silence(SkipReason.EMPTY)
     ahead.prefetch(server, moment, made)
     return made
 
@@ -107,7 +107,7 @@ async def _linked(moment: Moment, until: float) -> None:
         async with asyncio.timeout_at(until):
             await moment.link.ready()
     except TimeoutError:
-        raise Silence(Quiet.LOADING) from None
+        raise Silence(SkipReason.LOADING) from None
 
 
 async def _grown(growing: Growing, moment: Moment, question: Question, until: float, whole: bool) -> None:
@@ -129,7 +129,7 @@ async def _enough(growing: Growing, moment: Moment, whole: bool) -> None:
     """Until all of the answer is there, or after a while at least the lines that are whole."""
 
     def lines() -> bool:
-        rest = growing.answer.rest(moment.before, moment.after)
+        rest = growing.answer.remainder(moment.before, moment.after)
         return rest is not None and "\n" in rest.text.lstrip()
 
     await growing.until(lambda: False, None if whole else PATIENCE_S)

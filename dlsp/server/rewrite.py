@@ -8,12 +8,12 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
+from dlsp.completions.instruct import MOST_LINES, changed, request
 from dlsp.edits.hunks import Hunk
 from dlsp.edits.offers import Offer
 from dlsp.edits.page import Page
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
-from dlsp.rewrite.rewrite import MOST_LINES, changed, request
 from dlsp.server.edits import Edits, key
 from dlsp.server.refusals import refusing
 from dlsp.server.server import document_path

@@ -11,7 +11,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.io_ import StdoutWriter, run_async
 
-from dlsp.server import actions, ahead, carry, copilot, fill, inline, logfile, menu, pipe, rewrite
+from dlsp import logfile
+from dlsp.server import actions, ahead, carry, copilot, fill, inline, menu, pipe, rewrite
 from dlsp.server.edits import add as add_edits
 from dlsp.server.server import Server
 

@@ -15,21 +15,21 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from dlsp import __version__
+from dlsp.completions.decisions import Decisions
+from dlsp.completions.gate.learning import Learning
+from dlsp.completions.types import SkipReason
 from dlsp.context.workspace import Workspace
-from dlsp.gate.learning import Learning
 from dlsp.models.catalogue import Model
-from dlsp.quiet import Quiet
-from dlsp.server.configuration import SECTION, Configuration
-from dlsp.server.decisions import Decisions
 from dlsp.server.documents import Document, Documents
 from dlsp.server.feedback import Feedback
 from dlsp.server.latest import Latest
 from dlsp.server.link import Link
 from dlsp.server.progress import Loading
 from dlsp.server.protocol import Protocol, described, unreadable
-from dlsp.server.settings import Settings
 from dlsp.server.status import Status
 from dlsp.server.typing import Typing
+from dlsp.settings.layers import SECTION, Configuration
+from dlsp.settings.schema import Settings
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ class Server(LanguageServer):
         for typing in self._typings.values():
             typing.let_go()
 
-    def stay_quiet(self, reason: Quiet) -> None:
+    def stay_quiet(self, reason: SkipReason) -> None:
         """Count a reason, for the engine's metrics."""
         self._quiet[reason.name.lower()] += 1
 

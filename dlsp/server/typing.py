@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 
 from lsprotocol import types
 
-from dlsp.context.anchor import Anchor
+from dlsp.completions.anchor import Anchor
+from dlsp.completions.cache import CompletionCache
+from dlsp.completions.gate.features import Edit, Facts, kind_of_edit
 from dlsp.context.parts import plain
-from dlsp.gate.edit import Edit, edit
-from dlsp.gate.facts import Facts
-from dlsp.recall.memory import Memory
 from dlsp.server.growing import Growing
-from dlsp.server.settings import Settings
+from dlsp.settings.schema import Settings
 
 STILL_ASKING = 3
 """Edits without a question after which an editor is taken to ask no more."""
@@ -28,7 +27,7 @@ class Typing:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.memory = Memory()
+        self.memory = CompletionCache()
         self.growing: Growing | None = None
         self.anchor: Anchor | None = None
         self.unasked = STILL_ASKING + 1
@@ -52,7 +51,7 @@ class Typing:
         if len(changes) != 1 or not isinstance(changes[0], types.TextDocumentContentChangePartial):
             return
         start, end, text = changes[0].range.start, changes[0].range.end, changes[0].text
-        self._edit = edit(start != end, text)
+        self._edit = kind_of_edit(start != end, text)
         removed = end.character - start.character if start.line == end.line else 0
         taken = _added(text, removed, units) if len(text) > 1 else ""
         if taken and self.offered.startswith(taken):
@@ -70,7 +69,7 @@ class Typing:
         """So many edits there were in other documents: answers and the anchor from before the last are out of date."""
         if elsewhere != self._elsewhere:
             self.let_go()
-            self._elsewhere, self.memory, self.anchor, self.ahead_of = elsewhere, Memory(), None, ""
+            self._elsewhere, self.memory, self.anchor, self.ahead_of = elsewhere, CompletionCache(), None, ""
 
     @property
     def asking(self) -> bool:

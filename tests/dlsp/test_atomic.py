@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dlsp import atomic
-from dlsp.gate.learning import Learning
+from dlsp.completions.gate.learning import Learning
 
 
 def test_a_link_is_written_through(tmp_path: Path) -> None:

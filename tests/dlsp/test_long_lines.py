@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from dlsp import function
-from dlsp.completion.brackets import unclosed
+from dlsp.completions.gate.features import inside
 from dlsp.context.names import Names
-from dlsp.gate.facts import inside
+from dlsp.syntax.brackets import unclosed
 
 LONG = 20_000
 LINES = {

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pygls.io_ import run_async
 
+from dlsp import logfile
 from dlsp.engine import launch
 from dlsp.errors import UserError
-from dlsp.server import logfile
 from dlsp.server.serve import build
 from dlsp.server.server import Server
 from tests.faults.mutation import bent, damaged, encoded

@@ -9,7 +9,7 @@ import pytest
 from bench.journal import Journal
 from bench.replay import fit
 from bench.replay.samples import CONTENDER, asked, places, samples, shown
-from dlsp.gate.calibration import Model
+from dlsp.completions.gate.calibration import Model
 
 
 @pytest.fixture

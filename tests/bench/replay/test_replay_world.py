@@ -5,7 +5,7 @@ import pytest
 from bench.replay.world import settings
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT
-from dlsp.server.settings import settings as made
+from dlsp.settings.schema import settings as made
 
 
 def test_the_server_takes_what_the_name_sets():

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from dlsp.cli import main
+from dlsp.completions.infill import request
 from dlsp.context.workspace import around
-from dlsp.suggest import request
 
 STORE = "class Store:\n    def lend(self, book, reader):\n" + "        go()\n" * 9
 APP = "from store import Store\n\n\ndef main():\n    shelf = Store(\n"

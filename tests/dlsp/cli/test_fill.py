@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dlsp import cli
-from dlsp.body import DRAWS
+from dlsp.completions.body import DRAWS
 from tests.dlsp.stub_engine import StubEngine
 
 Output = pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ import pytest
 from dlsp.context.budget import LEAST, MOST
 from dlsp.models.catalogue import CATALOGUE
 from dlsp.models.sizing import CONTEXT_TOKENS, default_context
-from dlsp.server.settings import settings
+from dlsp.settings.schema import settings
 
 SMALL, LARGE = CATALOGUE
 

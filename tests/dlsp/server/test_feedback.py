@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 from lsprotocol import types
 
-from dlsp.gate.gate import Verdict
+from dlsp.completions.gate.gate import Verdict
 from dlsp.server.feedback import Feedback
 from dlsp.server.moment import Moment
 from dlsp.server.offer import Offer, item
-from dlsp.server.settings import Settings
 from dlsp.server.typing import Typing
+from dlsp.settings.schema import Settings
 
 HERE = types.Position(0, 4)
 

@@ -8,13 +8,13 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import Workspace
 
+from dlsp.completions.types import SkipReason
 from dlsp.edits import propose
 from dlsp.engine import launch
 from dlsp.engine.client import EngineGone, EngineSilent
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT
 from dlsp.models.store import ModelMissing
-from dlsp.quiet import Quiet
 from dlsp.server import link as module
 from dlsp.server.documents import Documents
 from dlsp.server.edits import Edits
@@ -108,16 +108,16 @@ async def test_a_failed_start_is_tried_again_ever_later_and_told_once(making: Ma
 @pytest.mark.parametrize(
     ("error", "quiet"),
     [
-        (ModelMissing("It is not here", "pull it"), Quiet.MISSING),
-        (UserError("No."), Quiet.FAILED),
-        (KeyError("x"), Quiet.FAILED),
+        (ModelMissing("It is not here", "pull it"), SkipReason.MISSING),
+        (UserError("No."), SkipReason.FAILED),
+        (KeyError("x"), SkipReason.FAILED),
     ],
 )
-async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception, quiet: Quiet) -> None:
+async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception, quiet: SkipReason) -> None:
     seen = Seen()
     making.outcomes = [error]
     seen.link.make()
-    assert seen.link.quiet is Quiet.LOADING
+    assert seen.link.quiet is SkipReason.LOADING
     await settle()
     assert seen.link.quiet is quiet
     assert len(seen.told) == 1
@@ -152,7 +152,7 @@ async def test_who_waits_has_the_engine_or_a_reason(making: Making, clock: Any) 
     seen = Seen()
     making.outcomes = [UserError("It is broken."), engine := Engine()]
     assert await seen.link.ready() is None
-    assert seen.link.quiet is Quiet.FAILED
+    assert seen.link.quiet is SkipReason.FAILED
     assert await seen.link.ready() is None, "it failed a moment ago"
     clock.now = 2
     assert await seen.link.ready() is engine

@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from dlsp.gate.edit import Edit
-from dlsp.server.settings import Settings
+from dlsp.completions.gate.features import Edit
 from dlsp.server.typing import Typing
+from dlsp.settings.schema import Settings
 from tests.dlsp.editor import Editor, applied
 from tests.dlsp.stub_engine import StubEngine
 

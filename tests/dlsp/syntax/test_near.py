@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dlsp.completion.syntax import cut_broken
+from dlsp.completions.filters.syntax import cut_broken
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source, encoded
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dlsp import __version__
-from dlsp.server.settings import READERS
+from dlsp.settings.schema import READERS
 from tests.e2e.vscode.provide import EXTENSION
 
 MANIFEST = json.loads((EXTENSION / "package.json").read_text())

@@ -1,0 +1,49 @@
+"""From the engine's answer to the text that may be inserted at the cursor. One filter a file, all pure functions."""
+
+from dlsp.completions.filters.brackets import cut_unmatched
+from dlsp.completions.filters.definitions import cut_defined
+from dlsp.completions.filters.following_lines import cut_following_lines, cut_overlap
+from dlsp.completions.filters.indentation import indented
+from dlsp.completions.filters.repeats import cut_repeats, cut_stutter
+from dlsp.completions.filters.rest_of_line import cut_rest_of_line
+from dlsp.completions.filters.syntax import cut_broken
+from dlsp.completions.filters.text import (
+    cut_at_line_end,
+    cut_fence,
+    cut_special,
+    line_ending,
+    with_endings,
+    with_newlines,
+    without_trailing_space,
+)
+from dlsp.syntax.source import Source
+
+__all__ = ["trim"]
+
+SEEN = 20_000
+"""Characters before the cursor that filters look at."""
+
+
+def trim(answer: str, before: str, after: str, source: Source | None = None) -> str:
+    """The part of `answer` worth inserting between `before` and `after`; "" when nothing is left.
+
+    The answer has `\\n` at its line ends, the result what the document has. With the document's `source`, the
+    result parses no worse than the document without it.
+    """
+    above, below = with_newlines(before[-SEEN:]), with_newlines(after[:SEEN])
+    line_before = above.rpartition("\n")[2]
+    rest, *following = below.split("\n")
+    text = cut_special(answer.replace("\r\n", "\n"))
+    if source is None or source.language.name != "markdown":
+        text = cut_fence(text, above + below)
+    text = indented(text, above, below)
+    text = cut_rest_of_line(text, line_before, rest)
+    text = cut_at_line_end(text, rest)
+    text = cut_defined(text, above, below)
+    text = cut_following_lines(text, line_before, rest, following)
+    text = cut_overlap(text, below)
+    text = cut_stutter(cut_repeats(text, above), above + below)
+    text = cut_unmatched(text, above)
+    text = without_trailing_space(text, rest)
+    text = cut_broken(with_endings(text, line_ending(before + after)), before, after, source)
+    return text

@@ -1,0 +1,133 @@
+"""Cut an answer where it makes the document parse worse."""
+
+import re
+import time
+from collections.abc import Iterator
+
+from dlsp.syntax.brackets import CLOSERS, OPENERS, unclosed
+from dlsp.syntax.languages import Language
+from dlsp.syntax.source import Source, encoded
+
+MOST_BROKEN = 3
+"""Borders one after the other: what follows on these is broken, too."""
+REACHES = (1_000, 3_000)
+"""Bytes around the cursor; what the first finds broken, the second must too."""
+HOPELESS = 20
+"""Errors around the cursor from which on one more says nothing: prose, templates, what the grammar does not know."""
+PATIENCE_S = 0.1
+"""After so long the check ends, and the text is taken as it is."""
+NEAR = 4_000
+"""Characters before the cursor in which brackets and strings are looked for that are open still."""
+_OPEN = r"[^;}]\Z|\{\n"
+_WORDS = ((r"\w", "\nend"), (r"\w[\s\S]*\n", "\nend\nend"))
+_C_LIKE = ((_OPEN, ";"), (_OPEN, " {}"), (r"\btry\b", " finally {}"), ("@", "\nint x;"))
+_TAILS = {
+    "bash": (
+        (r"\bif\b", "\nthen"),
+        (r"\b(?:for|until|while)\b", "\ndo"),
+        (r"\bif\b", "\nfi"),
+        (r"\bdo\b", "\ndone"),
+        (r"\bcase\b", "\nesac"),
+        (r"\bdo\b[\s\S]*\bif\b", "\nfi\ndone"),
+        (r"\bif\b[\s\S]*\bdo\b", "\ndone\nfi"),
+    ),
+    "c": ((_OPEN, ";"), (r"\btypedef\b", " x;"), (r"\btemplate\b", "\nint x;"), ("#if", "\n#endif")),
+    "c_sharp": _C_LIKE,
+    "go": ((_OPEN, " {}"),),
+    "java": _C_LIKE,
+    "javascript": ((_OPEN, " {}"),),
+    "lua": _WORDS,
+    "ruby": _WORDS,
+    "rust": ((_OPEN, ";"), (_OPEN, " {}")),
+}
+"""What finishes lines that have a pattern, beside brackets, by the language's family."""
+_LONG = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
+"""Strings and comments of several lines."""
+_MARKUP = re.compile(r"<([A-Za-z][\w.]*|(?=>))|</|/>|[()\[\]{}]")
+
+
+def cut_broken(text: str, before: str, after: str, source: Source | None) -> str:
+    """`text` up to its last border, a line's end, at which the document has no more errors than without it.
+
+    What is begun counts as finished: brackets, tags and strings that are still open as closed, a head as one with its
+    block. Only the surroundings are looked at, so that a long document takes no longer than a short one.
+    """
+    if source is None or not text:
+        return text
+    kept, end = text, time.monotonic() + PATIENCE_S
+    for reach in REACHES:
+        part = source.around(before, after, reach)
+        kept = _cut(text, *part, end) if part else text
+        if kept == text:
+            break
+    return kept
+
+
+def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
+    cursor = len(encoded(before))
+    allowed = source.errors(source.tree, cursor)
+    # What is missing behind a bracket or quote that is closed already is not for the text to write.
+    if allowed and not after.split("\n", 1)[0].strip():
+        allowed = min(allowed, _without_line(source, cursor))
+    if allowed >= HOPELESS or time.monotonic() > end or _fits(text, before, after, source, allowed):
+        return text
+    lines, kept, failed = text.split("\n"), "", 0
+    for count in range(1, len(lines)):
+        if failed == MOST_BROKEN or time.monotonic() > end:
+            break
+        border = "\n".join(lines[:count]).rstrip()
+        # A comma before what is cut off may have to go with it.
+        ends = filter(None, dict.fromkeys([border, border.removesuffix(",")]))
+        found = next((each for each in ends if _fits(each, before, after, source, allowed)), "")
+        kept, failed = (found, 0) if found else (kept, failed + bool(border))
+    return kept
+
+
+def _without_line(source: Source, cursor: int) -> int:
+    """The errors of the document without the cursor's line, as that is not finished and may be one of them."""
+    start = source.bytes.rfind(b"\n", 0, cursor) + 1
+    end = source.bytes.find(b"\n", cursor) % (len(source.bytes) + 1)
+    return source.errors(source.imagined(source.bytes[:start] + source.bytes[end:]), start)
+
+
+def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> bool:
+    cursor = len(encoded(before))
+    documents = (encoded(before + text + ending + after) for ending in _endings(text, before, source.language))
+    return any(source.errors(source.imagined(document), cursor) <= allowed for document in documents)
+
+
+def _endings(text: str, before: str, language: Language) -> Iterator[str]:
+    """What may finish that which the text only begins, the likeliest first."""
+    near, lines = before[-NEAR:] + text, before.rpartition("\n")[2] + text
+    value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
+    own = _finish(text)
+    closers = dict.fromkeys(["", own, _finish(near), own and f"{own},", _markup(lines)])
+    for begun in dict.fromkeys(["", value, _open_string(text), _open_string(near)]):
+        yield from (begun + closer for closer in closers)
+    for mark, tail in _TAILS.get(language.family, ()):
+        if re.search(mark, lines):
+            yield from (closer + tail for closer in closers)
+
+
+def _open_string(text: str) -> str:
+    """What closes the string or comment of several lines that a text only begins, "" for none."""
+    for begin, close in _LONG.items():
+        if text.count(begin) % 2 == 1 if begin == close else text.rfind(begin) > text.rfind(close):
+            return close
+    return ""
+
+
+def _finish(text: str) -> str:
+    return "".join(OPENERS[char] for char in reversed(unclosed(text)))
+
+
+def _markup(text: str) -> str:
+    """What closes the brackets and the tags that a text only begins."""
+    begun: list[str] = []
+    for found in _MARKUP.finditer(text):
+        token, name = found[0], found[1]
+        if name is not None or token in OPENERS:
+            begun.append(OPENERS.get(token, f"</{name}>"))
+        elif begun and (token == begun[-1] or (token[0] in "</" and begun[-1][0] == "<")):
+            begun.pop()
+    return "".join(reversed(begun))

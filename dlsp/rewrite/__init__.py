@@ -1,1 +1,0 @@
-"""Selected lines rewritten by an instruction: the lines to change are masked, the rest is held."""

@@ -1,0 +1,148 @@
+"""Manners: every silence has its reason, and the numbers stand for what they say."""
+
+import json
+from math import exp
+from pathlib import Path
+
+import pytest
+
+from dlsp.completions.gate import gate
+from dlsp.completions.gate.calibration import FILE, Calibration, Model, calibration
+from dlsp.completions.gate.features import Edit, Facts, inside, kind_of_edit, of_completion, of_cursor
+from dlsp.completions.gate.learning import MOST, NAME, Learning
+from dlsp.completions.types import SkipReason
+from dlsp.context.parts import Context, Part
+
+
+@pytest.mark.parametrize(
+    ("removed", "text", "kind"),
+    [
+        (False, "a", Edit.TYPED),
+        (False, "()", Edit.TYPED),
+        (False, "\n    ", Edit.NEWLINE),
+        (False, "\r\n", Edit.NEWLINE),
+        (True, "", Edit.DELETED),
+        (True, "name", Edit.TYPED),
+        (False, "a = 1\nb = 2", Edit.PASTED),
+        (False, "x" * 100, Edit.PASTED),
+        (False, "", Edit.NONE),
+    ],
+)
+def test_edits(removed: bool, text: str, kind: Edit) -> None:
+    assert kind_of_edit(removed, text) is kind
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "kind"),
+    [
+        ("x = 1", "a.py", "code"),
+        ("x = 1  # so", "a.py", "comment"),
+        ("x = '#'", "a.py", "code"),
+        ('x = "so', "a.py", "string"),
+        ('x = "so \\" # \\', "a.py", "string"),
+        ("x = 1  # it's", "a.py", "comment"),
+        ("x = 1  # so", "a.ipynb", "comment"),
+        ("x = 'it\\'s'  # so", "a.py", "comment"),
+        ('"""One.\n\nTwo', "a.py", "string"),
+        ('"""One."""\nx', "a.py", "code"),
+        ("let x; // so", "a.ts", "comment"),
+        (" * so", "a.java", "comment"),
+        ("fn f<'a>(x: &'a", "a.rs", "code"),
+        ("Some words", "README.md", "prose"),
+        ("-- so", "a.lua", "comment"),
+    ],
+)
+def test_what_the_cursor_is_inside_of(before: str, path: str, kind: str) -> None:
+    assert inside(before, path) == kind
+
+
+def test_a_docstring_far_above_is_not_taken_for_code() -> None:
+    before = '"""\n' + 18_000 * "a" + '\n"""\n' + 9_000 * "x\n"
+    assert inside(before + "y = ", "a.py") == "code"
+
+
+def test_switched() -> None:
+    assert gate.switched("off", invoked=True, snoozed=False) is SkipReason.OFF
+    assert gate.switched("manual", invoked=False, snoozed=False) is SkipReason.MANUAL
+    assert gate.switched("manual", invoked=True, snoozed=True) is None
+    assert gate.switched("auto", invoked=False, snoozed=True) is SkipReason.SNOOZED
+    assert gate.switched("eager", invoked=False, snoozed=False) is None
+
+
+def test_a_blank_file_says_nothing() -> None:
+    def context(prefix: str, suffix: str, *others: Part) -> Context:
+        return Context(others, (Part("a.py", 0, prefix, ""),), Part("a.py", 0, suffix, ""))
+
+    assert gate.grounds(context("", "\n")) is SkipReason.BLANK
+    assert gate.grounds(context("", "\n", Part("b.py", 0, "x = 1\n", ""))) is None
+    assert gate.grounds(context("i", "\n")) is None
+    assert gate.grounds(context("", "\nx = 1\n")) is None
+
+
+def test_rules_before_asking() -> None:
+    deleted = Facts("x = ", "", Edit.DELETED)
+    assert gate.asks(deleted, "auto").quiet is SkipReason.DELETED
+    assert gate.asks(deleted, "eager").quiet is None
+    assert gate.asks(Facts("na", "me = 1", Edit.TYPED), "auto").quiet is SkipReason.MIDWORD
+    assert gate.asks(Facts("x = ", "", Edit.TYPED), "auto").quiet is None
+
+
+def test_what_is_shown() -> None:
+    facts = Facts("x = ", "", Edit.TYPED)
+    assert gate.shows(facts, "1", [-0.01], "auto").quiet is None
+    unsure = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "auto")
+    assert unsure.quiet is SkipReason.UNSURE
+    assert unsure.probability is not None
+    assert gate.shows(facts, "\n    y = 2", [-0.01], "eager").quiet is SkipReason.NEWLINE
+    by_key = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "manual")
+    assert (by_key.quiet, by_key.probability) == (None, unsure.probability)
+    unknown = gate.shows(facts, "1", [], "auto")
+    assert (unknown.quiet, unknown.probability) == (None, None)
+
+
+def test_a_probability() -> None:
+    model = Model(0.5, {"log_p": 1.0, "word": -0.5})
+    assert model({"log_p": -1.0, "word": 1.0, "other": 9.0}) == pytest.approx(1 / (1 + exp(1.0)))
+    assert model({"log_p": -1.0}, shift=0.5) == pytest.approx(0.5)
+    assert model({"log_p": -1e9}) < 1e-9
+
+
+def test_the_shipped_calibration_names_known_features_and_its_origin() -> None:
+    facts = Facts("x = ", "")
+    table = json.loads(FILE.read_text())
+    assert table["origin"]
+    assert set(table["ask"]["weights"]) <= set(of_cursor(facts))
+    assert set(table["show"]["weights"]) <= set(of_completion(facts, "1", [-0.1]))
+    shipped = calibration()
+    assert isinstance(shipped, Calibration)
+    for which in ("ask", "show"):
+        assert set(shipped.least[which]) == {"auto", "eager"}
+        assert shipped.least[which]["eager"] <= shipped.least[which]["auto"]
+
+
+def test_learning_is_bounded_by_language_and_kept(state_folder: Path) -> None:
+    learning = Learning()
+    for _ in range(10):
+        learning.saw("python", 0.6, right=False)
+    assert learning.shift("python") == pytest.approx(-0.18)
+    assert learning.shift("rust") == 0
+    learning.save()
+    other = Learning()
+    assert other.shift("python") == pytest.approx(-0.18)
+    for _ in range(1000):
+        other.saw("python", 0.1, right=True)
+    assert other.shift("python") == MOST
+    other.save()
+    assert json.loads((state_folder / NAME).read_text())["python"] <= MOST
+
+
+def test_learning_settles_where_it_agrees_with_what_is_seen(state_folder: Path) -> None:
+    learning, model = Learning(), Model(0.0, {})
+    for number in range(2000):
+        learning.saw("python", model({}, learning.shift("python")), right=number % 10 < 6)
+    assert model({}, learning.shift("python")) == pytest.approx(0.6, abs=0.05)
+
+
+def test_a_spoilt_file_is_as_none(state_folder: Path) -> None:
+    (state_folder / NAME).write_text('{"python": "x"}')
+    assert Learning().shift("python") == 0

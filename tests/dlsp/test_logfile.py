@@ -1,0 +1,70 @@
+import contextlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dlsp import logfile
+from dlsp.logfile import SharedFile
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    logger = logging.getLogger("dlsp")
+    before = logger.handlers[:]
+    yield logger
+    logger.propagate = True
+    for handler in logger.handlers[:]:
+        if handler not in before:
+            logger.removeHandler(handler)
+            handler.close()
+
+
+def test_lines_and_their_tail(state_folder: Path, logger: logging.Logger) -> None:
+    logfile.begin()
+    for number in range(30):
+        logger.info("line %s", number)
+    assert [line.rpartition("] ")[2] for line in logfile.tail(2)] == ["line 28", "line 29"]
+
+
+def test_it_rotates(state_folder: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logfile, "MOST_BYTES", 2000)
+    logfile.begin()
+    for number in range(500):
+        logger.info("line %s", number)
+    files = sorted(state_folder.iterdir())
+    assert [file.name for file in files] == [f"server.log{end}" for end in ("", ".1", ".2", ".3")]
+    assert all(file.stat().st_size <= 2000 for file in files)
+    assert "line 499" in logfile.tail(1)[0]
+
+
+def test_two_servers_share_it(tmp_path: Path) -> None:
+    """When one rotates, the other follows, and nothing is lost of what rotation keeps."""
+    one, other = (SharedFile(tmp_path / "log", maxBytes=3000, backupCount=9, encoding="utf-8") for _ in range(2))
+    for number in range(100):
+        for handler in (one, other):
+            handler.emit(logging.LogRecord("a", logging.INFO, "", 0, f"line {number}", None, None))
+    lines = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    assert sorted(lines) == sorted(f"line {number}" for number in range(100) for _ in range(2))
+    assert max(file.stat().st_size for file in tmp_path.iterdir()) < 3000
+    one.doRollover()
+    other.emit(logging.LogRecord("a", logging.INFO, "", 0, "the last", None, None))
+    assert (tmp_path / "log").read_text() == "the last\n"
+    one.close()
+    other.close()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logger: object) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "file" / "state"))
+    logfile.begin()
+    assert logfile.tail(3) == []
+
+
+def test_a_full_disk_costs_the_line_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    handler = SharedFile("/dev/full", maxBytes=1000)
+    handler.emit(logging.LogRecord("a", logging.INFO, "", 0, "line", None, None))
+    with contextlib.suppress(OSError):
+        handler.close()
+    assert capsys.readouterr().err == ""
