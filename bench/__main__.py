@@ -22,7 +22,7 @@ USUAL, QUICK = ROOT / "build" / "bench", ROOT / "build" / "quick"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0, or the first bad exit status of a part; in `all`, a part that only lacks something is passed over."""
+    """0, or the exit status of a part that failed, else 2 if one lacked something; `all` runs them all."""
     parser = _parser()
     asked, own = parser.parse_known_args(arguments)
     if asked.part == "all" and own:
@@ -42,7 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return STOPPED
     if asked.part == "all":
         print(table(took), file=sys.stderr)
-    return next((one.status for one in took if one.status and not (one.status == MEND and asked.part == "all")), 0)
+        print(unmeasured(took), end="", file=sys.stderr)
+    return next(
+        (one.status for one in took if one.status not in (0, MEND)), max((one.status for one in took), default=0)
+    )
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,15 @@ def table(took: Sequence[Took]) -> str:
     ]
     whole = sum(one.seconds for one in took) / 60
     return "\n".join(["", " minutes", *lines, f"{whole:8.1f}  the whole benchmark"])
+
+
+def unmeasured(took: Sequence[Took]) -> str:
+    """The parts that gave no result, a line each for those that lacked something and those that failed."""
+    lacking = [one.command for one in took if one.status == MEND]
+    failed = [one.command for one in took if one.status not in (0, MEND)]
+    lines = [f"Lacked something, as said above: {'; '.join(lacking)}"] if lacking else []
+    lines += [f"Failed: {'; '.join(failed)}"] if failed else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dlsp.cli import guarded
+from dlsp.cli._common import engine_of
 from dlsp.cli.show import GHOST, MARKS, excerpt
-from dlsp.cli.waiting import engine_of
 from dlsp.completions import infill
 from dlsp.completions.infill import Suggestion
 from dlsp.context.build import build

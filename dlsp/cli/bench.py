@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dlsp
-from dlsp.cli import child
+from dlsp.cli._common import add_module, run_module
 from dlsp.errors import UserError
 
 CHECKOUT = Path(dlsp.__file__).parents[1]
@@ -14,7 +14,7 @@ CHECKOUT = Path(dlsp.__file__).parents[1]
 
 def add(subparsers: Any) -> None:
     """Register `dlsp bench …` with argparse's sub-parsers; what follows is read by the benchmark itself."""
-    child.add(subparsers, "bench", "measure latency and quality here (in a source checkout)").set_defaults(run=run)
+    add_module(subparsers, "bench", "measure latency and quality here (in a source checkout)").set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
@@ -24,4 +24,4 @@ def run(args: Namespace) -> int:
             "in it, and then `dlsp bench`."
         )
     paths = [str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return child.run("bench", args.arguments, {**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    return run_module("bench", args.arguments, {**os.environ, "PYTHONPATH": os.pathsep.join(paths)})

@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from dlsp.cli import place, project
+from dlsp.cli._common import engine_of
 from dlsp.cli.context import seen
 from dlsp.completions import infill
 from dlsp.settings.schema import Settings
@@ -23,6 +24,7 @@ def add(subparsers: Any) -> None:
     complete.add_argument("--mode", choices=infill.MODES, help="default: the project's, else verified")
     complete.add_argument("--schedule", choices=SCHEDULES, default="split", help="default: split")
     complete.add_argument("--end", choices=tuple(infill.MOST_TOKENS), help="default: by the cursor's line")
+    complete.add_argument("--verbose", action="store_true", help="say what the suggestion cost, phase by phase")
     complete.add_argument("--json", action="store_true", help="print one JSON object")
     complete.set_defaults(run=run)
 
@@ -41,8 +43,6 @@ def run(args: Namespace) -> int:
 
 
 async def _suggestion(args: Namespace, settings: Settings, here: place.Place, end: str) -> infill.Suggestion:
-    from dlsp.cli.waiting import engine_of
-
     path, context = seen(here.file, here.before, here.after, settings)
     language = languages.of(here.file)
     async with await engine_of(settings.model) as engine:
@@ -69,7 +69,7 @@ def _as_json(args: Namespace, here: place.Place, end: str, made: infill.Suggesti
 def _show(args: Namespace, here: place.Place, made: infill.Suggestion) -> None:
     from rich.console import Console
 
-    from dlsp.cli.show import MARKS, cost_line, excerpt
+    from dlsp.cli.show import MARKS, cost_line, excerpt, time_line
 
     console = Console(highlight=False)
     marks = ("", "") if console.color_system else MARKS
@@ -77,4 +77,5 @@ def _show(args: Namespace, here: place.Place, made: infill.Suggestion) -> None:
     if made.quiet:
         console.print(f"No suggestion: {made.quiet.value}.", style="yellow")
     mode = f"{args.mode}, {args.schedule}" if args.mode == "verified" else args.mode
-    console.print(cost_line(mode, made.cost), style="dim", soft_wrap=not console.is_terminal)
+    spent = cost_line(mode, made.cost) if args.verbose else time_line(made.cost)
+    console.print(spent, style="dim", soft_wrap=not console.is_terminal)

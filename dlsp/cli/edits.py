@@ -10,7 +10,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from dlsp.cli import diff, project
+from dlsp.cli import project
+from dlsp.cli._common import engine_of, show_diff, unified
 from dlsp.context.workspace import Workspace, around
 from dlsp.edits.edit import Edit
 from dlsp.edits.elsewhere import others
@@ -52,15 +53,13 @@ def run(args: Namespace) -> int:
     if args.json:
         print(json.dumps({"file": str(file), "sites": [_as_json(each) for each in found]}))
     else:
-        diff.show(_diffs(found))
+        show_diff(_diffs(found))
         if not found:
             print("dlsp: the edit seems to end where it is.", file=sys.stderr)
     return 0
 
 
 async def _found(model: Model | None, edit: Edit, own: Page, workspace: Workspace) -> list[Proposal]:
-    from dlsp.cli.waiting import engine_of
-
     pages = [own]
     for path, text in others(workspace, edit, own):
         if not path.samefile(own.uri):
@@ -89,7 +88,7 @@ def _diffs(found: list[Proposal]) -> Iterator[str]:
     """One diff a file."""
     for page in dict.fromkeys(each.site.page for each in found):
         after = applied(page.lines, [each.hunk for each in found if each.site.page == page])
-        yield from diff.unified(page.text, "".join(after), f"a/{page.path}", f"b/{page.path}")
+        yield from unified(page.text, "".join(after), f"a/{page.path}", f"b/{page.path}")
 
 
 def _as_json(proposal: Proposal) -> dict[str, Any]:

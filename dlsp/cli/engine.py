@@ -8,15 +8,16 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
-from dlsp.cli import group
+from dlsp import paths
+from dlsp.cli._common import add_group, engine_of
 from dlsp.engine import processes, state
 from dlsp.errors import UserError
-from dlsp.models.catalogue import CATALOGUE, Model
+from dlsp.models.catalogue import CATALOGUE, Model, find
 from dlsp.models.sizing import AUTO, named
 from dlsp.wording import duration
 
-END_S = 10
-"""An engine that lets go of its lock has its weights to let go of yet."""
+# An engine that has let go of its lock has its weights to let go of yet.
+MEMORY_FREED_S = 10
 
 
 def add(subparsers: Any) -> None:
@@ -24,10 +25,10 @@ def add(subparsers: Any) -> None:
     commands = (
         ("run", run, "run it here, in the foreground"),
         ("start", start, "start it in the background"),
-        ("stop", stop, "end it"),
+        ("stop", stop, "end it, also while it loads"),
         ("status", status, "what runs; exit status 1 if nothing does"),
     )
-    for name, parser in group.add(subparsers, "engine", "run, start, stop or look at the engine", commands).items():
+    for name, parser in add_group(subparsers, "engine", "run, start, stop or look at the engine", commands).items():
         default, help = (AUTO, "the one for this machine") if name in ("run", "start") else (None, "all that run")
         parser.add_argument("--model", default=default, metavar="NAME", help=f"default: {help}")
 
@@ -37,7 +38,7 @@ def run(args: Namespace) -> int:
 
     model = named(args.model)
     if state.alive(model.name):
-        raise UserError(f"The engine of {model.name} runs already; end it with `dlsp engine stop`.")
+        raise UserError(f"The engine of {model.short} runs already; end it with `dlsp engine stop`.")
     # In a group of its own: Ctrl-C reaches the engine as a request to end, also while it loads.
     engine = subprocess.Popen(launch.serve_command(model), **processes.own_group(sys.platform))
     ends = [signal.SIGTERM]
@@ -56,25 +57,25 @@ def run(args: Namespace) -> int:
 
 
 def start(args: Namespace) -> int:
-    from dlsp.cli.waiting import engine_of
-
     async def start() -> None:
         async with await engine_of(named(args.model)) as engine:
-            print(f"The engine of {engine.state.model} runs as process {engine.state.pid}.")
+            print(f"The engine of {find(engine.state.model).short} runs as process {engine.state.pid}.")
 
     asyncio.run(start())
     return 0
 
 
 def stop(args: Namespace) -> int:
-    loading, any_ended = [], False
+    stuck, any_ended = [], False
     for model in _meant(args):
-        if _stopped(model):
+        if _stopped(model) or _stopped_loading(model):
             any_ended = True
         elif state.alive(model.name):
-            loading.append(model.name)
-    if loading:
-        raise UserError(f"The engine of {' and '.join(loading)} is still loading; try again when it is ready.")
+            stuck.append(model.short)
+    if stuck:
+        raise UserError(
+            f"The engine of {' and '.join(stuck)} is loading and could not be ended; try again in a moment."
+        )
     if not any_ended:
         print(_none(args))
     return 0
@@ -93,8 +94,16 @@ def _stopped(model: Model) -> bool:
     found = state.read(model.name)
     if not asyncio.run(launch.stop(model)):
         return False
-    over = found is None or processes.ended(found, END_S)
-    print(f"The engine of {model.name} {'has ended' if over else 'is ending, and lets go of its memory soon'}.")
+    over = found is None or processes.ended(found, MEMORY_FREED_S)
+    print(f"The engine of {model.short} {'has ended' if over else 'is ending, and lets go of its memory soon'}.")
+    return True
+
+
+def _stopped_loading(model: Model) -> bool:
+    """End the engine that loads or converts `model`, and say so; False if there is none, or if that fails."""
+    if not state.alive(model.name) or not processes.end_loading(model.name, paths.state_dir()):
+        return False
+    print(f"The engine of {model.short} was loading, and has ended.")
     return True
 
 
@@ -104,7 +113,7 @@ async def _told(model: Model) -> str:
 
     engine = await launch.connect(model)
     if engine is None:
-        return f"The engine of {model.name} is loading." if state.alive(model.name) else ""
+        return f"The engine of {model.short} is loading." if state.alive(model.name) else ""
     async with engine:
         found = {"address": engine.state.address, **await engine.health()}
     found["uptime_s"] = duration(found["uptime_s"])
@@ -118,4 +127,4 @@ def _meant(args: Namespace) -> Iterable[Model]:
 
 
 def _none(args: Namespace) -> str:
-    return f"No engine of {named(args.model).name} is running." if args.model else "No engine is running."
+    return f"No engine of {named(args.model).short} is running." if args.model else "No engine is running."

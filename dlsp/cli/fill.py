@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsp import atomic
-from dlsp.cli import diff, project
+from dlsp.cli import project
+from dlsp.cli._common import engine_of, show_diff, unified
 from dlsp.cli.context import seen
 from dlsp.cli.place import find_line, read
 from dlsp.completions import infill
@@ -56,7 +57,7 @@ def run(args: Namespace) -> int:
     elif args.write:
         print(f"Line {line} of {file}: {count(len(written.strip().splitlines()), 'line')} written.", file=sys.stderr)
     else:
-        diff.show(diff.unified(mark + raw, mark + filled, str(file), str(file)))
+        show_diff(unified(mark + raw, mark + filled, str(file), str(file)))
     return 0
 
 
@@ -73,8 +74,6 @@ def save(file: Path, text: str, read_as: str) -> None:
 
 
 async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
-    from dlsp.cli.waiting import engine_of
-
     settings = project.settings(file, args.model, args.mode)
     before, after = text[: found.start] + found.lead, found.tail + text[found.end :]
     path, context = seen(file, before, after, settings, index_s=INDEX_S)

@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from dlsp.cli import group
+from dlsp.cli._common import add_group
 from dlsp.models import store
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, find
 
@@ -18,10 +18,10 @@ def add(subparsers: Any) -> None:
         ("path", path, "print where a model's file lies"),
         ("verify", verify, "hash a model's file anew"),
     )
-    parsers = group.add(subparsers, "model", "bring model files here and look after them", commands)
+    parsers = add_group(subparsers, "model", "bring model files here and look after them", commands)
     for name in ("pull", "path", "verify"):
         parsers[name].add_argument(
-            "name", nargs="?", default=DEFAULT.name, metavar="NAME", help=f"default: {DEFAULT.name}"
+            "name", nargs="?", default=DEFAULT.short, metavar="NAME", help=f"default: {DEFAULT.short}"
         )
     parsers["pull"].add_argument("--from", type=Path, dest="source", metavar="PATH", help="a local file or folder")
 
@@ -37,7 +37,7 @@ def pull(args: Namespace) -> int:
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130
-    print(f"{model.name} is ready: {file}")
+    print(f"{model.short} is ready: {file}")
     return 0
 
 
@@ -49,7 +49,7 @@ def list_(args: Namespace) -> int:
         except store.ModelMissing:
             here = "damaged" if store.place(model).exists() else "not here"
         size = f"{model.size / 1e6:,.0f} MB"
-        print(f"{model.name:20} {size:>9}  {here:9} {model.licence:11} {store.place(model)}")
+        print(f"{model.short:5} {size:>9}  {here:9} {model.licence:11} {store.place(model)}")
     return 0
 
 
@@ -64,5 +64,5 @@ def verify(args: Namespace) -> int:
     model = find(args.name)
     with Terminal() as progress:
         store.verify(model, progress)
-    print(f"{model.name} is right: SHA-256 {model.sha256}")
+    print(f"{model.short} is right: SHA-256 {model.sha256}")
     return 0

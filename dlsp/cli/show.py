@@ -6,12 +6,13 @@ from rich.text import Text
 
 from dlsp.completions.filters.text import with_newlines
 
+PHASES = ("queue", "prefill", "decode")
 LINES_AROUND = 4
-ROWS = 3
-"""Of the terminal that the text before, or after, the suggestion takes at most on its line."""
+# Terminal rows that the text before, or after, the suggestion takes at most on its line.
+MAX_ROWS_BESIDE = 3
 GHOST = "dim italic green"
+# Around a suggestion where no style is shown: in a pipe, and on a terminal that has none.
 MARKS = ("«", "»")
-"""Around a suggestion where no style is shown: in a pipe, and on a terminal that has none."""
 
 
 def excerpt(
@@ -28,7 +29,7 @@ def excerpt(
     """
     *above, left = _lines(before)
     right, *below = _lines(after)
-    most = ROWS * width
+    most = MAX_ROWS_BESIDE * width
     hidden = max(0, len(above) - around)
     text = Text("\n".join(_head(line, most) for line in [*above[hidden:], ""]))
     text.append(_tail(left, most))
@@ -40,9 +41,14 @@ def excerpt(
     return Text("\n").join(numbered)
 
 
+def time_line(cost: dict[str, Any]) -> str:
+    """How long a suggestion took, in seconds, waiting included."""
+    return f"{sum(cost[f'{name}_ms'] for name in PHASES) / 1e3:.1f} s"
+
+
 def cost_line(mode: str, cost: dict[str, Any]) -> str:
     """What a suggestion cost, in one line; the times in milliseconds."""
-    times = {name: cost[f"{name}_ms"] for name in ("queue", "prefill", "decode")}
+    times = {name: cost[f"{name}_ms"] for name in PHASES}
     phases = ", ".join(f"{name} {ms:.0f}" for name, ms in times.items())
     return (
         f"{mode} · {cost['tokens']} tokens in {cost['forwards']} forwards, tau {cost['tau']:.2f} · "

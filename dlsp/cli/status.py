@@ -4,13 +4,15 @@ import asyncio
 from argparse import Namespace
 from typing import Any
 
-from dlsp import logfile, paths
+from dlsp import paths
+from dlsp.completions import decisions
+from dlsp.doctor import last
 from dlsp.engine import launch, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.wording import count, duration
 
-LAST = 5
+SHOWN_DECISIONS = 5
 
 
 def add(subparsers: Any) -> None:
@@ -24,8 +26,8 @@ def run(args: Namespace) -> int:
     lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)
-    for line in logfile.tail(LAST):
-        print(line)
+    for decision in decisions.last(SHOWN_DECISIONS):
+        print(last.line(decision))
     return 0 if lines else 1
 
 
@@ -34,12 +36,12 @@ async def engine(model: Model) -> str:
     try:
         found = await launch.connect(model)
         if found is None:
-            return f"{model.name}: loading, or not answering" if state.alive(model.name) else ""
+            return f"{model.short}: loading, or not answering" if state.alive(model.name) else ""
         async with found:
             health = await found.health()
     except UserError as error:
-        return f"{model.name}: {error}"
+        return f"{model.short}: {error}"
     up = duration(health["uptime_s"])
     at_work = f"{count(health.get('waiting', 0), 'gap')} at work" if health["busy"] else "idle"
     kept = f"{count(health.get('sessions', 0), 'session')} ({health.get('session_bytes', 0) / 2**20:.0f} MB)"
-    return f"{model.name}: {at_work}, up {up}, {count(health['requests'], 'request')}, {kept}, process {health['pid']}"
+    return f"{model.short}: {at_work}, up {up}, {count(health['requests'], 'request')}, {kept}, process {health['pid']}"

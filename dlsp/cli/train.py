@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
-from dlsp.cli import child
+from dlsp.cli._common import add_module, run_module
 
 PARTS = {
     "corpus": ("corpus", "gather permissive source code from public registries"),
@@ -17,8 +17,8 @@ def add(subparsers: Any) -> None:
     """Register `dlsp train …` with argparse's sub-parsers; what follows is read by the engine's own module."""
     parts = subparsers.add_parser("train", help="train a canvas adapter").add_subparsers(required=True, metavar="PART")
     for name, (module, help) in PARTS.items():
-        child.add(parts, name, help).set_defaults(run=run, module=f"dlsp_engine.train.{module}")
+        add_module(parts, name, help).set_defaults(run=run, module=f"dlsp_engine.train.{module}")
 
 
 def run(args: Namespace) -> int:
-    return child.run(args.module, args.arguments)
+    return run_module(args.module, args.arguments)

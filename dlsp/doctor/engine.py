@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from dlsp.doctor.check import Check
@@ -10,6 +11,7 @@ from dlsp.engine.client import Engine
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
+from dlsp.models.pull import wrong_source
 from dlsp.models.sizing import choose
 from dlsp.wording import count
 
@@ -21,7 +23,8 @@ SLOW_MS = 1500
 def size() -> Check:
     """Which model `auto` takes, and why."""
     choice = choose()
-    return Check("size", True, f"auto takes {choice.model.name}: {choice.why}", data={"auto": choice.model.name})
+    data = {name: asdict(estimate) for name, estimate in choice.estimates.items()}
+    return Check("size", True, choice.why, data={"auto": choice.model.short, "estimates": data})
 
 
 def model_file(model: Model) -> Check:
@@ -30,8 +33,15 @@ def model_file(model: Model) -> Check:
     except store.ModelMissing as error:
         return Check("model", False, f"{error.said}.", f"{error.todo[0].upper()}{error.todo[1:]}.")
     return Check(
-        "model", True, f"{model.name}, SHA-256 {model.sha256}", data={"file": str(file), "sha256": model.sha256}
+        "model", True, f"{model.short}, SHA-256 {model.sha256}", data={"file": str(file), "sha256": model.sha256}
     )
+
+
+def source(model: Model) -> list[Check]:
+    """What is wrong with DLSP_MODEL_FILE; nothing if it is unset, or right."""
+    wrong = wrong_source(model)
+    said, _, todo = wrong.partition(": ")
+    return [Check("source", False, f"{said}.", todo[0].upper() + todo[1:])] if wrong else []
 
 
 async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> list[Check]:

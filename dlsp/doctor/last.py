@@ -9,47 +9,56 @@ from dlsp.completions import decisions
 from dlsp.completions.types import SkipReason
 from dlsp.wording import count
 
-COUNTED = 2000
+# Decisions that the counts are of.
+COUNTED_DECISIONS = 2000
 
 
 def lines(most: int) -> Iterator[str]:
     """The last `most` decisions, the newest last, then the counts of all that are kept."""
-    kept = decisions.last(COUNTED)
+    kept = decisions.last(COUNTED_DECISIONS)
     if not kept:
         yield "No editor has asked yet."
         return
-    for each in kept[-most:] if most else []:
-        yield _line(each)
+    yield from map(line, kept[-most:] if most else [])
     shown = [each for each in kept if not each.get("quiet")]
-    remembered = sum(bool(each.get("memory")) for each in shown)
+    cached = sum(bool(each.get("memory")) for each in shown)
     questions = count(len(kept), "question")
-    yield f"Of the last {questions}, {len(shown)} had a suggestion, {remembered} of them from memory."
-    for name, times in Counter(each["quiet"] for each in kept if each.get("quiet")).most_common():
-        yield f"{times:6} quiet, {name}: {_said(name)}"
+    yield f"Of the last {questions}, {len(shown)} had a suggestion, {cached} of them from cache."
+    for reason, times in reasons(kept).items():
+        yield f"{times:6} quiet: {said(reason)}"
+
+
+def reasons(kept: list[dict[str, Any]]) -> dict[str, int]:
+    """Name of a reason for quiet -> how many of these decisions gave it, the commonest first."""
+    return dict(Counter(str(each["quiet"]) for each in kept if each.get("quiet")).most_common())
 
 
 def as_json(most: int) -> dict[str, Any]:
     """The same for programs: the `decisions` as they were written down, and `reasons` by how often each was given."""
-    kept = decisions.last(COUNTED)
+    kept = decisions.last(COUNTED_DECISIONS)
     return {
         "decisions": kept[-most:] if most else [],
         "questions": len(kept),
-        "reasons": dict(Counter(each["quiet"] for each in kept if each.get("quiet")).most_common()),
+        "reasons": reasons(kept),
     }
 
 
-def _line(each: dict[str, Any]) -> str:
-    when = time.strftime("%H:%M:%S", time.localtime(float(each.get("time") or 0)))
-    where = f"line {int(each.get('line') or 0) + 1}"
-    probability = each.get("probability")
-    sure = f", right with {probability:.0%}" if isinstance(probability, float) else ""
-    if name := each.get("quiet"):
-        what = f"quiet, {name}: {_said(name)}{sure}"
+def line(decision: dict[str, Any]) -> str:
+    """One decision as a line for the user's eyes."""
+    when = time.strftime("%H:%M:%S", time.localtime(float(decision.get("time") or 0)))
+    where = f"line {int(decision.get('line') or 0) + 1}"
+    probability = decision.get("probability")
+    sure = f", {probability:.0%} sure" if isinstance(probability, float) else ""
+    if reason := decision.get("quiet"):
+        what = f"quiet: {said(str(reason))}"
     else:
-        source = "from memory" if each.get("memory") else "from the engine"
-        what = f"a suggestion of {count(each.get('length') or 0, 'character')} {source}{sure}"
-    return f"{when} {each.get('language') or 'unknown'}, {where}: {what}, {each.get('ms')} ms"
+        source = "from cache" if decision.get("memory") else "from the engine"
+        what = f"a suggestion of {count(decision.get('length') or 0, 'character')} {source}"
+    return f"{when} {decision.get('language') or 'unknown'}, {where}: {what}{sure}, {decision.get('ms')} ms"
 
 
-def _said(name: str) -> str:
-    return SkipReason[name.upper()].value if name.upper() in SkipReason.__members__ else "a reason of another version"
+def said(reason: str) -> str:
+    """What the name of a reason for quiet means."""
+    return (
+        SkipReason[reason.upper()].value if reason.upper() in SkipReason.__members__ else "a reason of another version"
+    )

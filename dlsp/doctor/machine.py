@@ -1,5 +1,6 @@
 """The machine: processor and its features, memory, disk, versions."""
 
+import errno
 import os
 import platform
 import re
@@ -18,8 +19,8 @@ from dlsp.models.catalogue import Model
 FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
 FEATURES += ("asimddp", "bf16", "i8mm", "sve")  # Arm
 PACKAGES = ("torch", "pygls", "lsprotocol", "transformers", "triton")
-CONVERTED = 4.2
-"""Free disk that a model's conversion takes at most, to bf16 and then to int8, in sizes of its file."""
+# Free disk that a model's conversion takes at most, to bf16 and then to int8, in sizes of its file.
+CONVERTED_FILE_SIZES = 4.2
 
 
 def versions() -> Check:
@@ -55,23 +56,34 @@ def memory(model: Model) -> Check:
     have = psutil.virtual_memory()
     need = int(2.2 * model.size) + 300 * 2**20  # bf16 weights of a file with about 4 bits, and room to work
     good = have.available >= need or _runs(model)
-    said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.name} takes about {need / 1e9:.1f} GB"
+    said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.short} takes about "
+    said += f"{need / 1e9:.1f} GB"
     todo = "" if good else "Close other programs, or set a smaller model."
     return Check("memory", good, said, todo, {"available": have.available, "total": have.total, "need": need})
 
 
 def disk(model: Model) -> Check:
-    folder = paths.cache_dir()
+    """The cache folder: whether it can be written and has room for what is still to be made of the model."""
     try:
-        free = shutil.disk_usage(_existing(folder)).free
+        folder = paths.cache_dir()
+    except UserError as error:
+        return Check("disk", False, str(error))
+    need = 0 if _converted(model) else int(CONVERTED_FILE_SIZES * model.size)
+    try:
+        there = _existing(folder)
+        free = shutil.disk_usage(there).free
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        probe(there)
     except OSError as error:
-        return Check(
-            "disk", False, f"{folder} cannot be read ({error.strerror}).", "Set DLSP_CACHE_DIR to another folder."
-        )
-    need = 0 if _converted(model) else int(CONVERTED * model.size)
+        if need == 0 and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            said = f"{folder} is read-only, which serves: {model.short} is converted"
+            return Check("disk", True, said, data={"need": 0, "writable": False})
+        todo = "Set DLSP_CACHE_DIR to a folder that can be written."
+        return Check("disk", False, f"{folder} cannot be written ({error.strerror}).", todo, {"writable": False})
     said = f"{free / 1e9:.1f} GB free for {folder}"
     todo = "" if free >= need else f"Free {need / 1e9:.1f} GB, or set DLSP_CACHE_DIR to a larger disk."
-    return Check("disk", free >= need, said, todo, {"free": free, "need": need})
+    return Check("disk", free >= need, said, todo, {"free": free, "need": need, "writable": True})
 
 
 def state_folder() -> Check:

@@ -3,34 +3,34 @@
 import re
 import shutil
 import subprocess
-from collections import Counter
 
-from dlsp import logfile
+from dlsp.completions import decisions
+from dlsp.doctor import last
 from dlsp.doctor.check import Check
 from dlsp.wording import count
 
-LINES = 2000
+LAST_DECISIONS = 2000
 EDITORS = ("nvim", "code", "codium", "code-server", "cursor", "hx", "zed", "emacs", "subl", "kak")
 NO_EDITOR = "none that dlsp knows is on the PATH; any that speaks LSP will do"
-NATIVE = (0, 12)
-"""The Neovim that asks for inline completion by itself."""
+# The Neovim that asks for inline completion by itself.
+NATIVE_NEOVIM = (0, 12)
 
 
 def quiet() -> Check:
-    """Counted from the server's log: reasons alone, whatever else stands there."""
-    lines = logfile.tail(LINES)
-    reasons = Counter(found[1] for line in lines if (found := re.search(r"\] quiet: ([^,]+)", line)))
-    offered = sum("] a suggestion" in line for line in lines)
-    told = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(5))
+    """How often an editor got a suggestion lately, and why not, from the decisions that the server writes down."""
+    kept = decisions.last(LAST_DECISIONS)
+    found = last.reasons(kept)
+    offered = sum(not each.get("quiet") for each in kept)
+    told = ", ".join(f"{last.said(reason)} ({times})" for reason, times in list(found.items())[:5])
     said = f"{count(offered, 'suggestion') if offered else 'no suggestion'} of late"
     said += f"; quiet because {told}" if told else ""
-    return Check("quiet", True, said, data={"suggestions": offered, "reasons": dict(reasons)})
+    return Check("quiet", True, said, data={"suggestions": offered, "reasons": found})
 
 
 def editors() -> Check:
     found = {name: _version(name) for name in EDITORS if shutil.which(name)}
     said = ", ".join(f"{name} {version}".strip() for name, version in found.items()) or NO_EDITOR
-    if (neovim := found.get("nvim")) and tuple(map(int, neovim.split(".")[:2])) < NATIVE:
+    if (neovim := found.get("nvim")) and tuple(map(int, neovim.split(".")[:2])) < NATIVE_NEOVIM:
         said += "; this Neovim needs the plugin, 0.12 does not"
     return Check("editors", True, said, data=found)
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,25 @@ def detached(platform: str) -> dict[str, Any]:
 def own_group(platform: str) -> dict[str, Any]:
     """What keeps Ctrl-C in our terminal from a child in the foreground."""
     return {"creationflags": 0x00000200} if platform == "win32" else {"process_group": 0}
+
+
+def end_loading(model: str, state_dir: Path, within_s: float = 10) -> bool:
+    """End the process that loads or converts `model` for the engines of `state_dir`; False if none has ended.
+
+    It has written no state file yet, so it is known by its command line. It removes what is half converted.
+    """
+    import psutil
+
+    told = {"dlsp_engine", "serve", "--model", model, "--state", str(state_dir)}
+    found = [each for each in psutil.process_iter(["cmdline"]) if told <= set(each.info["cmdline"] or ())]
+    for process in found:
+        with suppress(psutil.Error):
+            process.terminate()
+    gone, left = psutil.wait_procs(found, within_s)
+    for process in left:
+        with suppress(psutil.Error):
+            process.kill()
+    return bool(gone or psutil.wait_procs(left, within_s)[0])
 
 
 def kill(found: State) -> bool:

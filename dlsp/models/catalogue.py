@@ -34,6 +34,11 @@ class Model:
     licence: str
     steps: float
 
+    @property
+    def short(self) -> str:
+        """What users call it, and what they are told: its size, as "0.5b"."""
+        return self.name.rpartition("-")[2]
+
 
 CATALOGUE = (
     Model(
@@ -64,7 +69,7 @@ def find(name: str) -> Model:
     """The model of that name, in full or by its size alone ("0.5b"); UserError for any other name."""
     wanted = name.lower()
     for model in CATALOGUE:
-        if wanted in (model.name, model.name.rpartition("-")[2]):
+        if wanted in (model.name, model.short):
             return model
-    known = ", ".join(model.name for model in CATALOGUE)
-    raise UserError(f"There is no model '{name}': use one of {known}.")
+    known = " or ".join(model.short for model in CATALOGUE)
+    raise UserError(f"There is no model '{name}': use {known}.")

@@ -59,8 +59,13 @@ def require_space(folder: Path, needed: int) -> None:
 
 
 def flush(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    """Wait until a file's bytes, or a folder's names, are on the disk.
+
+    Windows has no such wait for a folder, and flushes a file only through a handle that may write.
+    """
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

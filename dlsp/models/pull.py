@@ -43,8 +43,24 @@ def pull(model: Model, source: Path | None = None, progress: Progress = SILENT) 
 
 def sources(source: Path | None = None) -> Sequence[Source]:
     """Whom to ask, in order."""
-    where = source or os.environ.get("DLSP_MODEL_FILE")
+    where = source or os.environ.get(store.SOURCE_VARIABLE)
     return [Local(Path(where).expanduser())] if where else [Hub(), Mirror()]
+
+
+def wrong_source(model: Model) -> str:
+    """What is wrong with the file or folder that DLSP_MODEL_FILE names, as a sentence; "" if nothing or if unset.
+
+    Everything but a pull ignores the variable, so whoever set it and sees no effect is told.
+    """
+    where = os.environ.get(store.SOURCE_VARIABLE)
+    if not where:
+        return ""
+    try:
+        Local(Path(where).expanduser()).file(model)
+    except (Unavailable, OSError, RuntimeError) as error:
+        said = f"{store.SOURCE_VARIABLE} names {where}, which {error}"
+        return f"{said}: correct or unset it. Only `dlsp model pull` reads it."
+    return ""
 
 
 def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress) -> Path:
@@ -53,7 +69,7 @@ def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress
     rest.mkdir(exist_ok=True)
     failures: list[str] = []
     for source in asked:
-        progress.say(f"{model.name}: from {source.name}")
+        progress.say(f"{model.short}: from {source.name}")
         try:
             sha256 = source.fetch(model, candidate, rest, progress)
             if sha256 == model.sha256:
@@ -65,7 +81,7 @@ def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress
         except Unavailable as reason:
             failures.append(f"{source.name} {reason}")
             progress.say(failures[-1])
-    raise PullError(f"Could not get {model.name} ({'; '.join(failures)}): {_advice(model, asked)}.")
+    raise PullError(f"Could not get {model.short} ({'; '.join(failures)}): {_advice(model, asked)}.")
 
 
 def _discard(candidate: Path, rest: Path) -> None:
@@ -78,7 +94,7 @@ def _discard(candidate: Path, rest: Path) -> None:
 def _advice(model: Model, asked: Sequence[Source]) -> str:
     if any(isinstance(source, Local) for source in asked):
         return f"name the right {model.file} with --from or DLSP_MODEL_FILE, or neither to download it"
-    again = f"dlsp model pull {model.name}"
+    again = f"dlsp model pull {model.short}"
     return f"check the network and run `{again}`, or get {model.file} elsewhere and run `{again} --from FILE`"
 
 
@@ -91,7 +107,7 @@ def _alone(file: Path, model: Model, progress: Progress) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        progress.say(f"{model.name}: another process is bringing it, waiting")
+        progress.say(f"{model.short}: another process is bringing it, waiting")
         lock.acquire()
     try:
         yield
@@ -108,7 +124,7 @@ def _explained(folder: Path, model: Model) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             needed = f"{2 * model.size / 1e9:.1f} GB"
             raise PullError(
-                f"The disk of {folder} is full: make room ({model.name} takes up to {needed} while fetched) "
+                f"The disk of {folder} is full: make room ({model.short} takes up to {needed} while fetched) "
                 "or set DLSP_CACHE_DIR to a folder that has it, and pull again."
             ) from error
         raise PullError(

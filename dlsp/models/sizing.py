@@ -19,19 +19,23 @@ CONTEXT_TOKENS = (4096, 2048, 1024, 512)
 MAX_READ_S = 0.8
 
 # What `auto` wants of a size: the time of a single-line gap whose prompt is cached, and of reading a new place.
-MAX_LINE_MS, MAX_PLACE_S = 300.0, 1.0
+AUTO_MAX_LINE_MS, AUTO_MAX_READ_S = 300.0, 1.0
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Milliseconds of a step of GAP_STEP_ROWS and of one of PROMPT_STEP_ROWS."""
+    """Milliseconds of a step of GAP_STEP_ROWS and of one of PROMPT_STEP_ROWS.
+
+    `is_busy`: other programs used the processor while the engine measured, so that a step may take less.
+    """
 
     step: float
     chunk: float
+    is_busy: bool = False
 
     def scaled(self, by: float) -> "Speed":
         """The speed of a model whose file is `by` times as large: a step takes as long as reading the weights."""
-        return Speed(self.step * by, self.chunk * by)
+        return Speed(self.step * by, self.chunk * by, self.is_busy)
 
     def reads(self, tokens: int) -> float:
         """Seconds for a prompt of which nothing is cached."""
@@ -39,32 +43,61 @@ class Speed:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What a model takes on this machine, and `how` that is known."""
+
+    line_ms: float
+    read_s: float
+    how: str
+
+    @property
+    def fits(self) -> bool:
+        return self.line_ms <= AUTO_MAX_LINE_MS and self.read_s <= AUTO_MAX_READ_S
+
+    @property
+    def excess(self) -> str:
+        """What is beyond a limit, for the user's eyes."""
+        told = []
+        if self.line_ms > AUTO_MAX_LINE_MS:
+            told.append(f"{self.line_ms:.0f} ms a line, limit {AUTO_MAX_LINE_MS:.0f} ms")
+        if self.read_s > AUTO_MAX_READ_S:
+            told.append(f"{self.read_s:.1f} s to read a file, limit {AUTO_MAX_READ_S:.0f} s")
+        return "; ".join(told)
+
+
+@dataclass(frozen=True)
 class Choice:
-    """The model that `auto` takes, and why, as a sentence."""
+    """The model that `auto` takes, why (for the user's eyes), and what each model takes here, as far as known."""
 
     model: Model
     why: str
+    estimates: dict[str, Estimate]
 
 
 def choose() -> Choice:
     """The largest model that is here and fast enough; the smallest until the engine has measured any."""
-    known = speeds()
     here = [model for model in CATALOGUE if store.place(model).is_file()] or [DEFAULT]
     smallest = min(here, key=lambda model: model.size)
+    known = speeds()
     if not known:
-        return Choice(smallest, f"{smallest.name} until a step has been measured on this machine")
-    told = []
+        return Choice(smallest, f"using {smallest.short} until the engine has measured this machine", {})
+    estimates = {model.short: _estimate(model, known) for model in CATALOGUE}
+    larger = []
     for model in sorted(CATALOGUE, key=lambda model: -model.size):
-        its, how = speed(model, known)
-        line_ms, place_s = model.steps * its.step, its.reads(_budget_in_time(its))
-        takes = f"{line_ms:.0f} ms a line and {place_s:.1f} s to read a new place ({how})"
-        fits = line_ms <= MAX_LINE_MS and place_s <= MAX_PLACE_S
-        if model in here and (fits or model == smallest):
-            told.append(f"{model.name} takes {takes}")
-            return Choice(model, f"{'; '.join(told)}; at most {MAX_LINE_MS:.0f} ms and {MAX_PLACE_S:.0f} s are wanted")
-        pull = f": `dlsp model pull {model.name}` brings it" if model not in here and fits else ""
-        told.append(f"{model.name} would take {takes}{pull}")
+        its = estimates[model.short]
+        if model in here and (its.fits or model == smallest):
+            slow = f", though it is slow here ({its.excess}; {its.how})" if not its.fits else ""
+            return Choice(model, "; ".join([f"using {model.short}{slow}", *larger]), estimates)
+        if its.fits:
+            larger.append(f"{model.short} would be fast enough here: `dlsp model pull {model.short}` brings it")
+        elif model.size > smallest.size:
+            larger.append(f"{model.short} would be too slow here ({its.excess}; {its.how})")
     raise AssertionError("one model is always here")
+
+
+def _estimate(model: Model, known: dict[str, Speed]) -> Estimate:
+    its, how = speed(model, known)
+    return Estimate(model.steps * its.step, its.reads(_budget_in_time(its)), how)
 
 
 def named(name: str) -> Model:
@@ -88,17 +121,23 @@ def speeds() -> dict[str, Speed]:
     for name, entry in entries.items():
         file = f"{name.partition(' ')[0]}.gguf"  # then the type, then the instructions
         if any(model.file == file for model in CATALOGUE) and (speed := _speed(entry)):
-            found[file] = min(speed, found.get(file, speed), key=lambda each: each.step)
+            found[file] = min(speed, found.get(file, speed), key=lambda each: (each.is_busy, each.step))
     return found
 
 
 def speed(model: Model, known: dict[str, Speed]) -> tuple[Speed, str]:
-    """The model's speed, and "measured" or the model that it follows from. `known` are `speeds()`, not empty."""
-    if (measured := known.get(model.file)) is not None:
+    """The model's speed, and how it is known. `known` are `speeds()`, not empty.
+
+    What was measured on a busy machine does not count while another model was measured on an idle one.
+    """
+    measured = known.get(model.file)
+    if measured and not measured.is_busy:
         return measured, "measured"
-    file, other = next(iter(known.items()))
-    measured_of = next(each for each in CATALOGUE if each.file == file)
-    return other.scaled(model.size / measured_of.size), f"from {measured_of.name}"
+    file, other = min(known.items(), key=lambda item: item[1].is_busy)
+    if measured and other.is_busy:
+        return measured, "measured while this machine was busy"
+    source = next(each for each in CATALOGUE if each.file == file)
+    return other.scaled(model.size / source.size), f"estimated from {source.short}"
 
 
 def _budget_in_time(here: Speed) -> int:
@@ -113,6 +152,7 @@ def _speed(entry: Any) -> Speed | None:
         step, chunk = (
             float(table["milliseconds"][table["rows"].index(rows)]) for rows in (GAP_STEP_ROWS, PROMPT_STEP_ROWS)
         )
-        return Speed(step + (table["canvas"] + (GAP_STEP_ROWS - 1) * table["canvas_row"]) / 2, chunk)
+        canvas = (table["canvas"] + (GAP_STEP_ROWS - 1) * table["canvas_row"]) / 2
+        return Speed(step + canvas, chunk, is_busy=bool(entry.get("busy")))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None

@@ -15,6 +15,9 @@ from dlsp.models.disk import digest, flush
 from dlsp.models.progress import SILENT, Progress
 from dlsp.paths import cache_dir
 
+# Names a model's file, or the folder that holds it. Only `dlsp model pull` reads it.
+SOURCE_VARIABLE = "DLSP_MODEL_FILE"
+
 
 class ModelMissing(UserError):
     """The model's file is not there, or not what it should be: what is `said`, and what `todo` about it."""
@@ -39,10 +42,11 @@ def path(model: Model) -> Path:
 def verify(model: Model, progress: Progress = SILENT) -> Path:
     """Hash the model's file anew, whatever is remembered, and return it; ModelMissing if it is not right."""
     file = place(model)
-    pull = "dlsp model pull" if model == DEFAULT else f"dlsp model pull {model.name}"
+    pull = "dlsp model pull" if model == DEFAULT else f"dlsp model pull {model.short}"
     record = _record(file, model)
     if record is None:
-        raise ModelMissing(f"The model {model.name} is not here yet", f"run `{pull}`")
+        reads = f", which reads DLSP_MODEL_FILE ({given})" if (given := os.environ.get(SOURCE_VARIABLE)) else ""
+        raise ModelMissing(f"The model {model.short} is not here yet", f"run `{pull}`{reads}")
     try:
         right = record["size"] == model.size and digest(file, model.size, progress) == model.sha256
     except OSError as error:

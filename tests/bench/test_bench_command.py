@@ -30,7 +30,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 
 def test_all_runs_every_part_and_reports_last_whatever_is_lacking(ran, capsys):
-    assert command.main(["all"]) == 70, "what is merely lacking (2) is passed over, a failure is not"
+    assert command.main(["all"]) == 70, "what failed comes before what is lacking"
     modules = [line.split()[0] for line in ran]
     assert set(modules) == {run.module for runs in PARTS.values() for run in runs} | {"bench.report"}
     assert modules[-1] == "bench.report"
@@ -39,6 +39,18 @@ def test_all_runs_every_part_and_reports_last_whatever_is_lacking(ran, capsys):
     assert "minutes" in said
     assert all(f"python -m {line.split(' > ')[0].strip()}" in said for line in ran), "what each part took"
     assert "python -m bench.edits --limit 12 (exit status 70)" in said
+    *_, lacking, failed = said.splitlines()
+    assert lacking.startswith("Lacked something, as said above: python -m bench.peers --gaps 12;")
+    assert failed == "Failed: python -m bench.edits --limit 12"
+
+
+def test_parts_that_lack_their_data_are_no_success(monkeypatch, tmp_path, capsys):
+    """Without DLSP_EVAL_DIR most parts measure nothing."""
+    monkeypatch.setattr(command, "USUAL", tmp_path / "bench")
+    monkeypatch.setattr(command, "_process", lambda run, *_: 2 if run.module == "bench.replay" else 0)
+    assert command.main(["all"]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("Lacked something, as said above: python -m bench.replay --limit 3\n")
 
 
 def test_all_begins_anew_and_a_part_goes_on(ran, tmp_path):

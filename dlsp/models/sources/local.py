@@ -19,7 +19,7 @@ class Local:
         return str(self.where)
 
     def fetch(self, model: Model, candidate: Path, rest: Path, progress: Progress) -> str:
-        file = self._file(model)
+        file = self.file(model)
         try:
             candidate.unlink(missing_ok=True)
             os.link(file, candidate)
@@ -28,7 +28,8 @@ class Local:
             return write(chunks(file), candidate, model.size, progress)
         return digest(candidate, model.size, progress)
 
-    def _file(self, model: Model) -> Path:
+    def file(self, model: Model) -> Path:
+        """The file that is meant; Unavailable if there is none that can be this model's."""
         # Resolved, because a hard link to a symbolic link would be one itself.
         file = (self.where / model.file if self.where.is_dir() else self.where).resolve()
         if not file.is_file():
@@ -36,5 +37,5 @@ class Local:
         if not os.access(file, os.R_OK):
             raise Unavailable("cannot be read")
         if (size := file.stat().st_size) != model.size:
-            raise Unavailable(f"holds {size:,} bytes where {model.name} has {model.size:,}")
+            raise Unavailable(f"holds {size:,} bytes where {model.short} has {model.size:,}")
         return file

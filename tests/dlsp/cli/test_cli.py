@@ -29,12 +29,12 @@ def test_complete(stub: StubEngine, file: Path, capsys: Output) -> None:
     assert cli.main(["complete", f"{file}:2:13"]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert shown.out == (
-        "1 │ def add(a, b):\n"
-        "2 │     return («a + b»)\n"
-        "3 │ \n"
-        "verified, split · 7 tokens in 4 forwards, tau 1.75 · 203 ms (queue 0, prefill 61, decode 142)\n"
+    assert shown.out == ("1 │ def add(a, b):\n2 │     return («a + b»)\n3 │ \n0.2 s\n")
+    assert cli.main(["complete", f"{file}:2:13", "--verbose"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "verified, split · 7 tokens in 4 forwards, tau 1.75 · 203 ms (queue 0, prefill 61, decode 142)"
     )
+    del stub.requests[1:]
     gap = {"prefix": "def add(a, b):\n    return (", "suffix": ")\n", "path": "sum.py"}
     assert stub.requests == [{"gaps": [gap], "mode": "verified", "schedule": "split", "end": "line", "max_tokens": 64}]
 

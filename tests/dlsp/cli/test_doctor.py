@@ -29,11 +29,8 @@ def model_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None:
-    stub.file.with_name("server.log").write_text(
-        "2026-01-01 00:00:00,000 [1] quiet: the engine is loading, 0 ms\n"
-        "2026-01-01 00:00:01,000 [1] a suggestion, 5 characters, 7 tokens, tau 1.75, 200 ms\n"
-        "2026-01-01 00:00:02,000 [1] quiet: the engine is loading, secret\n"
-    )
+    kept = [{"quiet": "loading"}, {"quiet": None, "length": 5}, {"quiet": "loading", "language": "secret"}]
+    stub.file.with_name("decisions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in kept))
     assert cli.main(["doctor"]) == 0
     shown = capsys.readouterr().out
     lines = {line.split()[1]: line for line in shown.splitlines()}
@@ -79,7 +76,7 @@ def test_what_is_wrong_says_what_to_do(
     assert "!! model" in shown
     assert "Run `dlsp model pull`." in shown
     assert shown.count("dlsp model pull") == 1, "and not twice"
-    assert "engine" not in shown.split("!! model")[1].splitlines()[2]
+    assert [line.split()[1] for line in shown.split("!! model")[1].splitlines()[2:]] == ["size", "quiet", "editors"]
 
 
 def test_an_engine_that_cannot_start(
@@ -106,6 +103,32 @@ def test_a_start_is_watched(
         assert any(check["name"] == "completion" for check in json.loads(shown.out)["checks"])
     finally:
         cli.main(["engine", "stop"])
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", "/etc/passwd")
+    assert not machine.disk(DEFAULT).good
+    assert machine.disk(DEFAULT).said == "/etc/passwd cannot be written (Not a directory)."
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+
+    def refused(file: Path, content: bytes) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_bytes", refused)
+    assert "DLSP_CACHE_DIR" in machine.disk(DEFAULT).todo
+    (folder := tmp_path / "cache" / "converted" / f"{Path(DEFAULT.file).stem}-1").mkdir(parents=True)
+    (folder / "weights.safetensors").write_text("converted")
+    assert machine.disk(DEFAULT).good, "nothing is to be written any more"
+
+
+def test_a_model_file_that_is_no_such_file_is_told(
+    stub: StubEngine, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLSP_MODEL_FILE", "/nope.gguf")
+    assert cli.main(["doctor"]) == 1
+    assert "DLSP_MODEL_FILE names /nope.gguf, which does not exist." in capsys.readouterr().out
+    assert cli.main(["engine", "start"]) == 0
+    assert "Only `dlsp model pull` reads it." in capsys.readouterr().err
 
 
 def test_the_steps_costs_when_the_engine_tells_them() -> None:

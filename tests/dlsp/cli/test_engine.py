@@ -11,8 +11,9 @@ import pytest
 from filelock import FileLock
 
 from dlsp import cli
+from dlsp.completions.types import SkipReason
 from dlsp.engine.client import Engine
-from dlsp.models.catalogue import CATALOGUE
+from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model
 from tests.dlsp.stub_engine import StubEngine
 
 Output = pytest.CaptureFixture[str]
@@ -47,7 +48,7 @@ def test_without_a_model_all_engines_are_meant(
         assert cli.main(["engine", "status", "--model", "1.5b"]) == 0
         assert capsys.readouterr().out.count("address") == 1
         assert cli.main(["engine", "stop"]) == 0
-        assert capsys.readouterr().out == "".join(f"The engine of {model.name} has ended.\n" for model in CATALOGUE)
+        assert capsys.readouterr().out == "".join(f"The engine of {model.short} has ended.\n" for model in CATALOGUE)
 
 
 def test_an_engine_that_loads_keeps_no_other_from_its_end(
@@ -57,8 +58,76 @@ def test_an_engine_that_loads_keeps_no_other_from_its_end(
     with FileLock(state_folder / f"engine-{CATALOGUE[1].name}.lock"):
         assert cli.main(["engine", "stop"]) == 1
         shown = capsys.readouterr()
-        assert shown.out == f"The engine of {CATALOGUE[0].name} has ended.\n"
-        assert "is still loading" in shown.err
+        assert shown.out == f"The engine of {CATALOGUE[0].short} has ended.\n"
+        assert "1.5b is loading and could not be ended" in shown.err, "this test holds its lock"
+
+
+COMPLETE = """
+import sys
+from dlsp import cli
+from dlsp.engine import launch
+launch.serve_command = lambda *_: {command}
+sys.exit(cli.main(["complete", "a.py:1:1"]))
+"""
+LOADING = """
+import sys, time
+from pathlib import Path
+from filelock import FileLock
+state = Path(sys.argv[sys.argv.index("--state") + 1])
+with FileLock(state / f"engine-{sys.argv[sys.argv.index('--model') + 1]}.lock"):
+    print("converting", flush=True)
+    time.sleep(60)
+"""
+
+
+def loading(model: Model, state_folder: Path) -> list[str]:
+    """The command of what holds the lock, as an engine does while it loads, and never listens."""
+    options = ["--model", model.name, "--state", str(state_folder)]
+    return [sys.executable, "-c", LOADING, "dlsp_engine", "serve", *options]
+
+
+def test_an_engine_is_ended_while_it_loads(state_folder: Path, capsys: Output) -> None:
+    with subprocess.Popen(loading(DEFAULT, state_folder), stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"converting\n"
+        assert cli.main(["engine", "status"]) == 1
+        assert "is loading" in capsys.readouterr().out
+        assert cli.main(["engine", "stop", "--model", "1.5b"]) == 0
+        assert process.poll() is None, "it is the engine of another model"
+        capsys.readouterr()
+        assert cli.main(["engine", "stop"]) == 0
+        assert capsys.readouterr().out == "The engine of 0.5b was loading, and has ended.\n"
+        assert process.poll() is not None
+
+
+def test_who_is_interrupted_while_an_engine_loads_learns_that_it_goes_on(state_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    command = loading(DEFAULT, state_folder)
+    code = (
+        f"import sys; from dlsp import cli; from dlsp.engine import launch; launch.serve_command = lambda *_: {command}"
+    )
+    code += "; sys.exit(cli.main(['complete', 'a.py:1:1']))"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stderr
+        assert process.stderr.readline() == "converting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "\ndlsp: The engine of 0.5b goes on loading; `dlsp engine stop` ends it.\n"
+        assert process.wait(10) == 130
+    assert cli.main(["engine", "stop"]) == 0
+
+
+def test_why_an_engine_did_not_start_is_said_once(state_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    why = "There is no device 'gpu': set DLSP_DEVICE to one of auto, cpu, cuda, mps."
+    command = [sys.executable, "-c", f"import sys, time; print({why!r}, flush=True); time.sleep(0.3); sys.exit(1)"]
+    code = (
+        f"import sys; from dlsp import cli; from dlsp.engine import launch; launch.serve_command = lambda *_: {command}"
+    )
+    code += "; sys.exit(cli.main(['complete', 'a.py:1:1']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.count(why) == 1
+    assert "The engine did not start" in done.stderr
 
 
 def test_ended_is_said_when_the_process_has(state_folder: Path, capsys: Output) -> None:
@@ -116,11 +185,16 @@ def test_an_unknown_model(capsys: Output) -> None:
 
 
 def test_status(stub: StubEngine, capsys: Output) -> None:
-    stub.file.with_name("server.log").write_text("one\ntwo\n")
+    kept = [{"language": "python", "line": 2, "length": 5, "ms": 30.0, "probability": 0.87, "memory": True}]
+    kept.append({"language": "go", "quiet": "unlikely", "ms": 1.0, "probability": 0.09})
+    stub.file.with_name("decisions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in kept))
     assert cli.main(["status"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("qwen2.5-coder-0.5b: idle, up 1:01:01, 2 requests, ")
-    assert shown[1:] == ["one", "two"]
+    assert shown[0].startswith("0.5b: idle, up 1:01:01, 2 requests, ")
+    assert [line.partition(" ")[2] for line in shown[1:]] == [
+        "python, line 3: a suggestion of 5 characters from cache, 87% sure, 30.0 ms",
+        f"go, line 1: quiet: {SkipReason.UNLIKELY.value}, 9% sure, 1.0 ms",
+    ]
 
 
 def test_status_of_nothing(state_folder: Path, capsys: Output) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dlsp import cli
-from dlsp.cli import child
+from dlsp.cli import _common
 from dlsp.cli.train import PARTS
 
 
@@ -28,12 +28,12 @@ def test_a_module_in_the_current_folder_is_not_taken_for_the_library(
     (tmp_path / "json").mkdir()
     (tmp_path / "json" / "__init__.py").write_text("raise SystemExit(7)")
     monkeypatch.chdir(tmp_path)
-    assert child.run("json.tool", ["--help"]) == 0
+    assert _common.run_module("json.tool", ["--help"]) == 0
 
 
 def test_a_command_that_is_ended_ends_its_module(tmp_path: Path) -> None:
     (tmp_path / "sleeping.py").write_text("import time; print('here', flush=True); time.sleep(60)")
-    code = "from dlsp.cli import child; raise SystemExit(child.run('sleeping', []))"
+    code = "from dlsp.cli._common import run_module; raise SystemExit(run_module('sleeping', []))"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) as command:
         assert command.stdout

@@ -45,7 +45,7 @@ def test_pull_path_list_verify(model: Model, mine: Path, capsys: pytest.CaptureF
     assert dlsp("list") == 0
     shown = capsys.readouterr().out
     assert "not here" not in shown
-    for word in (model.name, "3 MB", "MIT", str(store.place(model))):
+    for word in (model.short, "3 MB", "MIT", str(store.place(model))):
         assert word in shown
 
     assert dlsp("verify") == 0
@@ -60,7 +60,7 @@ def test_pull_path_list_verify(model: Model, mine: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("words", [["path"], ["verify"], ["pull", "--from", "/nowhere"], ["path", "9b"]])
 def test_errors_are_for_the_user(words: list[str]):
-    with pytest.raises(UserError, match=r"dlsp model pull|--from|use one of"):
+    with pytest.raises(UserError, match=r"dlsp model pull|--from|use 0"):
         dlsp(*words)
 
 

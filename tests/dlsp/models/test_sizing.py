@@ -52,7 +52,7 @@ def test_a_model_that_is_not_here_is_not_taken_but_named(measured, tmp_path: Pat
     measured(small=10)
     choice = choose()
     assert choice.model == SMALL
-    assert f"`dlsp model pull {LARGE.name}`" in choice.why
+    assert choice.why == "using 0.5b; 1.5b would be fast enough here: `dlsp model pull 1.5b` brings it"
     measured(small=40)
     assert "pull" not in choose().why, "it would be too slow"
 
@@ -70,15 +70,40 @@ def test_a_slow_machine_takes_the_small_one_and_says_why(measured):
     measured(small=40)
     choice = choose()
     assert choice.model == SMALL
-    assert f"{40 * SMALL.steps:.0f} ms a line and 0.8 s to read a new place (measured)" in choice.why
-    assert f"{LARGE.name} would take 382 ms a line and 0.9 s to read a new place (from {SMALL.name})" in choice.why
+    assert choice.why == ("using 0.5b; 1.5b would be too slow here (382 ms a line, limit 300 ms; estimated from 0.5b)")
+    assert choice.estimates["0.5b"].line_ms == 40 * SMALL.steps
+    assert choice.estimates["0.5b"].how == "measured"
 
 
 def test_one_that_reads_a_new_place_slowly_is_not_taken(measured):
     measured(small=10, large=30, chunk=350)
     choice = choose()
     assert choice.model == SMALL
-    assert f"{LARGE.name} would take 126 ms a line and 1.4 s to read a new place (measured)" in choice.why
+    assert choice.why == (
+        "using 0.5b, though it is slow here (1.4 s to read a file, limit 1 s; measured); "
+        "1.5b would be too slow here (1.4 s to read a file, limit 1 s; measured)"
+    )
+
+
+def test_a_measurement_on_a_busy_machine_does_not_condemn_a_model(measured, tmp_path: Path):
+    measured(small=10, large=90)
+    assert choose().model == SMALL
+    file = tmp_path / "costs.json"
+    entries = json.loads(file.read_text())
+    next(entry for name, entry in entries.items() if LARGE.file.startswith(name.split()[0]))["busy"] = True
+    file.write_text(json.dumps(entries))
+    choice = choose()
+    assert choice.model == LARGE
+    assert choice.estimates["1.5b"].how == "estimated from 0.5b"
+
+
+def test_where_all_was_measured_on_a_busy_machine_that_is_said(measured, tmp_path: Path):
+    measured(small=40, large=90)
+    file = tmp_path / "costs.json"
+    file.write_text(json.dumps({name: entry | {"busy": True} for name, entry in json.loads(file.read_text()).items()}))
+    choice = choose()
+    assert choice.model == SMALL
+    assert "378 ms a line, limit 300 ms; measured while this machine was busy" in choice.why
 
 
 def test_a_fast_machine_takes_the_large_one(measured):

@@ -59,7 +59,7 @@ def test_where_no_link_can_be_the_file_is_copied(
     ("change", "sentence"),
     [
         (lambda file: file.write_bytes(bytes(3_000_000)), r"gave another file \(SHA-256 .* --from"),
-        (lambda file: os.truncate(file, 2_999_999), "holds 2,999,999 bytes where fake-0.1b has 3,000,000"),
+        (lambda file: os.truncate(file, 2_999_999), "holds 2,999,999 bytes where 0.1b has 3,000,000"),
         (lambda file: file.unlink(), "does not exist"),
     ],
     ids=["wrong", "truncated", "missing"],

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_the_cache_is_where_the_setting_says(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_a_missing_model_is_said_with_the_command_that_brings_it(model: Model):
-    with pytest.raises(ModelMissing, match=r"run `dlsp model pull fake-0\.1b`"):
+    with pytest.raises(ModelMissing, match=r"run `dlsp model pull 0\.1b`"):
         store.path(model)
 
 
@@ -102,3 +103,32 @@ def test_a_note_without_a_file_means_nothing(model: Model, file: Path):
 def test_a_cache_that_cannot_be_written_is_still_read(model: Model, file: Path):
     note(file).mkdir()  # so that no note can be written, or read
     assert store.path(model) == store.path(model) == file
+
+
+def test_windows_flushes_no_folder_and_files_only_through_a_handle_that_writes(
+    model: Model, tmp_path: Path, data: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    """Windows refuses to open a folder, and to flush what was opened for reading."""
+    candidate = tmp_path / "candidate"
+    candidate.write_bytes(data)
+    store.place(model).parent.mkdir(parents=True)
+    opened, flushed = dict[int, tuple[str, int]](), list[str]()
+
+    def open_(path: Path, flags: int) -> int:
+        if Path(path).is_dir():
+            raise PermissionError(13, "Permission denied")
+        opened[handle := real_open(path, flags)] = (str(path), flags)
+        return handle
+
+    def fsync(handle: int) -> None:
+        path, flags = opened[handle]
+        if flags & os.O_RDWR != os.O_RDWR:
+            raise OSError(9, "Bad file descriptor")
+        flushed.append(path)
+
+    real_open = os.open
+    windows = SimpleNamespace(**{name: getattr(os, name) for name in ("close", "strerror", "O_RDONLY", "O_RDWR")})
+    windows.name, windows.open, windows.fsync = "nt", open_, fsync
+    monkeypatch.setattr("dlsp.models.disk.os", windows)
+    assert store.accept(model, candidate).read_bytes() == data
+    assert flushed == [str(candidate)]

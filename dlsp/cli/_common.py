@@ -1,0 +1,123 @@
+"""What several commands share: sub-commands, commands that are another module, the engine, and diffs."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from dlsp.errors import UserError
+
+if TYPE_CHECKING:
+    from dlsp.engine.client import Engine
+    from dlsp.models.catalogue import Model
+
+# A sub-command: its name, what runs it, and its line of help.
+Command = tuple[str, Callable[[Namespace], int], str]
+
+NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+def add_group(subparsers: Any, name: str, help: str, commands: Iterable[Command]) -> dict[str, ArgumentParser]:
+    """Register `dlsp NAME COMMAND` for each command; returns their parsers by name."""
+    group = subparsers.add_parser(name, help=help).add_subparsers(required=True, metavar="COMMAND")
+    made: dict[str, ArgumentParser] = {}
+    for command, run, said in commands:
+        made[command] = group.add_parser(command, help=said)
+        made[command].set_defaults(run=run)
+    return made
+
+
+def add_module(subparsers: Any, name: str, help: str) -> Any:
+    """Register a command that is another Python module, which gets all arguments, `--help` too."""
+    parser = subparsers.add_parser(name, help=help, add_help=False, prefix_chars="\0")  # no argument begins with NUL
+    parser.add_argument("arguments", nargs="*")
+    return parser
+
+
+def run_module(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Run `python -m module` in a process of its own, as this one never imports PyTorch; returns its exit status.
+
+    A SIGTERM is passed on. Ctrl-C reaches the module by itself.
+    """
+    # -P: a torch.py in the current folder must not be taken for the library.
+    child = subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environment)
+    before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    try:
+        while True:
+            try:
+                return child.wait()
+            except KeyboardInterrupt:
+                continue
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+async def engine_of(model: "Model") -> "Engine":
+    """The running engine of `model`, started if there is none, with its progress on stderr. Raises UserError."""
+    from dlsp.engine import launch
+    from dlsp.models.pull import wrong_source
+
+    if wrong := wrong_source(model):
+        print(f"dlsp: {wrong}", file=sys.stderr)
+    if engine := await launch.connect(model):
+        return engine
+    try:
+        return await _started(model)
+    except asyncio.CancelledError:  # Ctrl-C
+        _say_that_it_goes_on(model)
+        raise
+
+
+async def _started(model: "Model") -> "Engine":
+    from rich.console import Console
+
+    from dlsp.engine import launch
+
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal:
+        with console.status(f"Starting the engine of {model.short}") as status:
+            return await launch.ensure(model, lambda line: status.update(line.replace("[", r"\[")))
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        console.print(line, markup=False, soft_wrap=True)
+
+    try:
+        return await launch.ensure(model, say)
+    except UserError as error:
+        if said and said[-1] in str(error):  # why it ended was its last line, which stands there
+            raise UserError(str(error).replace(f": {said[-1]}", "")) from error
+        raise
+
+
+def _say_that_it_goes_on(model: "Model") -> None:
+    from dlsp.engine import state
+
+    if state.alive(model.name):
+        print(
+            f"\ndlsp: The engine of {model.short} goes on loading; `dlsp engine stop` ends it.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def unified(old: str, new: str, before: str, after: str) -> Iterator[str]:
+    """The lines of a diff that `git apply` takes, each with its end, between two texts called `before` and `after`."""
+    from dlsp.edits.hunks import lines_of
+
+    # A name with blanks ends at a tab, else git would take it for a name and a date.
+    before, after = (f"{name}\t" if " " in name else name for name in (before, after))
+    for line in unified_diff(lines_of(old), lines_of(new), before, after):
+        yield line if line.endswith("\n") else line + NO_NEWLINE
+
+
+def show_diff(lines: Iterator[str]) -> None:
+    """Print lines as UTF-8 bytes: the terminal's encoding and line ends would change what files have."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write("".join(lines).encode())
+    sys.stdout.buffer.flush()
