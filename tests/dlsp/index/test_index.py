@@ -81,7 +81,7 @@ def test_the_index_follows_the_files(root: Path, index: Store) -> None:
 def test_nothing_is_read_twice(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, "a.py", "def one(): pass\n")
     update.update(index, Rules(root))
-    monkeypatch.setattr(update, "symbols", lambda path: pytest.fail(f"read {path}"))
+    monkeypatch.setattr(update, "symbols", lambda path, root: pytest.fail(f"read {path}"))
     update.update(index, Rules(root))
     update.refresh(index, Rules(root), [root / "a.py"])
 
@@ -99,7 +99,7 @@ def test_a_few_changes(root: Path, index: Store) -> None:
 
 
 def test_a_pipe_is_not_waited_for(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "symbols", lambda path: pytest.fail(f"read {path}"))
+    monkeypatch.setattr(update, "symbols", lambda path, root: pytest.fail(f"read {path}"))
     os.mkfifo(root / "pipe.py")
     update.refresh(index, Rules(root), [root / "pipe.py"])
     update.update(index, Rules(root))
@@ -138,7 +138,7 @@ def test_it_is_bounded(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(update, "MOST_FILES", 9)
     read: list[Path] = []
     monkeypatch.setattr(
-        update, "symbols", lambda path: read.append(path) or [Symbol("long" * 999, "", "", 0, "x" * 9999)]
+        update, "symbols", lambda path, root: read.append(path) or [Symbol("long" * 999, "", "", 0, "x" * 9999)]
     )
     update.update(index, Rules(root))
     assert len(read) <= 2  # not again and again all that is left out
