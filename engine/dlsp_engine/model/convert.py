@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
 FORMAT = "1"
 """Part of the folder's name, so that a newer layout never meets an older file."""
@@ -127,9 +128,6 @@ def _weights(gguf: Path, target: Path, say: Callable[[str], None]) -> None:
 
 
 def _tokenizer(gguf: Path, target: Path) -> None:
-    from transformers import AutoTokenizer  # slow to import, and needed only here
-
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     partial = target.with_suffix(".partial")
-    tokenizer.backend_tokenizer.save(str(partial))
+    tokenizer_from_gguf(GGUFReader(gguf)).save(str(partial))
     os.replace(partial, target)

@@ -1,0 +1,54 @@
+"""The tokenizer that a GGUF file describes in its metadata, as a `tokenizers.Tokenizer`."""
+
+from typing import Any
+
+from gguf import GGUFReader, TokenType
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+
+from dlsp_engine.errors import EngineError
+
+# How a text is cut into words before the merges, by the name that GGUF gives the scheme (`tokenizer.ggml.pre`).
+WORD_PATTERNS = {
+    "qwen2": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+}
+
+
+def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
+    """A byte-level BPE tokenizer with the file's vocabulary, merges and added tokens.
+
+    Control tokens are special, user-defined ones (`<tool_call>`) are not, and unused ids stay in the vocabulary so that
+    no id moves. Raises EngineError for another kind of tokenizer, and where the file does not describe one.
+    """
+
+    def value(key: str) -> Any:
+        field = reader.get_field(f"tokenizer.ggml.{key}")
+        return None if field is None else field.contents()
+
+    kind, pattern = value("model"), WORD_PATTERNS.get(value("pre"))
+    if kind != "gpt2" or pattern is None:
+        raise EngineError(
+            f"This GGUF file has a tokenizer of the kind '{kind or 'none'}', '{value('pre') or 'none'}'; "
+            f"the engine reads byte-level BPE ('gpt2') of the kinds {', '.join(WORD_PATTERNS)}."
+        )
+    words: list[str] = value("tokens")
+    merges = [tuple(merge.split(" ", 1)) for merge in value("merges")]
+    bpe: Any = models.BPE(  # its type stub has no constructor
+        {word: token for token, word in enumerate(words)},
+        merges,
+        continuing_subword_prefix="",
+        end_of_word_suffix="",
+    )
+    tokenizer = Tokenizer(bpe)
+    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A:0", pair="$A:0 $B:1", special_tokens=[])
+    for word, token_type in zip(words, value("token_type"), strict=True):
+        if token_type in (TokenType.CONTROL, TokenType.USER_DEFINED):
+            special = token_type == TokenType.CONTROL
+            tokenizer.add_tokens([AddedToken(word, special=special, normalized=False)])
+    return tokenizer
