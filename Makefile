@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check prove model editors pictures clean
+.PHONY: run test fast check prove model editors pictures lock dist clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -42,12 +42,30 @@ pictures: model editors
 model: $(READY)
 	@$(BIN)/dlsp model pull
 
-$(READY): pyproject.toml
+# The locked packages, each accepted by its hash; PyTorch by its version only, from where TORCH_FROM says (docs/contributing.md).
+$(READY): pyproject.toml requirements/dev.txt requirements/torch.txt
 	@command -v $(PYTHON) >/dev/null || { echo "dlsp needs Python 3.11 or newer: install it, or say which one by 'make PYTHON=...'."; exit 1; }
 	@echo "Setting up $(VENV): about 3 minutes the first time."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check $(TORCH_FROM) -e '.[dev]'
+	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --progress-bar on --disable-pip-version-check $(TORCH_FROM) -r requirements/torch.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+# The packages that requirements/*.txt name, newer ones where pyproject.toml allows; `make lock UPGRADE=` keeps what is there.
+UPGRADE ?= --upgrade
+LOCK := $(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-package torch --no-annotate --no-header \
+	$(UPGRADE) -c requirements/torch.txt pyproject.toml
+lock: $(READY)
+	@$(LOCK) -o requirements/light.txt
+	@$(LOCK) --extra engine -o requirements/engine.txt
+	@$(LOCK) --extra dev -o requirements/dev.txt
+
+# The wheels of dlsp and of its adapters, in dist/.
+dist: $(READY)
+	@for each in . packages/adapter-0.5b packages/adapter-1.5b; do \
+		$(BIN)/python -m build -q --wheel --no-isolation --outdir dist $$each || exit 1; done
+	@ls dist
 
 clean:
 	rm -rf $(VENV)

@@ -62,20 +62,24 @@ def _last(most: int, as_json: bool) -> int:
 
 
 def checks(model: Model) -> "Iterator[Check]":
-    """One after the other; those of the engine only when the model's file is right."""
+    """One after the other; those of the engine only when it is installed and the model's file is right."""
     from dlsp.cli._common import engine_of
     from dlsp.doctor import engine, machine, surroundings
 
     yield machine.versions()
     yield machine.processor()
-    yield machine.memory(model)
-    yield machine.disk(model)
-    yield (writable := machine.state_folder())
-    yield (file := engine.model_file(model))
-    yield from engine.source(model)
-    if file.good and writable.good:
-        yield from asyncio.run(engine.checks(model, engine_of))
-    yield engine.size()
+    if without := engine.installed():
+        yield machine.state_folder()
+        yield without
+    else:
+        yield machine.memory(model)
+        yield machine.disk(model)
+        yield (writable := machine.state_folder())
+        yield (file := engine.model_file(model))
+        yield from engine.source(model)
+        if file.good and writable.good:
+            yield from asyncio.run(engine.checks(model, engine_of))
+        yield engine.size()
     yield surroundings.quiet()
     yield surroundings.editors()
 

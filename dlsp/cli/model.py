@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsp.cli._common import add_group
+from dlsp.engine import local
 from dlsp.models import store
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, find
 
@@ -30,6 +31,7 @@ def pull(args: Namespace) -> int:
     from dlsp.models.progress import Terminal
     from dlsp.models.pull import pull as bring
 
+    local.require()  # it brings what a download takes, and nobody else reads the file
     model = find(args.name)
     try:
         with Terminal() as progress:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dlsp.doctor.check import Check
-from dlsp.engine import launch, state
+from dlsp.engine import launch, local, state
 from dlsp.engine.client import Engine
 from dlsp.errors import UserError
 from dlsp.models import store
@@ -18,6 +18,14 @@ from dlsp.wording import count
 SAMPLE = {"prefix": "def add(a: int, b: int) -> int:\n    return ", "suffix": "\n", "path": "sums.py"}
 REQUEST = {"gaps": [SAMPLE], "end": "line", "max_tokens": 16}
 SLOW_MS = 1500
+
+
+def installed() -> Check | None:
+    """What is wrong if no engine can run in this installation; None if one can."""
+    if not (missing := local.missing()):
+        return None
+    todo = f"To run one on this machine: {local.install_command()}"
+    return Check("engine", False, "dlsp is installed without an engine", todo, {"missing": missing})
 
 
 def size() -> Check:

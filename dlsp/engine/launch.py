@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dlsp import __version__, paths
-from dlsp.engine import processes, state
+from dlsp.engine import local, processes, state
 from dlsp.engine.client import Engine, EngineGone
 from dlsp.engine.log import Log
 from dlsp.engine.probe import probe
@@ -122,7 +122,8 @@ async def end_silent(model: Model, found: State | None, patience_s: float = 0) -
 
 
 def serve_command(model: Model, threads: int = 0) -> list[str]:
-    """What starts the engine of `model`; raises UserError if the model is not on this machine."""
+    """What starts the engine of `model`; raises UserError if its file or the engine's libraries are not installed."""
+    local.require()
     options = {
         "model": model.name,
         "gguf": store.path(model),
