@@ -19,8 +19,8 @@ from rich.table import Table
 
 from bench.command import DTYPES, at_least, guarded, loaded, until_stopped, written
 from bench.edits.rows import load
-from dlsp.edits.prompt import request
-from dlsp.edits.sites import substituted
+from dlsp.edits.rank.proposals import request
+from dlsp.edits.rank.sites import substituted
 from dlsp.models import catalogue
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from bench.edits.rows import SETS, Row, load
 from bench.edits.score import Outcome, outcome, summary
 from bench.edits.variants import VARIANTS, WITHOUT_MODEL, Answer
 from bench.journal import Journal
-from dlsp.edits.hunks import Hunk
+from dlsp.edits.history.hunks import Hunk
 from dlsp.engine import launch
 from dlsp.models import catalogue
 

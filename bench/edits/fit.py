@@ -14,9 +14,9 @@ from rich.progress import track
 from bench.command import guarded
 from bench.edits.rows import Row, load
 from bench.logistic import logistic
-from dlsp.edits.evidence import GROUPS, NAMES, group
-from dlsp.edits.sites import Marked, marked
-from dlsp.edits.weights import FILE
+from dlsp.edits.rank.evidence import GROUPS, NAMES, group
+from dlsp.edits.rank.sites import Marked, marked
+from dlsp.edits.rank.weights import FILE
 
 SETS = ("train", "negatives-train")
 RIDGE = 2.0

@@ -16,11 +16,10 @@ from bench.command import KEPT, guarded
 from bench.edits.fit import fitted
 from bench.edits.rows import Row, load
 from bench.journal import Journal
-from dlsp.edits.hunks import Hunk, canonical
-from dlsp.edits.judge import NUMBERS, numbers
-from dlsp.edits.prompt import request
-from dlsp.edits.sites import sites
-from dlsp.edits.weights import FILE, WEIGHTS
+from dlsp.edits.history.hunks import Hunk, canonical
+from dlsp.edits.rank.proposals import NUMBERS, numbers, request
+from dlsp.edits.rank.sites import sites
+from dlsp.edits.rank.weights import FILE, WEIGHTS
 from dlsp.engine import launch
 from dlsp.engine.client import Engine
 from dlsp.models import catalogue

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from bench.evals import EDITS, rows
-from dlsp.edits.edit import Edit
-from dlsp.edits.hunks import Hunk, applied, canonical, lines_of
-from dlsp.edits.page import Page
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.history.hunks import Hunk, applied, canonical, lines_of
+from dlsp.edits.search.page import Page
 from dlsp.syntax import languages
 
 SETS = ("train", "dev", "negatives-train", "negatives-dev")

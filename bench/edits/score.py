@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.edits.rows import Row
-from dlsp.edits.hunks import Hunk
+from dlsp.edits.history.hunks import Hunk
 
 
 @dataclass(frozen=True)

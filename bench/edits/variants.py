@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.edits.rows import Row
-from dlsp.edits.hunks import Hunk
-from dlsp.edits.proposal import learned
-from dlsp.edits.propose import BATCH, proposals
-from dlsp.edits.sites import sites
+from dlsp.edits.history.hunks import Hunk
+from dlsp.edits.rank.proposals import BATCH, learned, proposals
+from dlsp.edits.rank.sites import sites
 from dlsp.engine.client import Engine
 
 

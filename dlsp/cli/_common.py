@@ -108,7 +108,7 @@ def _say_that_it_goes_on(model: "Model") -> None:
 
 def unified(old: str, new: str, before: str, after: str) -> Iterator[str]:
     """The lines of a diff that `git apply` takes, each with its end, between two texts called `before` and `after`."""
-    from dlsp.edits.hunks import lines_of
+    from dlsp.edits.history.hunks import lines_of
 
     # A name with blanks ends at a tab, else git would take it for a name and a date.
     before, after = (f"{name}\t" if " " in name else name for name in (before, after))

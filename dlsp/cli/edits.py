@@ -13,13 +13,12 @@ from typing import Any
 from dlsp.cli import project
 from dlsp.cli._common import engine_of, show_diff, unified
 from dlsp.context.workspace import Workspace, around
-from dlsp.edits.edit import Edit
-from dlsp.edits.elsewhere import others
-from dlsp.edits.hunks import applied
-from dlsp.edits.page import Page
-from dlsp.edits.patch import read_patch
-from dlsp.edits.proposal import Proposal
-from dlsp.edits.propose import proposals
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.history.hunks import applied
+from dlsp.edits.history.patch import read_patch
+from dlsp.edits.rank.proposals import Proposal, proposals
+from dlsp.edits.search.files import others
+from dlsp.edits.search.page import Page
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 from dlsp.syntax import languages

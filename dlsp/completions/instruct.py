@@ -7,9 +7,9 @@ their place. Lines as they stand are its first draft, so those that the instruct
 from collections.abc import Sequence
 from typing import Any
 
-from dlsp.edits.edit import diff_lines
-from dlsp.edits.hunks import Hunk, canonical
-from dlsp.edits.page import Page
+from dlsp.edits.history.edit import diff_lines
+from dlsp.edits.history.hunks import Hunk, canonical
+from dlsp.edits.search.page import Page
 
 BEFORE, AFTER = 30, 10
 """Lines shown around the selection."""

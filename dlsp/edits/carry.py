@@ -1,14 +1,46 @@
-"""The sites of the last edit of a workspace, found, judged, and kept true while documents change."""
+"""The sites of the last edit of a workspace: found, judged, offered, and kept true while documents change."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from dlsp.edits import offers
-from dlsp.edits.edit import Edit
-from dlsp.edits.history import Change, History, Step
-from dlsp.edits.offers import Offer
-from dlsp.edits.page import Page
-from dlsp.edits.proposal import Proposal
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.history.history import Change, History, Step
+from dlsp.edits.history.hunks import Hunk
+from dlsp.edits.rank.proposals import Proposal
+from dlsp.edits.search.page import Page
+
+
+@dataclass(frozen=True)
+class Offer:
+    """In the document `uri`, whose lines at `hunk` are `old` now, the hunk's lines should stand.
+
+    `confidence` is from 0 to 1.
+    """
+
+    id: str
+    uri: str
+    hunk: Hunk
+    old: tuple[str, ...]
+    confidence: float
+
+    def holds(self, lines: Sequence[str]) -> bool:
+        """Whether the document's lines are still those that this was offered for."""
+        return tuple(lines[self.hunk.start : self.hunk.end]) == self.old and self.hunk.start <= len(lines)
+
+
+def after(offers: Iterable[Offer], uri: str, change: Edit) -> list[Offer]:
+    """The offers after a change of the document `uri`: moved with their lines, dropped where these were touched."""
+    kept = []
+    for offer in offers:
+        if offer.uri != uri:
+            kept.append(offer)
+        elif not any(offer.hunk.touches(each) for each in change.hunks):
+            above = [each for each in change.hunks if each.end <= offer.hunk.start]
+            shift = sum(len(each.lines) - (each.end - each.start) for each in above)
+            moved = replace(offer.hunk, start=offer.hunk.start + shift, end=offer.hunk.end + shift)
+            kept.append(replace(offer, hunk=moved))
+    return kept
+
 
 Propose = Callable[[Edit, Page, Sequence[Page]], AsyncGenerator[Proposal]]
 Pages = Callable[[Edit], Awaitable[Sequence[Page]]]
@@ -39,7 +71,7 @@ class Carry:
         old = self.history.text(uri)
         change = self.history.changed(uri, text)
         if change is Change.CARRIED and old is not None:
-            self._known.offers = offers.after(self._known.offers, uri, Edit.between("", old, text))
+            self._known.offers = after(self._known.offers, uri, Edit.between("", old, text))
         elif change is not Change.NONE:
             self._known = Carried(0, "")
         self._expect()

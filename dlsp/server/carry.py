@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from dlsp.edits.offers import Offer
+from dlsp.edits.carry import Offer
 from dlsp.errors import UserError
 from dlsp.server.edits import NO_SITES, Edits, key
 from dlsp.server.latest import Stale

@@ -12,13 +12,12 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from dlsp.edits import propose
-from dlsp.edits.carry import Carry
-from dlsp.edits.edit import Edit
-from dlsp.edits.elsewhere import others
-from dlsp.edits.offers import Offer
-from dlsp.edits.page import Page
-from dlsp.edits.proposal import Proposal
+from dlsp.edits.carry import Carry, Offer
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.rank.proposals import Proposal
+from dlsp.edits.rank.proposals import proposals as propose
+from dlsp.edits.search.files import others
+from dlsp.edits.search.page import Page
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
 from dlsp.server.refusals import refusing
@@ -92,7 +91,7 @@ class Edits:
             link.make()
             engine = link.engine
             try:
-                async with aclosing(propose.proposals(engine, edit, own, pages)) as found:
+                async with aclosing(propose(engine, edit, own, pages)) as found:
                     async for proposal in found:
                         yield proposal
             except EngineGone as error:

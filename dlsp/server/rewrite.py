@@ -9,9 +9,9 @@ from contextlib import aclosing
 from typing import Any
 
 from dlsp.completions.instruct import MOST_LINES, changed, request
-from dlsp.edits.hunks import Hunk
-from dlsp.edits.offers import Offer
-from dlsp.edits.page import Page
+from dlsp.edits.carry import Offer
+from dlsp.edits.history.hunks import Hunk
+from dlsp.edits.search.page import Page
 from dlsp.engine.client import EngineGone
 from dlsp.errors import UserError
 from dlsp.server.edits import Edits, key

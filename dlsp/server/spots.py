@@ -7,10 +7,10 @@ from typing import Any
 
 from lsprotocol import types
 
-from dlsp.edits.edit import Edit
-from dlsp.edits.hunks import lines_of
-from dlsp.edits.offers import Offer
-from dlsp.edits.page import Page
+from dlsp.edits.carry import Offer
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.history.hunks import lines_of
+from dlsp.edits.search.page import Page
 from dlsp.server.documents import LINE
 from dlsp.server.server import Server, document_path
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node, Point, Tree
 
-from dlsp.difference import difference
+from dlsp.syntax.difference import difference
 from dlsp.syntax.guard import incremental, parsable
 from dlsp.syntax.languages import Language
 from dlsp.syntax.near import near

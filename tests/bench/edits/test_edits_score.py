@@ -10,7 +10,7 @@ from bench import results
 from bench.edits.fit import fitted
 from bench.edits.rows import Row, load
 from bench.edits.score import joined, outcome, summary
-from dlsp.edits.hunks import Hunk
+from dlsp.edits.history.hunks import Hunk
 from dlsp.errors import UserError
 from tests.bench.conftest import WriteSet
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dlsp.completions.instruct import _written, changed, request
-from dlsp.edits.hunks import Hunk
-from dlsp.edits.page import Page
+from dlsp.edits.history.hunks import Hunk
+from dlsp.edits.search.page import Page
 
 PAGE = Page("u", "fees.py", "a = 1\nb = 2\nc = 3\nd = 4\n")
 

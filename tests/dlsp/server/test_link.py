@@ -9,7 +9,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from dlsp.completions.types import SkipReason
-from dlsp.edits import propose
+from dlsp.edits.rank import proposals as propose
 from dlsp.engine import launch
 from dlsp.engine.client import EngineGone, EngineSilent
 from dlsp.errors import UserError

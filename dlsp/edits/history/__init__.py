@@ -1,0 +1,1 @@
+"""What the user edited lately: texts, their differences, and edits grouped from keystrokes."""

@@ -1,0 +1,138 @@
+"""What the user edited lately in a workspace: keystrokes grouped into edits by place and pause, the latest last.
+
+Undoing an edit removes it. What was carried on from an edit (see `expect`) is no edit of the user's.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.history.hunks import Hunk, applied
+
+PAUSE_S = 4.0
+"""A keystroke after a longer pause begins another edit."""
+NEAR = 1
+"""Lines between two keystrokes of one edit, at most."""
+MOST, MOST_CHARACTERS = 48, 16_000_000
+MOST_LINES = 400
+"""An edit of more lines (a file formatted, a branch changed) is carried nowhere."""
+
+
+class Change(Enum):
+    """What became of a document's text."""
+
+    NONE = "nothing changed"
+    EDITED = "the user edited it"
+    CARRIED = "an edit was carried on"
+    UNDONE = "edits were undone"
+
+
+@dataclass
+class Step:
+    """The document `uri` went from the text `before` to `after`, at last at the time `at`.
+
+    `number` never comes twice; `carried` ones are not the user's own.
+    """
+
+    number: int
+    uri: str
+    before: str
+    after: str
+    at: float
+    carried: bool = False
+
+
+class History:
+    """The steps of a workspace's documents."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._steps: list[Step] = []
+        self._texts: dict[str, str] = {}
+        self._expected: dict[str, tuple[Hunk, ...]] = {}
+        self._numbers = 0
+
+    def opened(self, uri: str, text: str) -> None:
+        """A document is open, with this text."""
+        if self._texts.get(uri, text) != text:
+            self._forget(uri)
+        self._texts[uri] = text
+
+    def closed(self, uri: str) -> None:
+        self._texts.pop(uri, None)
+        self._forget(uri)
+
+    def text(self, uri: str) -> str | None:
+        """A document's present text; None where it is not open."""
+        return self._texts.get(uri)
+
+    def expect(self, uri: str, offered: Sequence[Hunk]) -> None:
+        """A next change of the document that does some of these and nothing else carries the last edit on."""
+        self._expected[uri] = tuple(offered)
+
+    def changed(self, uri: str, text: str) -> Change:
+        """The document has this text now. Undoing is known by the text that it leads to.
+
+        One that was not `opened` here stays unknown.
+        """
+        old = self._texts.get(uri)
+        expected = self._expected.pop(uri, ())
+        if old is None or old == text:
+            return Change.NONE
+        self._texts[uri] = text
+        if self._undone(uri, text):
+            return Change.UNDONE
+        now, change = self._clock(), Edit.between("", old, text)
+        if _does_some(change, expected):
+            self._add(uri, old, text, now, carried=True)
+            return Change.CARRIED
+        last = self._steps[-1] if self._steps else None
+        if last and last.uri == uri and not last.carried and now - last.at <= PAUSE_S and _near(last, change):
+            last.after, last.at = text, now
+        else:
+            self._add(uri, old, text, now)
+        return Change.EDITED
+
+    @property
+    def last(self) -> Step | None:
+        """The user's own last edit."""
+        return next((step for step in reversed(self._steps) if not step.carried), None)
+
+    def edit(self, step: Step, path: str) -> Edit | None:
+        """What a step did, under the name that the workspace has for its document; None if it did too much."""
+        edit = Edit.between(path, step.before, step.after)
+        return edit if 0 < edit.size <= MOST_LINES else None
+
+    def _add(self, uri: str, before: str, after: str, at: float, carried: bool = False) -> None:
+        self._numbers += 1
+        self._steps.append(Step(self._numbers, uri, before, after, at, carried))
+        while len(self._steps) > MOST or sum(len(each.before) for each in self._steps[:-1]) > MOST_CHARACTERS:
+            del self._steps[0]
+
+    def _undone(self, uri: str, text: str) -> bool:
+        """Remove the steps that were undone, if the text is one that the document had before one of them."""
+        for index in range(len(self._steps) - 1, -1, -1):
+            if self._steps[index].uri == uri and self._steps[index].before == text:
+                later = [step for step in self._steps[index:] if step.uri != uri]
+                self._steps = self._steps[:index] + later
+                return True
+        return False
+
+    def _forget(self, uri: str) -> None:
+        self._expected.pop(uri, None)
+        self._steps = [step for step in self._steps if step.uri != uri]
+
+
+def _near(step: Step, change: Edit) -> bool:
+    """Whether a change is at the place of the step that was the last."""
+    place = Edit.between("", step.before, step.after).ranges()
+    first, last = place[0][0] - NEAR, place[-1][1] + NEAR
+    return change.hunks[0].start <= last and first <= change.hunks[-1].end
+
+
+def _does_some(change: Edit, offered: Sequence[Hunk]) -> bool:
+    """Whether a change is made of offered hunks alone."""
+    done = [each for each in offered if any(one.start <= each.start and each.end <= one.end for one in change.hunks)]
+    return bool(done) and applied(change.before, done) == applied(change.before, change.hunks)

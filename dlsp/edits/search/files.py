@@ -1,0 +1,51 @@
+"""Files that are not open and may have sites of an edit: those that hold a name that it changed."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from dlsp.context.workspace import Workspace
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.search.page import SEARCH_S, Page
+from dlsp.edits.search.rules import rules_of
+from dlsp.edits.search.tokens import PROSE
+
+MOST_FILES, MOST_BYTES, MOST_S = 12, 400_000, 0.5
+"""Of all that are looked at: how many, how much, and how long it may take to find them."""
+SHORTEST = 4
+"""Characters of a name that is looked for in other files."""
+
+
+def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
+    """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment:
+    those that name the edit's module, then others, the nearest first."""
+    names = {
+        rule.old[0]
+        for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
+        if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in PROSE
+    }
+    return list(_holding(workspace, own, names)) if names else []
+
+
+def _holding(workspace: Workspace, own: Page, names: set[str]) -> Iterator[tuple[Path, str]]:
+    until, left = time.monotonic() + MOST_S, MOST_BYTES
+    word, module = (re.compile(rf"\b(?:{'|'.join(map(re.escape, each))})\b") for each in (names, {own.module}))
+    using: list[tuple[Path, str]] = []
+    rest: list[tuple[Path, str]] = []
+    for path in workspace.files(own.path):
+        if time.monotonic() > until or len(using) == MOST_FILES:
+            break
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                continue
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if word.search(text):
+            (using if module.search(text) else rest).append((path, text))
+            del rest[MOST_FILES:]
+    for path, text in (using + rest)[:MOST_FILES]:
+        if len(text) <= left:
+            left -= len(text)
+            yield path, text

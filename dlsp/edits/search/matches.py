@@ -1,0 +1,74 @@
+"""Where the rules of an edit apply in a text, and what speaks for and against each place."""
+
+import math
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dlsp.edits.search.page import in_time
+from dlsp.edits.search.rules import CONTEXT, Rule
+from dlsp.edits.search.tokens import Token, is_quoted
+
+
+@dataclass(frozen=True)
+class Match:
+    """A rule at a place: `start` to `end` (offsets) would become `rule.new`.
+
+    `left` and `right` count how many tokens around it are as they were around the edit; `whole` says that it is all
+    that a string holds.
+    """
+
+    rule: Rule
+    start: int
+    end: int
+    role: str
+    left: int
+    right: int
+    whole: bool = False
+
+
+def matches(rules: Sequence[Rule], tokens: Sequence[Token], until: float = math.inf) -> list[Match]:
+    """In the order of the text, not overlapping; at one place the one with more tokens, then more around it. As many
+    as are found `until` then."""
+    firsts: dict[str, list[Rule]] = {}
+    for rule in rules:
+        firsts.setdefault(rule.old[0], []).append(rule)
+    found: list[Match] = []
+    for at, token in enumerate(in_time(tokens, until)):
+        for rule in firsts.get(token.text, ()):
+            size = len(rule.old)
+            if tuple(each.text for each in tokens[at : at + size]) == rule.old:
+                found.append(_match(rule, tokens, at, at + size))
+    found.sort(key=lambda each: (-len(each.rule.old), -(each.left + each.right), each.rule.role != each.role))
+    taken: list[Match] = []
+    for each in found:
+        at = bisect(taken, each.start, key=lambda other: other.start)
+        if not any(each.start < other.end and other.start < each.end for other in taken[max(0, at - 1) : at + 1]):
+            taken.insert(at, each)
+    return taken
+
+
+def _match(rule: Rule, tokens: Sequence[Token], start: int, end: int) -> Match:
+    word = next((each for each in tokens[start:end] if each.is_word), tokens[start])
+    left = _agree(rule.left, _solid(tokens, start - 1, -1))
+    right = _agree(rule.right, _solid(tokens, end, 1))
+    whole = word.role == "string" and is_quoted(tokens, start, end)
+    return Match(rule, tokens[start].start, tokens[end - 1].end, word.role, left, right, whole)
+
+
+def _solid(tokens: Sequence[Token], at: int, step: int) -> Iterator[str]:
+    """Tokens of the line from `at` on that are no blanks."""
+    while 0 <= at < len(tokens) and tokens[at].text != "\n":
+        if tokens[at].text.strip():
+            yield tokens[at].text
+        at += step
+
+
+def _agree(wanted: Sequence[str], there: Iterator[str]) -> int:
+    """How many agree; all of them where both end together."""
+    count = 0
+    for one in wanted[:CONTEXT]:
+        if next(there, None) != one:
+            return count
+        count += 1
+    return CONTEXT if len(wanted) < CONTEXT and next(there, None) is None else count

@@ -1,0 +1,118 @@
+"""A document as sites are looked for in it, the sites themselves, and looking no longer than somebody waits."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import PurePath
+from typing import TypeVar
+
+from dlsp.edits.history.hunks import Hunk, lines_of
+from dlsp.edits.search.tokens import LONGEST, Token, tokens
+from dlsp.syntax.languages import Language
+from dlsp.syntax.source import Source
+
+# How long sites are looked for at most: a thread cannot be stopped, and the editor may be gone.
+SEARCH_S = 10.0
+
+T = TypeVar("T")
+
+
+def in_time(items: Iterable[T], until: float) -> Iterator[T]:
+    """The items as long as the clock (`time.monotonic`) is not past `until`."""
+    for item in items:
+        if time.monotonic() > until:
+            return
+        yield item
+
+
+@dataclass(frozen=True)
+class Page:
+    """The text of the document `uri`, which the workspace knows as `path`; `edited` are the rows that the edit made."""
+
+    uri: str
+    path: str
+    text: str
+    language: Language | None = None
+    edited: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def module(self) -> str:
+        """How other files name this one, or the folder that it belongs to."""
+        path = PurePath(self.path)
+        if self.language and self.language.family == "go":
+            return path.parent.name or "main"
+        return path.parent.name if path.stem in ("__init__", "index", "mod") and path.parent.name else path.stem
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return lines_of(self.text)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset of each line, and of the text's end."""
+        return list(accumulate(map(len, self.lines), initial=0))
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        return tokens(self.text, self.source)
+
+    @cached_property
+    def source(self) -> Source | None:
+        return Source(self.language) if self.language else None
+
+    def row(self, offset: int) -> int:
+        return min(bisect_right(self.starts, offset), len(self.lines)) - 1
+
+    def is_edited(self, start: int, end: int) -> bool:
+        """Whether rows `start` to `end` touch what the edit made."""
+        return any((start < last and first < end) or start == end == first for first, last in self.edited)
+
+    def is_edited_at(self, offset: int) -> bool:
+        """Whether the edit made the line of an offset."""
+        row = self.row(offset)
+        return self.is_edited(row, row + 1)
+
+
+def token_lines(found: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each line, line ends left out."""
+    lines: list[list[Token]] = [[]]
+    for token in found:
+        if token.text == "\n":
+            lines.append([])
+        else:
+            lines[-1].append(token)
+    return lines
+
+
+MOST_TEXT = 16_000
+"""Characters of a site's text that the engine takes."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """On a page, the lines `old` from row `start` on; `lines` might take their place.
+
+    `odds` is the logarithm of how likely that is, by the edit and the text alone.
+    """
+
+    page: Page
+    start: int
+    old: tuple[str, ...]
+    lines: tuple[str, ...]
+    odds: float
+
+    @property
+    def is_long(self) -> bool:
+        """Whether one of its lines is, or all of them are together, now or then."""
+        is_long = any(len(line) > LONGEST for line in (*self.old, *self.lines))
+        return is_long or max(sum(map(len, self.old)), sum(map(len, self.lines))) > MOST_TEXT
+
+    @cached_property
+    def hunk(self) -> Hunk:
+        return Hunk(self.start, self.start + len(self.old), self.lines)
+
+    def touches(self, other: "Site") -> bool:
+        return self.page == other.page and self.hunk.touches(other.hunk)

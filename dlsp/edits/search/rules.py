@@ -1,0 +1,195 @@
+"""What an edit teaches: which tokens gave way to which. Learned from the edit alone, without a model."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.search.page import Page, in_time, token_lines
+from dlsp.edits.search.tokens import LONGEST, WORD, Token, is_quoted, split, tokens
+from dlsp.syntax.source import Source
+
+CONTEXT = 4
+"""Tokens around a rule that are remembered, blanks not counted."""
+_SIMILAR = 0.5
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Tokens `old` give way to the text `new`.
+
+    `kind`: rename (a word for a word), case (the same in another case), phrase. `left` and `right` are what stood
+    around it in the edit, nearest first; `kept` counts where the edit left `old` as it was, `beside` where it did so
+    in another role; `pure` says that the edit did nothing but rename, `whole` that `old` was all that a string held.
+    """
+
+    kind: str
+    old: tuple[str, ...]
+    new: str
+    role: str
+    left: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+    kept: int = 0
+    beside: int = 0
+    pure: bool = False
+    whole: bool = False
+
+
+def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
+    """What the edit teaches, as far as it is found `until` then; `page` is its document now."""
+    before = token_lines(tokens(edit.text, Source(page.language) if page.language else None))
+    after = token_lines(page.tokens)
+    found: dict[tuple, Rule] = {}
+    for hunk, (first, last) in zip(edit.hunks, page.edited, strict=True):
+        for rule in learn(before[hunk.start : hunk.end], after[first:last], until):
+            found.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
+    return list(found.values())
+
+
+def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float = math.inf) -> list[Rule]:
+    """The rules of an edit from the lines it took away and those it put there, in tokens; the surest first. As many
+    as are found `until` then."""
+    rules: dict[tuple[str, tuple[str, ...], str, str], Rule] = {}
+    for before, after in in_time(_pairs(old, new, until), until):
+        for rule in _of_line(before, after):
+            rules.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
+    survivors = [token for line in new for token in line]
+    pure = _only_renames(rules.values(), old, survivors)
+    found = []
+    for rule in in_time(rules.values(), until):
+        kept, beside = _kept(rule, survivors)
+        found.append(replace(rule, kept=kept, beside=beside, pure=pure))
+    return [*found, *_cases(found)]
+
+
+def _of_line(before: Sequence[Token], after: Sequence[Token]) -> Iterator[Rule]:
+    one, other = [each.text for each in before], [each.text for each in after]
+    for tag, i, k, j, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if tag == "equal" or not (_solid(one[i:k]) or _solid(other[j:m])):
+            continue
+        if k - i == m - j and all((a == b) or _both_words(a, b) for a, b in zip(one[i:k], other[j:m], strict=True)):
+            for at, word in enumerate(other[j:m], i):
+                if one[at] != word:
+                    yield _rule("rename", before, at, at + 1, word)
+            if k - i > 1:
+                yield _rule("phrase", before, i, k, "".join(other[j:m]))
+            continue
+        # What only puts something in says where by the word beside it.
+        start, end = i, k
+        while start > 0 and not _has_word(one[start:end]):
+            start -= 1
+        while end < len(one) and not _has_word(one[start:end]):
+            end += 1
+        if _has_word(one[start:end]):
+            text = "".join(one[start:i] + other[j:m] + one[k:end])
+            whole = end - start == 1 and WORD.fullmatch(one[start]) and WORD.fullmatch(text)
+            yield _rule("rename" if whole else "phrase", before, start, end, text)
+
+
+def _rule(kind: str, line: Sequence[Token], start: int, end: int, new: str) -> Rule:
+    first = next((each for each in line[start:end] if each.is_word), line[start])
+    left = [each.text for each in reversed(line[:start]) if each.text.strip()]
+    right = [each.text for each in line[end:] if each.text.strip()]
+    old = tuple(each.text for each in line[start:end])
+    whole = first.role == "string" and is_quoted(line, start, end)
+    return Rule(kind, old, new, first.role, tuple(left[:CONTEXT]), tuple(right[:CONTEXT]), whole=whole)
+
+
+def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: Sequence[Token]) -> bool:
+    names = {(rule.old[0], rule.role): rule.new for rule in rules if rule.kind == "rename"}
+    renamed = [names.get((token.text, token.role), token.text) for line in old for token in line]
+    return bool(names) and "".join("".join(renamed).split()) == "".join("".join(each.text for each in after).split())
+
+
+def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
+    """How often what the rule changes still stands in the edited lines, where the new text does not hold it: in the
+    rule's role, and in others."""
+    same = other = 0
+    for at in range(len(survivors)):
+        there = survivors[at : at + len(rule.old)]
+        if tuple(each.text for each in there) == rule.old:
+            role = next((each.role for each in there if each.is_word), there[0].role)
+            same, other = (same + 1, other) if role == rule.role else (same, other + 1)
+    texts = split(rule.new)
+    given = sum(tuple(texts[at : at + len(rule.old)]) == rule.old for at in range(len(texts)))
+    return max(0, same - given), max(0, other - max(0, given - same))
+
+
+def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
+    """A name renamed is renamed in its other cases."""
+    known = {rule.old for rule in rules}
+    for rule in rules:
+        if rule.kind == "rename" and WORD.fullmatch(rule.new):
+            for old, new in in_cases(rule.old[0], rule.new):
+                if (old,) not in known:
+                    known.add((old,))
+                    yield Rule("case", (old,), new, rule.role, pure=rule.pure)
+
+
+def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float) -> Iterator[tuple]:
+    """Lines that became each other: in order where there are as many, else the most similar ones. No long ones."""
+    if len(old) == len(new):
+        yield from (pair for pair in zip(old, new, strict=True) if not any(map(_is_long, pair)))
+        return
+    left = [at for at, line in enumerate(new) if not _is_long(line)]
+    for line in (each for each in old if not _is_long(each)):
+        rated = [(_alike(line, new[at]), -at) for at in in_time(left, until)]
+        ratio, at = max(rated, default=(0.0, 0))
+        if ratio > _SIMILAR:
+            left.remove(-at)
+            yield line, new[-at]
+
+
+def _alike(one: Sequence[Token], other: Sequence[Token]) -> float:
+    texts = [each.text for each in one], [each.text for each in other]
+    return SequenceMatcher(None, *texts, autojunk=False).ratio()
+
+
+def _is_long(line: Sequence[Token]) -> bool:
+    return bool(line) and line[-1].end - line[0].start > LONGEST
+
+
+def _solid(texts: Sequence[str]) -> bool:
+    return any(each.strip() for each in texts)
+
+
+def _has_word(texts: Sequence[str]) -> bool:
+    return any(WORD.fullmatch(each) for each in texts)
+
+
+def _both_words(one: str, other: str) -> bool:
+    return bool(WORD.fullmatch(one) and WORD.fullmatch(other))
+
+
+SHORTEST = 3
+"""Letters and digits of a name that stands for one thing in all its cases."""
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def in_cases(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """A renamed name and its new one in each case: `Testdir` tells of `testdir` and `TESTDIR`."""
+    parts, others = _PARTS.findall(old), _PARTS.findall(new)
+    if len("".join(parts)) < SHORTEST or not others:
+        return
+    for written in (_snake, _upper, _camel, _pascal):
+        if written(parts) != written(others):
+            yield written(parts), written(others)
+
+
+def _snake(parts: list[str]) -> str:
+    return "_".join(parts).lower()
+
+
+def _upper(parts: list[str]) -> str:
+    return "_".join(parts).upper()
+
+
+def _pascal(parts: list[str]) -> str:
+    return "".join(part[:1].upper() + part[1:].lower() for part in parts)
+
+
+def _camel(parts: list[str]) -> str:
+    pascal = _pascal(parts)
+    return pascal[:1].lower() + pascal[1:]

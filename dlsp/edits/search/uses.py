@@ -1,0 +1,94 @@
+"""What a name stands for at each of its places: where it is bound, whose member or keyword it is."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from tree_sitter import Node
+
+from dlsp.edits.search.page import in_time
+from dlsp.edits.search.scopes import FIELDS, Scope, binds, scopes_of, text_of
+from dlsp.syntax.source import Source
+
+_MEMBERS = ("attribute", "property", "field")
+_OWNERS = {
+    "method_invocation": "object",
+    "member_access_expression": "expression",
+    "scoped_identifier": "path",
+    "qualified_identifier": "scope",
+}
+"""Where a name is a member of what stands in this field."""
+_MOST = 500
+"""Places of a name that are looked at."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A name at a place.
+
+    `kind`: name, member, keyword, path (the module in an import). `of` is what a member is one of, what is called with
+    the keyword, or what stands before a path's part. `scopes` are those in which the name is looked up, innermost
+    first; `bound` is the one it is found in, `binds` the one that it is bound in at this very place, `home` the class
+    around.
+    """
+
+    kind: str
+    of: str
+    scopes: tuple[Scope, ...]
+    bound: Scope | None
+    binds: Scope | None
+    home: Scope | None
+
+
+def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[int, Use]:
+    """The places of a name by their offsets, those found `until` then; none in strings and comments."""
+    tree = source.update(text)
+    if tree is None:
+        return {}
+    leaves = in_time(_leaves(tree.root_node, text, name), until)
+    places = [(offset, leaf, *scopes_of(leaf, source.language)) for offset, leaf in leaves]
+    bound_at = {offset: binds(leaf, scopes, source.language) for offset, leaf, scopes, _ in places}
+    binding = set(bound_at.values())
+    made = {}
+    for offset, leaf, scopes, home in places:
+        bound = next((scope for scope in scopes if scope in binding), None)
+        made[offset] = Use(*_kind(leaf), scopes, bound, bound_at[offset], home)
+    return made
+
+
+def _leaves(root: Node, text: str, name: str) -> Iterator[tuple[int, Node]]:
+    at = byte = 0
+    for match in islice(re.finditer(rf"\b{re.escape(name)}\b", text), _MOST):
+        byte += len(text[at : match.start()].encode("utf-8", "replace"))
+        at = match.start()
+        leaf = root.descendant_for_byte_range(byte, byte + len(name.encode()))
+        if leaf and not leaf.child_count and "identifier" in leaf.type and leaf.text == name.encode():
+            yield match.start(), leaf
+
+
+def _kind(leaf: Node) -> tuple[str, str]:
+    parent = leaf.parent
+    if parent is None:
+        return "name", ""
+    if parent.type == "keyword_argument" and parent.child_by_field_name("name") == leaf:
+        call = parent.parent.parent if parent.parent else None
+        called = call.child_by_field_name("function") if call else None
+        return "keyword", text_of(called).rsplit(".", 1)[-1] if called else ""
+    if parent.type == "dotted_name":
+        first = parent.children[0] == leaf
+        around = parent.parent
+        if not first or (around is not None and around.child_by_field_name("module_name") == parent):
+            content = text_of(parent)
+            return "path", content[: leaf.start_byte - parent.start_byte]
+        return "name", ""
+    if parent.type in FIELDS:
+        return "name", ""
+    for field in _MEMBERS:
+        if parent.child_by_field_name(field) == leaf:
+            return "member", text_of(parent.children[0])
+    owner = parent.child_by_field_name(_OWNERS.get(parent.type, ""))
+    if owner and parent.child_by_field_name("name") == leaf:
+        return "member", text_of(owner)
+    return "name", ""
