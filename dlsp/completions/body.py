@@ -57,7 +57,7 @@ async def write(
             raise UserError("The engine gave no answer; try again.")
         with suppress(Unwritten):
             return body(answer, text, gap, source)
-    raise Unwritten("The model writes no body here, a placeholder at most: say in a comment what it should do.")
+    raise Unwritten("The model found no body. Try a more exact docstring or comment, another seed, or the model 1.5b.")
 
 
 def body(answer: str, text: str, gap: Gap, source: Source | None) -> str:

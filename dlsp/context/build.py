@@ -10,7 +10,7 @@ from dlsp.context.pairs import pair
 from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
 from dlsp.context.structure import Structure, structure
-from dlsp.ignore import Rules
+from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
@@ -31,7 +31,7 @@ def build(
     *,
     source: Source | None = None,
     index: Store | None = None,
-    rules: Rules | None = None,
+    rules: Rules | Verdicts | None = None,
     recent: Recent | None = None,
     previous: Context | None = None,
     budget: int = TOKENS,
@@ -50,7 +50,7 @@ def build(
     if previous and rules and _cost(previous.others) <= rest and _serves(previous, others, rules):
         others = previous.others
     left = budget - follows.tokens - _cost(others)
-    return Context(others, window.prefix(place, path, before, after, left), follows)
+    return Context(others, window.prefix(place, path, before, left), follows)
 
 
 def _others(
@@ -60,7 +60,7 @@ def _others(
     source: Source | None,
     place: Callable[[], Structure | None],
     index: Store | None,
-    rules: Rules | None,
+    rules: Rules | Verdicts | None,
     recent: Recent | None,
     budget: int,
 ) -> tuple[Part, ...]:
@@ -80,7 +80,7 @@ def _others(
     return tuple(sorted(chosen, key=lambda part: (part.path, part.row)))
 
 
-def _serves(previous: Context, others: tuple[Part, ...], rules: Rules) -> bool:
+def _serves(previous: Context, others: tuple[Part, ...], rules: Rules | Verdicts) -> bool:
     """Whether the files before hold all that is wanted now, and may still be read."""
     paths = {part.path for part in previous.others}
     held = set(previous.others) >= set(others)

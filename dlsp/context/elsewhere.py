@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dlsp.context.names import Names
 from dlsp.context.parts import Part
 from dlsp.context.tokens import tokens
-from dlsp.ignore import Rules
+from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Found, Store, module, stem
 
 COMMON = 4
@@ -31,7 +31,7 @@ class Scored(NamedTuple):
     part: Part
 
 
-def definitions(index: Store, rules: Rules, path: str, family: str, names: Names) -> Iterator[Scored]:
+def definitions(index: Store, rules: Rules | Verdicts, path: str, family: str, names: Names) -> Iterator[Scored]:
     """Candidates, the best first; none while the index cannot be read."""
     try:
         found = [

@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import PurePath
 
 from dlsp.context.parts import Part
-from dlsp.ignore import Rules
+from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Store, stem
 
 MOST_DEFINITIONS = 30
@@ -14,7 +14,7 @@ _KINDS = {"test", "tests", "__tests__", "spec", "specs", "unit", "integration", 
 _TEST = re.compile(r"(?:test|spec)_(.+)|(.+?)(?:_tests?|_spec|Tests?|Spec)")
 
 
-def pair(index: Store, rules: Rules, path: str, family: str) -> list[Part]:
+def pair(index: Store, rules: Rules | Verdicts, path: str, family: str) -> list[Part]:
     """Outlines from the implementation of a test, or from the test of an implementation; empty without one."""
     try:
         for other in _others(index, path, family):

@@ -56,7 +56,7 @@ def suffix(find: Find, path: str, before: str, after: str, most: int, longest: i
     return Part(path, row, kept, "what follows, to the end of a statement")
 
 
-def prefix(find: Find, path: str, before: str, after: str, most: int) -> tuple[Part, ...]:
+def prefix(find: Find, path: str, before: str, most: int) -> tuple[Part, ...]:
     """Parts of `before`, at most so many tokens, in their order; the last one ends at the cursor."""
     if len(before) <= most or tail(before, most) == 0:
         return (Part(path, 0, before, "all that stands before"),)

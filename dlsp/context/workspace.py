@@ -2,14 +2,14 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dlsp.context.budget import TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
-from dlsp.ignore import Rules, walk
+from dlsp.ignore import Rules, Verdicts, walk
 from dlsp.index.keep import bring_up_to_date
 from dlsp.index.process import Keeper, is_workspace
 from dlsp.index.store import Store, place
@@ -19,15 +19,27 @@ from dlsp.syntax.source import Source
 _MARKS = (".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt", "Gemfile")
 MOST_SOURCES = 16
 """Documents whose trees are kept."""
+MOST_LONE_FOLDERS = 16
+"""Folders of files outside of a workspace whose rules are kept."""
 
 
 class Workspace:
-    """The folder `root`, or a single file's surroundings where there is none: then nothing but the file is read."""
+    """The folder `root`, or a single file's surroundings where there is none: then nothing but the file is read.
 
-    def __init__(self, root: Path | None, globs: tuple[str, ...] = (), budget: int = TOKENS) -> None:
+    `patience_s`: seconds to wait for ignore rules, None for as long as it takes (see `Verdicts`).
+    """
+
+    def __init__(
+        self,
+        root: Path | None,
+        globs: tuple[str, ...] = (),
+        budget: int = TOKENS,
+        patience_s: float | None = None,
+    ) -> None:
         self.root = Path(os.path.abspath(root)) if root else None
         self.recent = Recent()
-        self._globs, self._budget = globs, budget
+        self._globs, self._budget, self._patience_s = globs, budget, patience_s
+        self._verdicts: OrderedDict[Path, Verdicts] = OrderedDict()
         self._sources: OrderedDict[str, Source] = OrderedDict()
         self._index: Store | None = None
         self._made: int | None = None
@@ -52,6 +64,8 @@ class Workspace:
             self._keeper.stop()
         if self._index:
             self._index.close()
+        for verdicts in self._verdicts.values():
+            verdicts.close()
 
     def name(self, path: Path) -> str:
         """The path as the workspace sees it, with `/`."""
@@ -83,17 +97,17 @@ class Workspace:
         """How many edits there were in other documents."""
         return self.recent.edits_besides(self.name(path))
 
-    def files(self, near: str) -> Iterator[Path]:
-        """The source files that may be read, as they are found, those nearest to the file that is named `near` first;
-        none where there is no workspace."""
+    def files(self, near: str, going: Callable[[], bool]) -> Iterator[Path]:
+        """The source files that may be read, as they are found, those nearest to the file that is named `near` first,
+        as long as `going` says True; none where there is no workspace."""
         if self.root is None or not is_workspace(self.root):
             return
         rules, seen = Rules(self.root, self._globs), None
         # A link is walked where it leads.
         real, top = Path(os.path.realpath(self.root / near)), Path(os.path.realpath(self.root))
         for folder in (self.root / (real.relative_to(top) if real.is_relative_to(top) else near)).parents:
-            yield from (path for path, _ in walk(rules, folder, without=seen))
-            if folder == self.root:
+            yield from (path for path, _ in walk(rules, folder, without=seen, going=going))
+            if folder == self.root or not going():
                 return
             seen = folder
 
@@ -114,9 +128,16 @@ class Workspace:
             budget=self._budget,
         )
 
-    def _rules(self, path: Path) -> Rules:
-        """Made anew each time: the files that hold them may have changed."""
-        return Rules(self.root or path.parent, self._globs)
+    def _rules(self, path: Path) -> Verdicts:
+        """Those of the workspace, looked at again as their files may have changed."""
+        folder = self.root or path.parent
+        if folder not in self._verdicts:
+            self._verdicts[folder] = Verdicts(folder, self._globs, self._patience_s)
+        self._verdicts.move_to_end(folder)
+        while len(self._verdicts) > MOST_LONE_FOLDERS:
+            self._verdicts.popitem(last=False)[1].close()
+        self._verdicts[folder].doubt()
+        return self._verdicts[folder]
 
     def _reader(self) -> Store | None:
         """The index, opened again after it was made anew, and as long as it cannot be read yet."""

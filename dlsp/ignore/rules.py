@@ -1,37 +1,48 @@
-"""The rules of one workspace. All of them add up: nothing that one excludes is let in by another."""
+"""The rules of one workspace. All of them add up: nothing that one excludes is let in by another.
+
+What reads them takes a bounded time, whatever the folder holds (see `reading` and `patterns`). Rules that are too many
+or too long to be read exclude everything that they are about, as nobody knows what they would let in.
+"""
 
 import os
-import subprocess
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
-from dlsp import paths
+from dlsp.ignore import git
+from dlsp.ignore.patterns import Patterns
+from dlsp.ignore.reading import MOST_RULE_BYTES, TooLarge, read
 from dlsp.ignore.secrets import is_secret
 
 FILES = (".gitignore", ".dlspignore")
 ALWAYS = {".git", ".hg", ".svn", "node_modules", "__pycache__"}
 MOST_BYTES = 512 * 1024
 """Larger files are data, or made by a program; none is a source of context."""
-GIT_S = 2
+MOST_FOLDERS = 100
+"""Folders in each other, below the repository: what lies deeper was made by a program."""
+
+Stamp = tuple[int, int, int] | None
 
 
 class Rules:
     """What may be read below `root`, for the file being edited and for every source of context.
 
-    `.gitignore` and `.dlspignore` files are read once; after one of them changed, make new rules.
+    Files that hold rules are read once, when a path that they are about is asked for. All of this reads files, so it is
+    not for an event loop (see `asked`).
     """
 
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
         self.root = Path(os.path.abspath(root))
         self._real = Path(os.path.realpath(root))
+        self._stamps: dict[Path, Stamp] = {}
         self._top = _repository(self._real)
-        self._globs = GitIgnoreSpec.from_lines(filter(is_pattern, globs))
-        self._personal = _spec(_excludes(self._top))
-        self._specs: dict[Path, list[tuple[Path, GitIgnoreSpec]]] = {}
+        self._globs = Patterns(globs)
+        self._personal = [self._patterns(file, inside) for file, inside in git.exclude_files(self._top)]
+        self._above: dict[Path, list[tuple[Path, Patterns]]] = {}
         self._folders: dict[Path, str] = {}
+
+    def hold(self) -> bool:
+        """Whether the files that the rules come from are as they were when they were read."""
+        known = all(_stamp(file) == stamp for file, stamp in self._stamps.items())
+        return known and _repository(self._real) == self._top
 
     def excludes(self, path: Path) -> str:
         """Why the text of `path` is not to be read, "" if it may be; looks at names, not into the file."""
@@ -73,85 +84,66 @@ class Rules:
             elif path.name in ALWAYS:
                 known = f"nothing in {path.name} is"
             else:
-                known = self._excludes_folder(path.parent) or self._matched(path, "/")
+                known = self._excludes_folder(path.parent) or self._matched(path, folder=True)
             self._folders[path] = known
         return known
 
     def _excluded(self, path: Path) -> str:
-        return self._excludes_folder(path.parent) or self._matched(path, "")
+        return self._excludes_folder(path.parent) or self._matched(path, folder=False)
 
-    def _matched(self, path: Path, slash: str) -> str:
-        def below(folder: Path) -> str:
-            return path.relative_to(folder).as_posix() + slash
+    def _matched(self, path: Path, *, folder: bool) -> str:
+        def below(around: Path) -> str:
+            return path.relative_to(around).as_posix()
 
-        if path.is_relative_to(self._real) and self._globs.match_file(below(self._real)):
-            return "a setting excludes it"
+        if path.is_relative_to(self._real):
+            if self._globs.beyond:
+                return "there are more ignore settings than are read"
+            if self._globs.verdict(below(self._real), folder=folder):
+                return "a setting excludes it"
         if not path.is_relative_to(self._top):
             return ""
+        if below(self._top).count("/") > MOST_FOLDERS:
+            return "it lies too deep"
         let_in: set[str] = set()
-        for file, spec in self._over(path.parent):
-            if file.name not in let_in and (verdict := spec.check_file(below(file.parent)).include) is not None:
+        for file, patterns in self._over(path.parent):
+            if patterns.beyond:
+                return f"{file.name} has more or longer patterns than are read"
+            if file.name not in let_in and (verdict := patterns.verdict(below(file.parent), folder=folder)) is not None:
                 if verdict:
                     return f"{file.name} excludes it"
                 let_in.add(file.name)
-        return "git's own exclude file excludes it" if self._personal.match_file(below(self._top)) else ""
+        for patterns in self._personal:
+            if patterns.beyond:
+                return "git's own exclude file has more or longer patterns than are read"
+            if (verdict := patterns.verdict(below(self._top), folder=folder)) is not None:
+                return "git's own exclude file excludes it" if verdict else ""
+        return ""
 
-    def _over(self, folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+    def _over(self, folder: Path) -> list[tuple[Path, Patterns]]:
         """The files whose patterns count in a folder, the nearest first."""
-        if folder not in self._specs:
-            files = [folder / name for name in FILES if (folder / name).is_file()]
+        if folder not in self._above:
+            here = [(folder / name, self._patterns(folder / name, self._top)) for name in FILES]
             above = [] if folder == self._top else self._over(folder.parent)
-            self._specs[folder] = [(file, _spec([file])) for file in files] + above
-        return self._specs[folder]
+            self._above[folder] = [each for each in here if each[1]] + above
+        return self._above[folder]
 
-
-def _spec(files: list[Path]) -> GitIgnoreSpec:
-    lines: list[str] = []
-    for file in files:
+    def _patterns(self, file: Path, inside: Path | None) -> Patterns:
+        """Those of a file; none where there is no file that may be read."""
+        self._stamps[file] = _stamp(file)
         try:
-            lines += file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-        except OSError:
-            continue
-    return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
+            return Patterns.read(read(file, MOST_RULE_BYTES, inside))
+        except TooLarge:
+            return Patterns([], beyond=True)
+        except (OSError, ValueError):
+            return Patterns([])
 
 
-def is_pattern(line: str) -> bool:
-    """Git passes over a line that is no pattern; the library would refuse the whole file."""
+def _stamp(file: Path) -> Stamp:
     try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
-
-
-def _excludes(top: Path) -> list[Path]:
-    """The files that exclude besides those of the folders, those that win last."""
-    told, home = os.environ.get("XDG_CONFIG_HOME"), paths.home()
-    config = Path(told) if told else home / ".config" if home else None
-    users = _configured(top) or (config / "git" / "ignore" if config else None)
-    return [*([users] if users else []), _git(top) / "info" / "exclude"]
-
-
-@cache
-def _configured(top: Path) -> Path | None:
-    """The user's `core.excludesFile`: git is asked once, as its settings may stand in many files."""
-    asked = ["git", "config", "--type=path", "--get", "core.excludesFile"]
-    try:
-        answer = subprocess.run(asked, cwd=top, stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_S)
-    except (OSError, subprocess.SubprocessError):
+        state = file.stat()
+    except (OSError, ValueError):
         return None
-    file = os.fsdecode(answer.stdout).removesuffix("\n")
-    return top / file if file else None
-
-
-def _git(top: Path) -> Path:
-    """The folder that git keeps; in a worktree and in a submodule `.git` is a file that says where."""
-    git = top / ".git"
-    if git.is_file():
-        with suppress(OSError, ValueError):
-            git = top / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            git = git / (git / "commondir").read_text(encoding="utf-8").strip()
-    return git
+    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 def _repository(root: Path) -> Path:

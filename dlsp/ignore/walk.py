@@ -2,21 +2,28 @@
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from dlsp.ignore.rules import Rules
 from dlsp.syntax import languages
 
 
-def walk(rules: Rules, start: Path | None = None, without: Path | None = None) -> Iterator[tuple[Path, os.stat_result]]:
+def walk(
+    rules: Rules,
+    start: Path | None = None,
+    without: Path | None = None,
+    going: Callable[[], bool] = lambda: True,
+) -> Iterator[tuple[Path, os.stat_result]]:
     """Source files below the root, or the folder `start` in it, with their state, the upper folders first; none in the
-    folder `without`.
+    folder `without`. It ends when `going`, which is asked at every file of any kind, says False.
 
     Links are not followed. Files and folders that vanish or cannot be read meanwhile are passed over.
     """
     for _, entries in _read(rules, start or rules.root, without):
         for entry in entries:
+            if not going():
+                return
             path = Path(entry.path)
             try:
                 if is_source(path) and entry.is_file(follow_symlinks=False) and not rules.excludes_source(path):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from dlsp import paths
 
 WAIT_S = 1
 AGAIN_S = 10.0
-"""After an end that nobody asked for; after each further one twice as long."""
+"""Seconds to the next start after an end that nobody asked for; after each further one twice as long."""
+MOST_AGAIN_S = 300.0
+HEALTHY_S = 60.0
+"""A process that ran for so many seconds is no reason to wait longer the next time."""
 log = logging.getLogger(__name__)
 
 
@@ -54,12 +58,15 @@ class Keeper:
         """Log an end that nobody asked for; not what the process said, which might hold text of a document."""
         pause = AGAIN_S
         while True:
+            began = time.monotonic()
             code = self._process.wait()
             if self._stopped.is_set():
                 return
+            if time.monotonic() - began > HEALTHY_S:
+                pause = AGAIN_S
             log.warning("the index process ended by itself (%d): it starts again in %.0f s", code, pause)
             self._stopped.wait(pause)
-            pause *= 2
+            pause = min(2 * pause, MOST_AGAIN_S)
             with self._starting:
                 if self._stopped.is_set():
                     return

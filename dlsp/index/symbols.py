@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from dlsp.ignore.reading import read
 from dlsp.ignore.rules import MOST_BYTES
 from dlsp.syntax import languages
 from dlsp.syntax.definitions import Definition, definitions
@@ -36,12 +37,11 @@ class Symbol(NamedTuple):
     text: str
 
 
-def symbols(path: Path) -> list[Symbol]:
-    """The definitions of a file; none if it is no text. Raises OSError if it cannot be read."""
+def symbols(path: Path, root: Path) -> list[Symbol]:
+    """The definitions of a file in the workspace `root`; none if it is no text. Raises OSError if it cannot be read."""
     language = languages.of(path)
-    with path.open("rb") as stream:
-        content = stream.read(MOST_BYTES + 1)
-    if language is None or len(content) > MOST_BYTES or b"\0" in content:
+    content = read(path, MOST_BYTES, root)
+    if language is None or b"\0" in content:
         return []
     if language.name == "c" and _CPP.search(content):
         language = languages.of("a.cpp") or language

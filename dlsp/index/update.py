@@ -31,7 +31,7 @@ def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
         name = relative(path, rules)
         seen.add(name)
         if known.get(name) != (state.st_mtime_ns, state.st_size) and (fits or name in known):
-            fits = _read(store, path, name, state)
+            fits = _read(store, rules.root, path, name, state)
             if len(seen) % BATCH == 0:
                 store.commit()
     done = going()
@@ -50,7 +50,7 @@ def refresh(store: Store, rules: Rules, paths: Iterable[Path]) -> None:
         if state is None:
             store.drop(name)
         elif known.get(name) != (state.st_mtime_ns, state.st_size) and (name in known or len(known) < MOST_FILES):
-            _read(store, path, name, state)
+            _read(store, rules.root, path, name, state)
     store.commit()
 
 
@@ -73,13 +73,13 @@ def for_seconds(seconds: float) -> Going:
     return lambda: time.monotonic() < end
 
 
-def _read(store: Store, path: Path, name: str, state: os.stat_result) -> bool:
+def _read(store: Store, root: Path, path: Path, name: str, state: os.stat_result) -> bool:
     """False if the store had no room for it; a file that vanishes or becomes unreadable while it is read is
     forgotten."""
     language = languages.of(path)
     assert language is not None
     try:
-        found = symbols(path)
+        found = symbols(path, root)
     except OSError:
         store.drop(name)
         return True

@@ -50,9 +50,10 @@ class Edits:
         return list(self._carries.values())
 
     def opened(self, uri: str) -> None:
-        """A document was opened; one that may not be read has no history."""
+        """A document was opened. Whether it may be read is asked when something is to be done with its history, as that
+        reads files of the workspace."""
         document = self.server.document(uri)
-        if document and self._may_read(uri) and len(document.source) <= MOST_CHARACTERS:
+        if document and len(document.source) <= MOST_CHARACTERS:
             self._opened[unquote(uri)] = document.uri
             self.carry(uri).history.opened(document.uri, document.source)
 

@@ -34,6 +34,8 @@ from dlsp.settings.schema import Settings
 log = logging.getLogger(__name__)
 
 PULL_S = 5
+RULES_S = 0.05
+# What ignore rules say is not waited for longer: until it is known, a file counts as excluded.
 CELL = "vscode-notebook-cell:"
 NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells(notebook="*", cells=[types.NotebookCellLanguage("*")])]
@@ -116,7 +118,7 @@ class Server(LanguageServer):
         if found is None or not found.has(settings.ignore, settings.context):
             if found:
                 found.close()
-            found = self._workspaces[folder] = Workspace(folder, settings.ignore, settings.context)
+            found = self._workspaces[folder] = Workspace(folder, settings.ignore, settings.context, RULES_S)
         document = self.document(uri)
         if document and settings.suggests(document.language_id or "") != "off":
             found.keep_index()

@@ -4,11 +4,11 @@ The later the stronger: `[tool.dlsp]` in the folder's `pyproject.toml`, `initial
 says in `workspace/configuration` or `workspace/didChangeConfiguration`. The user's editor goes before the project.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dlsp.settings.project import Unusable, tool_table
 from dlsp.settings.schema import PROJECT, READERS, Settings, settings
 
 SECTION = "dlsp"
@@ -76,10 +76,9 @@ class Configuration:
 
     def _project(self, file: Path) -> Mapping[str, Any]:
         try:
-            text = file.read_text(encoding="utf-8")
-            table = self._table(_mapping(tomllib.loads(text).get("tool")).get(SECTION), f"[tool.dlsp] in {file} is")
-        except (OSError, ValueError, RecursionError):
-            self._complain(f"{file} cannot be read: its [tool.dlsp] is left out.")
+            table = self._table(tool_table(file), f"[tool.dlsp] in {file} is")
+        except Unusable as why:
+            self._complain(f"{file} cannot be read ({why}): its [tool.dlsp] is left out.")
             return {}
         for name in table.keys() - PROJECT:
             self._complain(f"'{name[:40]}' cannot be set in pyproject.toml: use one of {', '.join(sorted(PROJECT))}.")

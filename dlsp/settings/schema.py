@@ -9,7 +9,7 @@ from dlsp.completions.gate.gate import MODES as MANNERS
 from dlsp.completions.infill import MODES
 from dlsp.context.budget import TOKENS, within_bounds
 from dlsp.errors import UserError
-from dlsp.ignore.rules import is_pattern
+from dlsp.ignore.patterns import is_pattern
 from dlsp.models.catalogue import Model
 from dlsp.models.sizing import AUTO, CONTEXT_TOKENS, default_context, named
 

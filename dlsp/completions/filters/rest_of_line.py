@@ -9,12 +9,15 @@ _STRING = re.compile(
     r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE
 )
 
+# Letters and digits that an answer must have to be a repetition of the rest's beginning, and not a coincidence.
+LEAST_REPEATED = 4
+
 
 def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
     """`text` without what stands after the cursor on its line already.
 
-    That is a bracket or quote that ends what began before the cursor, if `rest` begins with it; else the
-    rest of the line as a whole, at the end of the answer's first line.
+    That is a bracket or quote that ends what began before the cursor, if `rest` begins with it; the rest of the line as
+    a whole, at the end of the answer's first line; and an answer that says nothing but what the rest begins with.
     """
     rest = rest.rstrip()
     if not rest:
@@ -25,6 +28,8 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
         triple = rest[0] * 3
         end = _unescaped(text).find(triple if rest.startswith(triple) else rest[0])
         text = text[:end] if end >= 0 else text
+    if rest.startswith(text.rstrip()) and sum(map(str.isalnum, text)) >= LEAST_REPEATED:
+        return ""  # the beginning of a long rest again
     first = text.split("\n", 1)[0].rstrip()
     if first.endswith(rest) and not closes_own(first, len(first) - len(rest)):
         return first.removesuffix(rest)

@@ -10,6 +10,7 @@ from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import SEARCH_S, Page
 from dlsp.edits.search.rules import rules_of
 from dlsp.edits.search.tokens import PROSE
+from dlsp.ignore.reading import read
 
 MOST_FILES, MOST_BYTES, MOST_S = 12, 400_000, 0.5
 """Of all that are looked at: how many, how much, and how long it may take to find them."""
@@ -33,13 +34,11 @@ def _holding(workspace: Workspace, own: Page, names: set[str]) -> Iterator[tuple
     word, module = (re.compile(rf"\b(?:{'|'.join(map(re.escape, each))})\b") for each in (names, {own.module}))
     using: list[tuple[Path, str]] = []
     rest: list[tuple[Path, str]] = []
-    for path in workspace.files(own.path):
-        if time.monotonic() > until or len(using) == MOST_FILES:
+    for path in workspace.files(own.path, lambda: time.monotonic() < until):
+        if len(using) == MOST_FILES:
             break
         try:
-            if path.stat().st_size > MOST_BYTES:
-                continue
-            text = path.read_bytes().decode("utf-8")
+            text = read(path, MOST_BYTES, workspace.root).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         if word.search(text):

@@ -121,7 +121,7 @@ def test_a_stub_is_no_body(file: Path, stub: StubEngine, capsys: Output, stub_bo
     before = file.read_bytes()
     assert cli.main(["fill", f"{file}:1", "--write"]) == 1
     said = capsys.readouterr().err
-    assert "writes no body here" in said
+    assert "found no body" in said
     assert said.count("\n") == 1
     assert file.read_bytes() == before
     seeds = [each.get("seed", 0) for each in stub.requests]

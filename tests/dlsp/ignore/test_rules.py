@@ -1,5 +1,6 @@
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,76 @@ def test_sources_lie_in_the_workspace(root: Path, tmp_path: Path) -> None:
     assert rules.excludes_source(write(tmp_path, "other/a.py"))
     assert rules.excludes_source(root / "gone.py")
     assert rules.excludes_source(write(root, "a.py")) == ""
+
+
+@pytest.mark.parametrize("text", ["*.log\n" * 3000, "a" * 257, "a\n" * 200_000, "#" * 300_000])
+@pytest.mark.parametrize("name", [".gitignore", ".dlspignore", "sub/.gitignore", ".git/info/exclude"])
+def test_what_more_patterns_than_are_read_are_about_is_excluded(root: Path, name: str, text: str) -> None:
+    write(root, name, text)
+    rules = Rules(root)
+    assert "than are read" in rules.excludes(root / "sub" / "a.py")
+    assert bool(rules.excludes(root / "a.py")) == (not name.startswith("sub"))
+
+
+def test_more_globs_than_are_read(root: Path) -> None:
+    assert "than are read" in Rules(root, ("*.log",) * 3000).excludes(root / "a.py")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["zero", "pipe", "stdin"])
+@pytest.mark.parametrize("name", [".gitignore", ".dlspignore", ".git/info/exclude", ".git/config", ".git", "commondir"])
+def test_rules_that_are_no_files_are_none(root: Path, kind: str, name: str) -> None:
+    if name == ".git":
+        (root / ".git").rmdir()
+    if name == "commondir":
+        (root / ".git").rename(root / "git")
+        write(root, ".git", "gitdir: git\n")
+        name = "git/commondir"
+    (root / name).parent.mkdir(exist_ok=True, parents=True)
+    os.mkfifo(root / name) if kind == "pipe" else os.symlink(f"/dev/{kind}", root / name)
+    began = time.monotonic()
+    rules = Rules(root)
+    assert rules.excludes(root / "a.py") == ""
+    assert rules.hold()
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/stdin", "pipe", "long", "/proc/kmsg"])
+def test_an_exclude_file_that_the_repository_names(root: Path, target: str) -> None:
+    os.mkfifo(root / "pipe")
+    write(root, "long", "a\n" * 1_000_000)
+    write(root, ".git/config", f"[core]\n\texcludesFile = {target}\n")
+    assert bool(Rules(root).excludes(root / "a.py")) == (target == "long")
+    write(root, "mine", "a.py\n")
+    write(root, ".git/config", "[core]\n\texcludesFile = mine\n")
+    assert Rules(root).excludes(root / "a.py") == "git's own exclude file excludes it"
+
+
+def test_the_users_exclude_file_may_be_a_link(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    write(tmp_path, "dotfiles/ignore", "*.local.py\n")
+    (tmp_path / "config" / "git").mkdir(parents=True)
+    os.symlink(tmp_path / "dotfiles" / "ignore", tmp_path / "config" / "git" / "ignore")
+    assert Rules(root).excludes(root / "a.local.py")
+
+
+def test_folders_in_each_other(root: Path) -> None:
+    assert Rules(root).excludes(root.joinpath(*["a"] * 100, "a.py")) == ""
+    assert Rules(root).excludes(root.joinpath(*["a"] * 101, "a.py")) == "it lies too deep"
+
+
+def test_rules_hold_until_their_files_change(root: Path) -> None:
+    rules = Rules(root / "sub")
+    assert rules.excludes(root / "sub" / "a.py") == ""
+    assert rules.hold()
+    write(root, "sub/.gitignore", "a.py\n")
+    assert not rules.hold()
+    rules = Rules(root / "sub")
+    assert rules.excludes(root / "sub" / "a.py")
+    write(root, ".git/info/exclude", "b.py\n")
+    assert not rules.hold()
+    rules = Rules(root / "sub")
+    (root / "sub" / ".git").mkdir()
+    assert not rules.hold()

@@ -34,11 +34,11 @@ def names(index: Store) -> set[str]:
 
 def test_what_is_kept_of_a_file(root: Path) -> None:
     file = write(root, "a.py", "class A:\n    def f(self):\n        return 1\n\n\nX = 2\n")
-    found = symbols(file)
+    found = symbols(file, root)
     assert [each[:4] for each in found] == [("A", "", "class", 0), ("f", "A", "function", 1), ("X", "", "constant", 5)]
     assert found[2].text == "X = 2"
-    assert symbols(write(root, "binary.py", "x = 1\0")) == []
-    assert len(symbols(write(root, "long.py", "x = 1\n" * 3 * MOST_SYMBOLS))) == MOST_SYMBOLS
+    assert symbols(write(root, "binary.py", "x = 1\0"), root) == []
+    assert len(symbols(write(root, "long.py", "x = 1\n" * 3 * MOST_SYMBOLS), root)) == MOST_SYMBOLS
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_is_kept_of_a_file(root: Path) -> None:
 def test_what_tells_other_files_nothing_is_left_out(
     root: Path, name: str, text: str, kept: set[tuple[str, str]]
 ) -> None:
-    assert {(each.name, each.parent) for each in symbols(write(root, name, text))} == kept
+    assert {(each.name, each.parent) for each in symbols(write(root, name, text), root)} == kept
 
 
 def test_the_index_follows_the_files(root: Path, index: Store) -> None:
@@ -81,7 +81,7 @@ def test_the_index_follows_the_files(root: Path, index: Store) -> None:
 def test_nothing_is_read_twice(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, "a.py", "def one(): pass\n")
     update.update(index, Rules(root))
-    monkeypatch.setattr(update, "symbols", lambda path: pytest.fail(f"read {path}"))
+    monkeypatch.setattr(update, "symbols", lambda path, root: pytest.fail(f"read {path}"))
     update.update(index, Rules(root))
     update.refresh(index, Rules(root), [root / "a.py"])
 
@@ -99,7 +99,7 @@ def test_a_few_changes(root: Path, index: Store) -> None:
 
 
 def test_a_pipe_is_not_waited_for(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "symbols", lambda path: pytest.fail(f"read {path}"))
+    monkeypatch.setattr(update, "symbols", lambda path, root: pytest.fail(f"read {path}"))
     os.mkfifo(root / "pipe.py")
     update.refresh(index, Rules(root), [root / "pipe.py"])
     update.update(index, Rules(root))
@@ -109,14 +109,14 @@ def test_files_that_vanish_while_they_are_read(root: Path, index: Store, monkeyp
     for number in range(20):
         write(root, f"a{number:02}.py", f"def f{number}(): pass\n")
 
-    def unlucky(path: Path) -> list[store.Symbol]:
+    def unlucky(path: Path, root: Path) -> list[store.Symbol]:
         number = int(path.stem[1:])
         if number % 3 == 0:
             path.unlink()
         elif number % 3 == 1:
             path.chmod(0) if os.getuid() else path.unlink()
         (root / f"a{number + 1:02}.py").unlink(missing_ok=True)
-        return symbols(path)
+        return symbols(path, root)
 
     monkeypatch.setattr(update, "symbols", unlucky)
     assert update.update(index, Rules(root))
@@ -138,7 +138,7 @@ def test_it_is_bounded(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(update, "MOST_FILES", 9)
     read: list[Path] = []
     monkeypatch.setattr(
-        update, "symbols", lambda path: read.append(path) or [Symbol("long" * 999, "", "", 0, "x" * 9999)]
+        update, "symbols", lambda path, root: read.append(path) or [Symbol("long" * 999, "", "", 0, "x" * 9999)]
     )
     update.update(index, Rules(root))
     assert len(read) <= 2  # not again and again all that is left out

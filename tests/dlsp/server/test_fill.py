@@ -103,7 +103,7 @@ async def test_a_stub_is_drawn_again(editor: Editor, stub: StubEngine) -> None:
     edit = await asyncio.wait_for(ask(editor, 2), 30)
     assert edit.newText == "\r\n    return a + b"
     stub.answer = lambda request: "pass"
-    with pytest.raises(JsonRpcException, match="writes no body here"):
+    with pytest.raises(JsonRpcException, match="found no body"):
         await asyncio.wait_for(ask(editor, 2), 30)
 
 

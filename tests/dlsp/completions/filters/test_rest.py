@@ -24,6 +24,8 @@ CASES = {
     "closing bracket in a pattern": "f(▮/\\)/g, a▮)▯)\n",
     "closing bracket between lifetimes": "fn f(▮a: &'a str▮) -> &'a str▯)\n",
     "closing bracket in a text with apostrophes": "it isn't (▮don't▮), isn't it▯)\n",
+    "nothing but the beginning of a long rest": "function f(b){ret▮▮urn b+1};functi▯urn b+1};function a(b){return b}\n",
+    "an argument before another": "f(▮a, ▮▯a, b)\n",
     "nothing but the rest": "f(▮▮)▯)\n",
 }
 

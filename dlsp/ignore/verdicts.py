@@ -1,0 +1,87 @@
+"""Rules as an event loop may ask them: files are read and patterns matched in a thread, and no answer is waited for
+longer than a moment."""
+
+import os
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from dlsp.ignore.rules import Rules
+
+UNKNOWN = "its ignore rules are being read"
+MOST_KNOWN = 10_000
+
+
+class _Question(NamedTuple):
+    source: bool
+    path: Path
+
+
+class Verdicts:
+    """The answers of the rules of the workspace `root`, for whom `Rules` would take too long.
+
+    `patience_s`: seconds to wait for an answer, None for as long as it takes. What takes longer is answered as it was
+    the last time, or with UNKNOWN; so it is excluded until it is known. Nothing is read before the first question.
+    """
+
+    def __init__(self, root: Path, globs: tuple[str, ...] = (), patience_s: float | None = None) -> None:
+        self.root = Path(os.path.abspath(root))
+        self._globs, self._patience_s = globs, patience_s
+        self._rules: Rules | None = None
+        self._doubted = False
+        self._known: dict[_Question, str] = {}
+        self._asked: SimpleQueue[tuple[_Question, Future[str]] | None] = SimpleQueue()
+        self._late: Future[str] | None = None
+        self._thread: threading.Thread | None = None
+
+    def doubt(self) -> None:
+        """Have the files of the rules looked at again before the next answer: they may have changed."""
+        self._doubted = True
+
+    def excludes(self, path: Path) -> str:
+        """As `Rules.excludes`."""
+        return self._ask(_Question(False, path))
+
+    def excludes_source(self, path: Path) -> str:
+        """As `Rules.excludes_source`."""
+        return self._ask(_Question(True, path))
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._asked.put(None)
+
+    def _ask(self, question: _Question) -> str:
+        if self._patience_s is None:
+            return self._answer(question)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="ignore rules", daemon=True)
+            self._thread.start()
+        if self._late and not self._late.done():  # it is busy: who asks many things does not wait for each
+            return self._known.get(question, UNKNOWN)
+        answer: Future[str] = Future()
+        self._asked.put((question, answer))
+        try:
+            return answer.result(self._patience_s)
+        except TimeoutError:
+            self._late = answer
+            return self._known.get(question, UNKNOWN)
+
+    def _work(self) -> None:
+        while asked := self._asked.get():
+            question, answer = asked
+            try:
+                answer.set_result(self._answer(question))
+            except Exception as error:
+                answer.set_exception(error)
+
+    def _answer(self, question: _Question) -> str:
+        if self._rules is None or (self._doubted and not self._rules.hold()):
+            self._rules = Rules(self.root, self._globs)
+        self._doubted = False
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        ask = self._rules.excludes_source if question.source else self._rules.excludes
+        found = self._known[question] = ask(question.path)
+        return found

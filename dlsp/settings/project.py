@@ -1,0 +1,59 @@
+"""The table `[tool.dlsp]` of a `pyproject.toml`, read from a file that may have been made to do harm.
+
+The library's parser takes half a minute for one key of 50,000 dots, and the time of larger files is felt. So only the
+lines of the tables `[tool]` and `[tool.dlsp]`, and those before the first table, reach it, where no key has many parts.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dlsp.ignore.reading import read
+
+MOST_BYTES = 1_000_000
+MOST_OWN_BYTES = 64_000
+"""Of the lines that are parsed."""
+MOST_DOTS = 100
+"""In a key. The same are counted in strings, where so many in a row are not usual either."""
+
+_TABLE = re.compile(r"""[ \t]*\[\[?[ \t]*["'\w][^\[\]\n,]*(?:\]\]?[ \t]*(?:#.*)?)?$""")
+_OWN_TABLE = re.compile(r"""[ \t]*\[[ \t]*["']?tool["']?[ \t]*(?:\]|\.[ \t]*["']?dlsp["']?[ \t]*(?:[].]|$)|$)""")
+_NO_KEY = re.compile(r"""[^\w\s."'-]""")
+
+
+class Unusable(Exception):
+    """Why the file cannot be used, as the end of a sentence about it."""
+
+
+def tool_table(file: Path) -> Any:
+    """What stands under `tool.dlsp` in the file: a table where it is right, None where there is none.
+
+    Raises Unusable. Reads only a regular file that lies in the folder of `file`.
+    """
+    try:
+        content = read(file, MOST_BYTES, file.parent)
+        lines = "\n".join(_own_lines(content.decode("utf-8")))
+    except OSError as error:
+        raise Unusable(error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise Unusable("it is not UTF-8") from error
+    if len(lines) > MOST_OWN_BYTES:
+        raise Unusable(f"it has more than {MOST_OWN_BYTES // 1000} kB before its first table and in [tool.dlsp]")
+    if any(part.count(".") > MOST_DOTS for line in lines.split("\n") for part in _NO_KEY.split(line)):
+        raise Unusable(f"a key has more than {MOST_DOTS} parts")
+    try:
+        tool = tomllib.loads(lines).get("tool")
+    except (ValueError, RecursionError) as error:
+        raise Unusable("it is not valid TOML") from error
+    return tool.get("dlsp") if isinstance(tool, dict) else None
+
+
+def _own_lines(text: str) -> Iterator[str]:
+    own = True
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if _TABLE.match(line):
+            own = _OWN_TABLE.match(line) is not None
+        if own:
+            yield line
