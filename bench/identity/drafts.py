@@ -4,8 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dlsp_engine.decode.draft import Guess
-from dlsp_engine.decode.verified import Drafter
+from dlsp_engine.decode.draft import Drafter, Proposal
 
 LENGTH = 2
 
@@ -47,7 +46,7 @@ def _adversarial(answer: Sequence[int], start: int, vocab: int) -> Drafter:
     return lambda tokens: _sure(draft(tokens))
 
 
-def _sure(tokens: list[int]) -> Guess:
+def _sure(tokens: list[int]) -> Proposal:
     """So sure that they are verified."""
     return tokens, [0.8] * len(tokens)
 

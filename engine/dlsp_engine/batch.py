@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from dlsp_engine.decode.session import WORTH
+from dlsp_engine.decode.session import MIN_COPIED_ROWS
 from dlsp_engine.job import Job
 from dlsp_engine.model.rows import Rows
 
@@ -44,4 +44,4 @@ def pack(
 
 def _waits(job: Job, before: Job) -> bool:
     """Whether `before` is about to prefill what `job` lacks."""
-    return before.prefilling and before.session.shares(job.session) >= job.session.cache.length + WORTH
+    return before.prefilling and before.session.shares(job.session) >= job.session.cache.length + MIN_COPIED_ROWS

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.decode.choose import likeliest
+from dlsp_engine.decode.sampling import greedy
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.qwen2 import Model, Qwen2
@@ -38,7 +38,7 @@ STEP = 7
 NARROW = 16
 """Rows up to which fewer threads than all are tried."""
 
-WORTH = 1.25
+THREADS_SLOWDOWN = 1.25
 """The fewest threads that take at most so much of the least time are used: two that wait for each other at every op
 take a multiple of it where another program works, too.
 """
@@ -152,14 +152,14 @@ def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> d
 def _fewest(cost: dict[Shape, float]) -> Shape:
     """Of those that do the same, the one with the fewest threads that are worth it."""
     least = min(cost.values())
-    return min((shape for shape, ms in cost.items() if ms <= WORTH * least), key=lambda shape: shape.threads)
+    return min((shape for shape, ms in cost.items() if ms <= THREADS_SLOWDOWN * least), key=lambda shape: shape.threads)
 
 
 def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
     rows = _rows(clean, canvas, cache.length)
     hidden = model.forward([(cache, rows)])
     # A prompt's rows need no logits.
-    likeliest(model.head(hidden if len(rows) <= 32 else hidden[-1:]))  # a device is waited for
+    greedy(model.head(hidden if len(rows) <= 32 else hidden[-1:]))  # a device is waited for
 
 
 def _rows(clean: int, canvas: int, start: int) -> Rows:

@@ -11,9 +11,10 @@ import torch
 from dlsp_engine.batch import AnyJob, pack
 from dlsp_engine.costs import faster_dense, remembered
 from dlsp_engine.decode.answer import Fill
-from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs
+from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, Acceptance, Costs
+from dlsp_engine.decode.draft import Drafter
 from dlsp_engine.decode.session import Session
-from dlsp_engine.decode.verified import Drafter, Drafting
+from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.device import step_on_device
 from dlsp_engine.errors import EngineError
 from dlsp_engine.job import GapJob
@@ -50,9 +51,9 @@ class Engine:
         self.tokenizer = tokenizer
         self.costs = costs
         # Without an adapter canvases mean nothing.
-        first_guess = FIRST_GUESS if any(model.adapter.layers) else (0.0,)
-        self.acceptance = Acceptance(list(first_guess))
-        self.site_acceptance = Acceptance(list(first_guess))  # what is copied there stands more often
+        first = FIRST_ACCEPTANCE if any(model.adapter.layers) else (0.0,)
+        self.acceptance = Acceptance(list(first))
+        self.site_acceptance = Acceptance(list(first))  # what is copied there stands more often
 
     @classmethod
     def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True, device: str = "auto") -> "Engine":

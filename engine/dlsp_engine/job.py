@@ -9,11 +9,11 @@ from typing import Any
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost, Fill
-from dlsp_engine.decode.copying import Copier
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
-from dlsp_engine.decode.session import WORTH, Session
-from dlsp_engine.decode.verified import Drafter, Drafting, Verified
+from dlsp_engine.decode.draft import Copier, Drafter
+from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
+from dlsp_engine.decode.verify import Drafting, Verified
 from dlsp_engine.model.gpu.loop import GapStep
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
@@ -62,7 +62,7 @@ class Job(ABC):
 
     def borrow(self, others: Iterable[Session]) -> None:
         """Copy the longest beginning of the prompt that another session has cached, if that saves enough."""
-        if self._left >= WORTH:
+        if self._left >= MIN_COPIED_ROWS:
             best = max(others, key=lambda other: min(other.cache.length, self.session.shares(other)), default=None)
             if best:
                 self.cost.cached_tokens += self.session.borrow(best, self._asked)
@@ -131,7 +131,7 @@ class Job(ABC):
 
 
 class GapJob(Job):
-    """One gap, filled in one of the three modes. `left` is the place that its session was at before, if that was
+    """One gap, filled in one of the three modes. `set_aside` is the place that its session was at before, if that was
     another.
     """
 
@@ -146,7 +146,7 @@ class GapJob(Job):
     ) -> None:
         super().__init__(session, options)
         known = prompt(gap, tokenizer)
-        self.left = session.leave(known.tokens)
+        self.set_aside = session.set_aside(known.tokens)
         self.cost.prompt_tokens = len(known.tokens)
         self.cost.cached_tokens = session.advance(known.tokens, options.max_tokens)
         self._asked = len(known.tokens) - 1
@@ -191,5 +191,5 @@ def decoder(session: Session, answer: Answer, drafting: Drafting, drafter: Draft
         return Diffusion(session, answer)
     if drafter is None and options.copy:
         copier = Copier(answer.tokenizer.stops)
-        return Verified(session, answer, drafting, copier, session.recalled)
+        return Verified(session, answer, drafting, copier, session.previous_answer)
     return Verified(session, answer, drafting, drafter)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost, Fill
-from dlsp_engine.decode.copying import Copier
 from dlsp_engine.decode.decoder import Decoder
+from dlsp_engine.decode.draft import Copier, resume
 from dlsp_engine.decode.reading import Reader
-from dlsp_engine.decode.resuming import resume
 from dlsp_engine.decode.session import Session
-from dlsp_engine.decode.verified import Drafting
+from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.job import Job, decoder
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import Options

@@ -12,7 +12,7 @@ from dlsp_engine.text.prompt import Gap
 def test_the_proof_finds_a_wrong_acceptance(tiny: Engine, monkeypatch: pytest.MonkeyPatch):
     cases = [(Gap(f"x{n} = [", "]\n"), Options(mode="autoregressive", max_tokens=12)) for n in range(4)]
     assert {one.outcome for one in prove(tiny, cases)} == {"identical"}
-    monkeypatch.setattr("dlsp_engine.decode.verified.common", lambda draft, chosen: len(draft))
+    monkeypatch.setattr("dlsp_engine.decode.verify.common", lambda draft, chosen: len(draft))
     assert summary(list(prove(tiny, cases)))["all/different"] > 0
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dlsp_engine.decode.guess import guess
+from dlsp_engine.decode.draft import read_canvas
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.bigrams import SMOOTHING, Bigrams
@@ -72,8 +72,10 @@ def test_an_adapter_carries_them(pairs: Bigrams, tmp_path: Path):
     logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(1))
     assert again
     assert without.bigrams is None
-    assert guess(logits, [3], loaded.bigrams) == guess(logits, [3], pairs) == guess(logits, [3], again)
-    assert guess(logits, [3], pairs) != guess(logits, [3])
+    assert (
+        read_canvas(logits, [3], loaded.bigrams) == read_canvas(logits, [3], pairs) == read_canvas(logits, [3], again)
+    )
+    assert read_canvas(logits, [3], pairs) != read_canvas(logits, [3])
 
 
 def test_pairs_do_not_reach_over_segments():

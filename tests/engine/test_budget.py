@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dlsp_engine.decode.budget import FIRST_GUESS, Acceptance, Costs, Plan
-from dlsp_engine.decode.budget import plan as plan_of
+from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, Acceptance, Costs, StepPlan, best_plan
 from dlsp_engine.decode.draft import Draft
 
 CPU = Costs((1, 4, 8, 16, 32, 128), (27.6, 27.7, 34.5, 45.9, 77.4, 226.3), 1.9, 0.7)
@@ -16,15 +15,15 @@ LINEAR = Costs((1, 128), (1.0, 128.0))
 
 def plan(
     confidence: list[float],
-    most: int,
+    max_width: int,
     costs: Costs,
     acceptance: Acceptance,
     alternatives: Sequence[Sequence[tuple[int, float]]] = (),
     **how: int,
-) -> Plan:
+) -> StepPlan:
     """Of a draft so sure."""
     draft = Draft([*range(len(confidence))], confidence, alternatives)
-    return plan_of(draft.nodes(), most, costs, acceptance, **how)
+    return best_plan(draft.nodes(), max_width, costs, acceptance, **how)
 
 
 def test_costs_between_and_beyond_the_measured_rows():
@@ -35,25 +34,25 @@ def test_costs_between_and_beyond_the_measured_rows():
 
 def test_where_rows_are_dear_nothing_is_drafted():
     assert plan([], 4, LINEAR, Acceptance()).width == 0
-    assert plan([], 4, LINEAR, Acceptance()).anchors == ()
+    assert plan([], 4, LINEAR, Acceptance()).canvas_after == ()
 
 
 def test_where_nothing_ever_stands_nothing_is_drafted():
     hopeless = Acceptance(canvas=[0.0] * 4)
-    assert plan([], 4, CPU, hopeless).anchors == ()
-    assert plan([], 4, CPU, Acceptance()).anchors == (0,)
+    assert plan([], 4, CPU, hopeless).canvas_after == ()
+    assert plan([], 4, CPU, Acceptance()).canvas_after == (0,)
 
 
 def test_cheap_rows_carry_a_canvas_wherever_acceptance_may_stop():
     laid = plan([0.6, 0.5], 4, GPU, Acceptance())
     assert laid.verify == 2
-    assert laid.anchors == (0, 1, 2)
+    assert laid.canvas_after == (0, 1, 2)
 
 
 def test_dear_rows_carry_one_only_where_it_is_nearly_sure_to_be_needed():
-    assert plan([0.5, 0.5, 0.5], 4, DEAR, Acceptance()).anchors == ()
-    assert plan([0.97, 0.97], 4, DEAR, Acceptance()).anchors == (2,)
-    assert plan([0.03, 0.5], 4, DEAR, Acceptance()).anchors == (0,)
+    assert plan([0.5, 0.5, 0.5], 4, DEAR, Acceptance()).canvas_after == ()
+    assert plan([0.97, 0.97], 4, DEAR, Acceptance()).canvas_after == (2,)
+    assert plan([0.03, 0.5], 4, DEAR, Acceptance()).canvas_after == (0,)
 
 
 def test_an_unlikely_tail_is_not_verified_where_rows_cost():
@@ -63,9 +62,9 @@ def test_an_unlikely_tail_is_not_verified_where_rows_cost():
 
 
 def test_a_canvas_is_laid_in_place_of_an_unlikely_draft():
-    assert plan([0.1, 0.1], 4, CPU, Acceptance(), least=0) == plan([], 4, CPU, Acceptance())
-    assert plan([0.1, 0.1], 4, CPU, Acceptance(), least=1).verify >= 1
-    assert plan([0.9, 0.1], 4, CPU, Acceptance(), least=0).verify >= 1
+    assert plan([0.1, 0.1], 4, CPU, Acceptance(), min_verified=0) == plan([], 4, CPU, Acceptance())
+    assert plan([0.1, 0.1], 4, CPU, Acceptance(), min_verified=1).verify >= 1
+    assert plan([0.9, 0.1], 4, CPU, Acceptance(), min_verified=0).verify >= 1
 
 
 def test_what_is_likelier_is_verified_first():
@@ -83,28 +82,28 @@ def test_alternatives_are_laid_where_rows_are_cheap():
     dear, cheap = (plan([0.6], 4, costs, Acceptance(), beside) for costs in (LINEAR, GPU))
     assert (dear.verify, dear.alternatives) == (1, ())
     assert (cheap.verify, [node.token for node in cheap.alternatives]) == (1, [7, 8])
-    assert cheap.anchors == (0, 1, 2, 3), "acceptance may stop at each"
+    assert cheap.canvas_after == (0, 1, 2, 3), "acceptance may stop at each"
 
 
 def test_a_canvas_follows_an_alternative_that_is_likely_enough():
-    laid = plan([0.1], 4, DEAR, Acceptance(), [[(7, 0.85)]], least=0)
+    laid = plan([0.1], 4, DEAR, Acceptance(), [[(7, 0.85)]], min_verified=0)
     assert [node.token for node in laid.alternatives] == [7]
-    assert (laid.verify, laid.anchors) == (1, (2,)), "the rows are the last token's, the draft's and the alternative's"
+    assert (laid.verify, laid.canvas_after) == (1, (2,)), "the last of three clean rows"
 
 
 def test_a_width_of_none_lays_none():
-    assert plan([], 0, GPU, Acceptance()).anchors == ()
-    assert plan([0.9], 0, GPU, Acceptance()).anchors == ()
+    assert plan([], 0, GPU, Acceptance()).canvas_after == ()
+    assert plan([0.9], 0, GPU, Acceptance()).canvas_after == ()
 
 
 def test_experience_moves_the_averages_by_offset():
     seen = Acceptance()
     for _ in range(400):
-        seen.saw(drafted=4, stood=1)
+        seen.record(drafted=4, accepted=1)
     assert seen.canvas[0] > 0.99
     assert seen.canvas[1] < 0.01
-    assert seen.canvas[2:] == list(FIRST_GUESS[2:]), "what was not reached says nothing"
-    assert seen.run(4) == pytest.approx(1, abs=0.02)
+    assert seen.canvas[2:] == list(FIRST_ACCEPTANCE[2:]), "what was not reached says nothing"
+    assert seen.expected(4) == pytest.approx(1, abs=0.02)
 
 
 def test_without_an_adapter_no_canvas_is_laid(tiny):

@@ -35,7 +35,7 @@ def test_by_hand_also_where_text_is_forced(tiny: Engine):
     logits[0, [ord("a"), ord("b")]] = torch.tensor([1.0, 1.0])
     logits[1, [ord("c"), ord("d")]] = torch.tensor([2.0, 1.0])
     chosen = [ord("a"), ord("c")]
-    free = Answer(GAP, Options(), tiny.tokenizer).log_p(logits, chosen)
+    free = Answer(GAP, Options(), tiny.tokenizer).log_probabilities(logits, chosen)
     assert [exp(each) for each in free] == pytest.approx([0.5, 1 / (1 + exp(-1))], abs=1e-3)
-    forced = Answer(GAP, Options(), tiny.tokenizer, b"a").log_p(logits, chosen)
+    forced = Answer(GAP, Options(), tiny.tokenizer, b"a").log_probabilities(logits, chosen)
     assert [exp(each) for each in forced] == pytest.approx([1, 1 / (1 + exp(-1))], abs=1e-3)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dlsp_engine import Gap, Options
-from dlsp_engine.decode import guess
+from dlsp_engine.decode import draft as drafting
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
@@ -171,8 +171,8 @@ def drafted(model: GpuQwen2, width: int) -> tuple[list[GapStep], list[tuple[torc
 def test_drafts_are_chosen_by_pairs(
     pairs: Bigrams, width: int, merged: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    """By `decode.guess` on as many candidates, from the token that was committed last; what stands is the same."""
-    monkeypatch.setattr(guess, "SHARPNESS", 1.0)  # the device tells probabilities as they are
+    """By `draft.pick` on as many candidates, from the token that was committed last; what stands is the same."""
+    monkeypatch.setattr(drafting, "SHARPNESS", 1.0)  # the device tells probabilities as they are
     (told, tops), (plain, alone) = (drafted(gpu(fused, bigrams=one), width) for one in (pairs, None))
     assert [len(one.tokens) for one in told] == [1 + min(2, width), 1, 1]
     assert [one.tokens for one in told] == [one.tokens for one in plain]
@@ -181,7 +181,7 @@ def test_drafts_are_chosen_by_pairs(
         if one.draft:
             start = 1 + width + (len(one.tokens) - 1) * width if merged else 1
             rows = slice(start, start + width)
-            expected = guess.choose(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]], pairs)
+            expected = drafting.pick(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]], pairs)
             assert one.draft == expected.tokens
             assert one.draft_probability == pytest.approx(expected.confidence, abs=1e-5)
             assert candidates.shape[1] == CANDIDATES

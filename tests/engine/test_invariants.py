@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dlsp_engine.decode import verified
+from dlsp_engine.decode import verify
 from dlsp_engine.decode.answer import Fill
-from dlsp_engine.decode.draft import Draft
-from dlsp_engine.decode.verified import Drafter, Verified
+from dlsp_engine.decode.draft import Draft, Drafter
+from dlsp_engine.decode.verify import Verified
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
@@ -99,7 +99,7 @@ def test_alternatives_stand_where_they_are_right(
         beside = [[(7, 0.2), (t if i == told_at else 8, 0.3)] for i, t in enumerate(right)]
         return Draft(tokens, [0.7] * len(tokens), beside, canvas=True)
 
-    monkeypatch.setattr(verified, "guess", guess)
+    monkeypatch.setattr(verify, "read_canvas", guess)
     fill = tiny.fill(gap, Options(schedule=schedule, draft=3, copy=False, **common))
     assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason)
     for of in (0, 1):
@@ -114,7 +114,7 @@ def test_an_alternative_saves_the_step_that_its_token_would_take(tiny: Engine, m
         right = [*expected.tokens, 0, 0][len(known) - start]
         return Draft([1 + right % 200, 5], [0.6, 0.5], [[(9, 0.1), (right, 0.3)], []], canvas=True)
 
-    monkeypatch.setattr(verified, "guess", wrong)
+    monkeypatch.setattr(verify, "read_canvas", wrong)
     options = Options(schedule="merged", draft=2, copy=False, max_tokens=24)
     fill = tiny.fill(gap, options)
     assert fill.tokens == expected.tokens
@@ -128,7 +128,7 @@ def test_what_would_end_the_gap_is_no_alternative(tiny: Engine):
     newline = tiny.tokenizer.encode("\n")
     assert isinstance(job.decoder, Verified)
     ends = [(stop, 0.2), (newline[0], 0.2), (8, 0.2)]
-    useful = job.decoder._useful(Draft([5, 6, 7, 8], [0.5] * 4, [ends, ends, ends, ends], canvas=True))
+    useful = job.decoder._until_end(Draft([5, 6, 7, 8], [0.5] * 4, [ends, ends, ends, ends], canvas=True))
     assert (useful.tokens, useful.confidence) == ([5, 6, 7], [0.5] * 3)
     first = [ends[1], (8, 0.2)]  # a newline before anything ends no line
     assert useful.alternatives == [first, [(8, 0.2)], []], "the third is the last in any case"

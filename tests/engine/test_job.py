@@ -6,7 +6,7 @@ import pytest
 
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.batch import STEP_ROWS
-from dlsp_engine.decode.budget import Acceptance, Costs, plan
+from dlsp_engine.decode.budget import Acceptance, Costs, best_plan
 from dlsp_engine.decode.draft import Draft
 from dlsp_engine.options import MODES
 
@@ -56,6 +56,6 @@ def test_rows_beside_are_paid_for(tiny: Engine):
     """What is nearly free in a narrow step is not in a wide one."""
     costs, acceptance = Costs((1, 8, 128), (20, 21, 160)), Acceptance([0.3])
     draft = Draft([1, 2, 3, 4], [0.9, 0.5, 0.2, 0.2]).nodes()
-    alone, wide = (plan(draft, 0, costs, acceptance, beside=rows).verify for rows in (0, 60))
+    alone, wide = (best_plan(draft, 0, costs, acceptance, prompt_rows=rows).verify for rows in (0, 60))
     assert alone == 4
     assert wide == 3

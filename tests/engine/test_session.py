@@ -1,5 +1,5 @@
 from dlsp_engine import Gap, Options
-from dlsp_engine.decode.session import CHUNK, Session
+from dlsp_engine.decode.session import PREFILL_ROWS, Session
 from dlsp_engine.engine import Engine
 
 
@@ -7,7 +7,7 @@ def prefilled(tiny: Engine, tokens: list[int]) -> Session:
     session = tiny.new_session()
     session.advance(tokens)
     while rows := session.prefill():
-        assert len(rows) <= CHUNK
+        assert len(rows) <= PREFILL_ROWS
         tiny.model.forward([(session.cache, rows)])
         session.extend([], len(rows))
     return session
@@ -30,7 +30,7 @@ def test_only_cached_rows_are_kept(tiny: Engine):
 
 def test_rows_beyond_the_answer_are_dropped(tiny: Engine):
     session = prefilled(tiny, [1, 2, 3])
-    session.extend([4, 5], stood=4)
+    session.extend([4, 5], cached=4)
     assert (session.tokens, session.cache.length) == ([1, 2, 3, 4, 5], 5)
 
 
@@ -68,14 +68,14 @@ def test_the_cache_grows_by_a_quarter_up_to_what_is_expected(tiny: Engine):
 
 def test_an_answer_is_recalled_while_what_is_typed_agrees_with_it(tiny: Engine):
     session = prefilled(tiny, [1, 2, 3])
-    session.extend([4, 5, 6], stood=3)
+    session.extend([4, 5, 6], cached=3)
     session.advance([1, 2, 3, 4])
-    assert session.recalled == [5, 6]
+    assert session.previous_answer == [5, 6]
     session.advance([1, 2, 3, 4])
-    assert session.recalled == [], "what was not answered again is forgotten"
-    session.extend([5, 6], stood=2)
+    assert session.previous_answer == [], "what was not answered again is forgotten"
+    session.extend([5, 6], cached=2)
     session.advance([1, 2, 9])
-    assert session.recalled == []
+    assert session.previous_answer == []
 
 
 def test_the_same_question_again_takes_hardly_a_step(tiny: Engine):
@@ -95,7 +95,7 @@ def test_a_place_that_is_left_stays_whole(tiny: Engine):
     place = [*range(100), *[7] * 300]
     session = prefilled(tiny, place)
     other = [*range(100), *[8] * 300]
-    left = session.leave(other)
+    left = session.set_aside(other)
     assert left is not None
     assert (left.tokens, left.cache.length) == (place, len(place) - 1)
     assert session.advance(other) == 100
@@ -106,7 +106,7 @@ def test_a_place_that_is_left_stays_whole(tiny: Engine):
 
 def test_a_place_is_not_left_by_typing_or_by_little(tiny: Engine):
     session = prefilled(tiny, [7] * 500)
-    assert session.leave([*[7] * 300, *[8] * 300]) is None, "most of it serves still"
-    assert session.leave([7] * 501) is None
-    assert prefilled(tiny, [7] * CHUNK).leave([8] * 500) is None
-    assert tiny.new_session().leave([8] * 500) is None
+    assert session.set_aside([*[7] * 300, *[8] * 300]) is None, "most of it serves still"
+    assert session.set_aside([7] * 501) is None
+    assert prefilled(tiny, [7] * PREFILL_ROWS).set_aside([8] * 500) is None
+    assert tiny.new_session().set_aside([8] * 500) is None

@@ -8,7 +8,7 @@ import torch
 
 from bench.gpu.setting import Sample, Setting
 from bench.gpu.shapes import SHAPES
-from dlsp_engine.decode.draft import Guess
+from dlsp_engine.decode.draft import Proposal
 from dlsp_engine.decode.session import common
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.adapter import Adapter
@@ -91,7 +91,7 @@ def verified(plain: Engine, engine: Engine, tokens: int) -> Sample:
     return {"ok": counts["different"] == 0, **counts}
 
 
-def _right(tokens: Sequence[int]) -> Guess:
+def _right(tokens: Sequence[int]) -> Proposal:
     return list(tokens), [0.8] * len(tokens)
 
 

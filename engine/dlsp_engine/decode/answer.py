@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from dlsp_engine.decode import ends
-from dlsp_engine.decode.choose import choose, choose_forced, likeliest
+from dlsp_engine.decode.sampling import greedy, sample, sample_among
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import Tokenizer
@@ -14,8 +14,8 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 @dataclass
 class Cost:
-    """What an answer took. `tokens` counts the end token too, `rows` not those of the prompt; times are wall-clock,
-    shared steps count for each.
+    """What an answer took. `forwards` and `rows` are those of decoding, the prompt's are not counted; `tokens` counts
+    the end token too. Times are wall-clock, and a step that is shared counts in full for each request.
     """
 
     forwards: int = 0
@@ -35,7 +35,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class Fill:
-    """The answer to one gap. `tokens` are the committed ones, the end token left out; see `Answer.confidence`."""
+    """The finished answer to one gap. `tokens` are the committed ones without the end token; `confidence` is that of
+    `Answer`.
+    """
 
     text: str
     reason: str
@@ -45,10 +47,10 @@ class Fill:
 
 
 class Answer:
-    """Committed tokens (the end token left out), token by token under the request's rules.
+    """The answer to one gap as it grows: the committed tokens, without the end token, and why it ended (`reason`).
 
-    `forced` are the bytes that stand already and must come first; they are no part of `text`. `confidence` has, for
-    each committed token and the end token, the characters it wrote and its log-probability.
+    `forced` are the bytes that the document has already and the answer must begin with; they are not part of `text`.
+    `confidence` has, for each committed token and the end token, the characters it wrote and its log-probability.
     """
 
     def __init__(self, gap: Gap, options: Options, tokenizer: Tokenizer, forced: bytes = b"") -> None:
@@ -72,25 +74,27 @@ class Answer:
     def fill(self, cost: Cost) -> Fill:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 
-    def choose(self, logits: Tensor, draft: list[int]) -> list[int]:
-        """logits [1 + len(draft), vocab] of the last committed token's row and the draft's -> the tokens they choose.
+    def next_tokens(self, logits: Tensor, draft: list[int]) -> list[int]:
+        """logits [1 + len(draft), vocab] of the last committed token's row and the draft's -> the token each chooses.
 
-        Row i is read as if draft[:i] stood, which is all that agreement asks.
+        Row i chooses as if draft[:i] were committed: that is enough to see how much of the draft agrees.
         """
         options, forced = self.options, self.forced
         if options.temperature == 0 and not forced:
-            return likeliest(logits)
+            return greedy(logits)
         chosen = []
         for i, row in enumerate(logits):
             at = (len(self.tokens) + i, options.temperature, options.seed)
-            chosen.append(choose_forced(row, self.tokenizer.completions(forced), *at) if forced else choose(row, *at))
+            allowed = self.tokenizer.completions(forced) if forced else None
+            chosen.append(sample(row, *at) if allowed is None else sample_among(allowed, row, *at))
             if forced and i < len(draft):
                 forced = self._after(forced, draft[i])
         return chosen
 
-    def log_p(self, logits: Tensor, tokens: list[int]) -> list[float]:
-        """logits [n, vocab] of the rows that chose `tokens` [n] -> what the model gave each, at temperature 1, among
-        those that forced text allows. To be asked before these are committed."""
+    def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
+        """logits [n, vocab] of the rows that chose `tokens` [n] -> the log-probability of each at temperature 1, among
+        the tokens that `forced` allows. Call it before these tokens are committed.
+        """
         found = logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
         forced = self.forced
         for i, token in enumerate(tokens):
@@ -119,8 +123,8 @@ class Answer:
             if not self.reason and len(self.tokens) >= self.options.max_tokens:
                 self.reason = "length"
 
-    def useful(self, draft: list[int]) -> list[int]:
-        """The draft up to where the gap would end: what lies behind can never be committed."""
+    def until_end(self, draft: list[int]) -> list[int]:
+        """The draft up to the token that would end the gap: those behind it can never be committed."""
         text = self._bytes
         for i, token in enumerate(draft):
             text += self.tokenizer.token_bytes(token)
@@ -128,8 +132,8 @@ class Answer:
                 return draft[: i + 1]
         return draft[: self.options.max_tokens - len(self.tokens)]
 
-    def ends(self, tokens: list[int]) -> bool:
-        """Whether the last of these tokens, which come next, would end the gap."""
+    def would_end(self, tokens: list[int]) -> bool:
+        """Whether the last of `tokens` would end the gap if they were committed next."""
         text = self._bytes + b"".join(map(self.tokenizer.token_bytes, tokens))
         count = len(self.tokens) + len(tokens)
         limit = count >= self.options.max_tokens

@@ -1,4 +1,4 @@
-"""The row budget: which rows a step of verified decoding brings, by what each is expected to gain."""
+"""The row budget of verified decoding: which rows a step brings, by what each is expected to gain."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,20 +8,18 @@ from typing import Any
 
 from dlsp_engine.decode.draft import Node
 
-FIRST_GUESS = (0.75, 0.72, 0.75, 0.75)
-"""How often a draft token stands if those before it did, by offset, until there is experience."""
-
-MEMORY = 0.02
-"""The weight of one more observation in an average of recent ones."""
-
-CAUTION = 0.5
-"""What a canvas for later is worth of what it seems to be: the best of several estimates is a flattered one."""
+FIRST_ACCEPTANCE = (0.75, 0.72, 0.75, 0.75)  # of a canvas's tokens, by offset, until there is experience
+NEW_WEIGHT = 0.02  # of one more observation in the average of recent ones
+CANVAS_DISCOUNT = 0.5  # a canvas for later is worth half of what it seems: the best of several estimates flatters
+LIKELY = 0.05  # the schedules other than `auto` verify the tokens of a draft that are accepted so often
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Milliseconds of a step by its number of rows (ascending), linear in between, and what canvas rows add; `threads`
-    to use for so many rows, all of them where it is empty.
+    """What a step takes on this machine, called with its numbers of clean and canvas rows -> milliseconds.
+
+    `milliseconds` are those of steps of so many `rows` (ascending), linear in between; a canvas adds `canvas`, and
+    `canvas_row` for each of its rows. `threads` is how many to use for so many rows; empty means all.
     """
 
     rows: tuple[float, ...] = (1, 128)
@@ -32,12 +30,12 @@ class Costs:
 
     def __call__(self, clean: int, canvas: int = 0) -> float:
         extra = self.canvas + self.canvas_row * canvas if canvas else 0.0
-        return self._of(clean + canvas) + extra
+        return self._interpolated(clean + canvas) + extra
 
     def threads_for(self, rows: int) -> int | None:
-        """Those of the next larger number of rows that was measured; None for all."""
-        known = zip(self.rows, self.threads, strict=False)
-        return next((threads for most, threads in known if rows <= most), None)
+        """The threads of the next larger number of rows that was measured; None for all."""
+        measured = zip(self.rows, self.threads, strict=False)
+        return next((threads for most, threads in measured if rows <= most), None)
 
     def shared(self, sessions: int) -> "Costs":
         """One session's part of a step's cost, where so many sessions bring as many rows as it does."""
@@ -46,7 +44,7 @@ class Costs:
         rows, milliseconds = (tuple(value / sessions for value in values) for values in (self.rows, self.milliseconds))
         return Costs(rows, milliseconds, self.canvas / sessions, self.canvas_row)
 
-    def _of(self, rows: int) -> float:
+    def _interpolated(self, rows: int) -> float:
         points = list(zip(self.rows, self.milliseconds, strict=True))
         for (low, cheap), (high, dear) in pairwise(points):
             if rows <= high:
@@ -61,81 +59,96 @@ class Costs:
 
 @dataclass
 class Acceptance:
-    """Recent shares of a canvas's tokens that stood where those before them did, by offset."""
+    """How often a canvas's token was accepted of late where those before it were, by offset."""
 
-    canvas: list[float] = field(default_factory=lambda: list(FIRST_GUESS))
+    canvas: list[float] = field(default_factory=lambda: list(FIRST_ACCEPTANCE))
 
-    def saw(self, drafted: int, stood: int) -> None:
-        """A canvas's `drafted` tokens were verified and its first `stood` stood."""
-        for offset in range(min(stood + 1, drafted, len(self.canvas))):
-            self.canvas[offset] += MEMORY * (float(offset < stood) - self.canvas[offset])
+    def record(self, drafted: int, accepted: int) -> None:
+        """A canvas's `drafted` tokens were verified and its first `accepted` accepted."""
+        for offset in range(min(accepted + 1, drafted, len(self.canvas))):
+            self.canvas[offset] += NEW_WEIGHT * (float(offset < accepted) - self.canvas[offset])
 
-    def run(self, width: int) -> float:
-        """How many tokens of a canvas of `width` masks are expected to stand."""
+    def expected(self, width: int) -> float:
+        """How many tokens of a canvas of `width` masks are expected to be accepted."""
         shares = [*self.canvas, *[self.canvas[-1]] * width]
         return sum(accumulate(shares[:width], mul))
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Verify the first `verify` tokens of the draft, and `alternatives` to some of them; lay a canvas of `width` masks
-    after each of the clean rows `anchors`: 0 is the last committed token's, then come the draft's, then the others'.
+class StepPlan:
+    """What one step brings: the first `verify` tokens of the draft, `alternatives` to some of them, and canvases of
+    `width` masks after the clean rows `canvas_after`.
+
+    Clean rows are counted so: 0 is the last committed token's, then come the draft's, then the alternatives'.
     """
 
     verify: int
-    anchors: tuple[int, ...]
+    canvas_after: tuple[int, ...]
     width: int
     alternatives: tuple[Node, ...] = ()
 
+    @classmethod
+    def of(cls, nodes: Sequence[Node], canvas_after: Collection[int], width: int) -> "StepPlan":
+        """Verify all of `nodes`; `canvas_after` counts 0 for the last committed token, then the nodes as they come."""
+        own = [row for row, node in enumerate(nodes, 1) if not node.alternative]
+        others = [row for row, node in enumerate(nodes, 1) if node.alternative]
+        others.sort(key=lambda row: row in canvas_after)  # steps with no canvas behind one are of few shapes
+        place = {row: place for place, row in enumerate([0, *own, *others])}
+        after = tuple(sorted(place[row] for row in canvas_after))
+        return cls(len(own), after, width, tuple(nodes[row - 1] for row in others))
+
     def alternative(self, offset: int, token: int) -> int | None:
-        """The row of the one at `offset` that is `token`, counted as in `anchors`; None where none was laid."""
+        """The clean row of the alternative `token` at `offset`; None where there is none."""
         rows = enumerate(self.alternatives, 1 + self.verify)
         return next((row for row, node in rows if (node.offset, node.token) == (offset, token)), None)
 
 
-def plan(
-    nodes: Sequence[Node], most: int, costs: Costs, acceptance: Acceptance, least: int = 1, beside: int = 0
-) -> Plan:
-    """The plan of the greatest expected gain.
+def best_plan(
+    nodes: Sequence[Node],
+    max_width: int,
+    costs: Costs,
+    acceptance: Acceptance,
+    min_verified: int = 1,
+    prompt_rows: int = 0,
+) -> StepPlan:
+    """The number of verified nodes and of canvases for which expected tokens x price of a token - cost of the rows is
+    largest.
 
-    `nodes` are a draft's, `most` is the widest canvas. Time is priced by what a token costs when drafting and verifying
-    alternate, so a canvas that is there when it is needed is worth the step that would have to lay it. Where that price
-    is no better than one token a step, no canvas is laid. At least the first `least` nodes are verified: another canvas
-    would hardly draft better than one. So many rows of a prompt are in the step `beside` what is planned.
+    `nodes` are a draft's, the likeliest first; canvases have at most `max_width` masks. `prompt_rows` fill this step
+    already. A token's price is what it costs when drafting and verifying alternate, so a canvas that is there when it
+    is needed is worth the step that would have to draft it. Where that price is no better than one token a step, there
+    are no canvases. The first `min_verified` nodes are verified in any case: another canvas would hardly draft better.
     """
-    width, per_token = _alternating(most, costs, acceptance)
+    width, per_token = _alternating(max_width, costs, acceptance)
     worth = costs(1, width) - per_token if width else 0.0
     if not nodes:
-        pays = not beside or worth > costs(beside + 1, width) - costs(beside + 1)
-        return Plan(0, (0,) if width and pays else (), width)
-    best, most_gained = (0, []), float("-inf")
-    for count in range(least, len(nodes) + 1):
-        laid = nodes[:count]
-        stops = _stops(laid)
+        pays = not prompt_rows or worth > costs(prompt_rows + 1, width) - costs(prompt_rows + 1)
+        return StepPlan(0, (0,) if width and pays else (), width)
+    best, best_gain = (0, []), float("-inf")
+    for count in range(min_verified, len(nodes) + 1):
+        verified = nodes[:count]
+        stops = _stops(verified)
         likely = sorted(range(len(stops)), key=lambda row: -stops[row])
-        stand = 1.0 + sum(node.probability for node in laid)
-        covered = 0.0
+        tokens = 1.0 + sum(node.probability for node in verified)
+        canvas_gain = 0.0
         for canvases in range(count + 2 if width else 1):
             if canvases:
-                more = CAUTION * stops[likely[canvases - 1]] * worth
+                more = CANVAS_DISCOUNT * stops[likely[canvases - 1]] * worth
                 if more < costs.canvas_row * width:
                     break
-                covered += more
-            gain = stand * per_token + covered - costs(beside + 1 + count, canvases * width)
-            if gain > most_gained:
-                best, most_gained = (count, likely[:canvases]), gain
-    count, anchors = best
-    return lay(nodes[:count], anchors, width)
+                canvas_gain += more
+            gain = tokens * per_token + canvas_gain - costs(prompt_rows + 1 + count, canvases * width)
+            if gain > best_gain:
+                best, best_gain = (count, likely[:canvases]), gain
+    count, canvas_after = best
+    return StepPlan.of(nodes[:count], canvas_after, width)
 
 
-def lay(nodes: Sequence[Node], anchors: Collection[int], width: int) -> Plan:
-    """All of `nodes`, with canvases after some: 0 for the last committed token, then the nodes as they come."""
-    own = [row for row, node in enumerate(nodes, 1) if not node.alternative]
-    others = [row for row, node in enumerate(nodes, 1) if node.alternative]
-    others.sort(key=lambda row: row in anchors)  # steps with no canvas behind one are of few shapes
-    place = {row: place for place, row in enumerate([0, *own, *others])}
-    laid = tuple(sorted(place[row] for row in anchors))
-    return Plan(len(own), laid, width, tuple(nodes[row - 1] for row in others))
+def fixed_plan(nodes: Sequence[Node], width: int, merged: bool) -> StepPlan:
+    """The plan of the schedules other than `auto`: canvases when there is nothing to verify, or `merged`, always."""
+    likely = [node for node in nodes if node.probability >= LIKELY]
+    canvas_after = range(1 + len(likely)) if merged or not likely else range(0)
+    return StepPlan.of(likely, canvas_after if width else (), width)
 
 
 def _stops(nodes: Sequence[Node]) -> list[float]:
@@ -149,12 +162,12 @@ def _stops(nodes: Sequence[Node]) -> list[float]:
     return stops
 
 
-def _alternating(most: int, costs: Costs, acceptance: Acceptance) -> tuple[int, float]:
+def _alternating(max_width: int, costs: Costs, acceptance: Acceptance) -> tuple[int, float]:
     """The width of canvas at which drafting and verifying in turn is cheapest, and what a token costs then.
 
     Width 0 where one token a step is cheaper still.
     """
     prices = {0: costs(1)}
-    for width in range(1, most + 1):
-        prices[width] = (costs(1, width) + costs(1 + width)) / (2 + acceptance.run(width))
+    for width in range(1, max_width + 1):
+        prices[width] = (costs(1, width) + costs(1 + width)) / (2 + acceptance.expected(width))
     return min(prices.items(), key=lambda item: item[1])

@@ -1,4 +1,4 @@
-"""What the three modes share: rows out, logits in, until the answer ends."""
+"""What the modes of decoding share, and the plainest of them: rows out, logits in, until the answer ends."""
 
 from abc import ABC, abstractmethod
 
@@ -10,8 +10,8 @@ from dlsp_engine.model.rows import MASK, Rows
 
 
 class Decoder(ABC):
-    """Decodes one answer step by step: `plan` gives a step's rows, `take` gets their logits. A planned step need not be
-    taken: `plan` changes neither session nor answer.
+    """Decodes one answer. Each step is a call of `plan`, which gives the rows to run, and one of `take`, which gets
+    their logits. `plan` changes neither session nor answer, so a planned step may be dropped.
     """
 
     def __init__(self, session: Session, answer: Answer) -> None:
@@ -20,26 +20,24 @@ class Decoder(ABC):
 
     @abstractmethod
     def plan(self, sharing: int) -> Rows:
-        """The rows of the next step, whose cost is shared by so many sessions."""
+        """The rows of the next step, whose cost is shared by `sharing` sessions."""
 
     @abstractmethod
     def take(self, logits: Tensor) -> None:
-        """logits [scored rows of the plan, vocab] in float32."""
+        """Commit what the planned rows say: logits [scored rows of the plan, vocab] in float32."""
 
     @property
     def on_device(self) -> tuple[int, list[int]] | None:
         """The widest canvas and the draft, if the next step can run on the device; None where logits must be seen."""
         return None
 
-    def take_device_step(
-        self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]
-    ) -> None:
-        """What a step that was laid out, verified and drafted on the device committed, and drafted next."""
+    def take_device_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
+        """Take over a step that ran on the device from end to end: the tokens it committed, and the next draft."""
         raise NotImplementedError
 
     @property
     def _greedy(self) -> bool:
-        """Whether the likeliest token is the one to take, with nothing to cache but the last token."""
+        """Whether the argmax is the token to take, and all tokens but the last are cached."""
         options = self.answer.options
         return options.temperature == 0 and not self.answer.forced and len(self.session.pending) == 1
 
@@ -49,42 +47,40 @@ class Decoder(ABC):
 
     @property
     def canvas(self) -> list[int]:
-        """Tokens proposed but not fixed, MASK where there is none yet: for showing."""
+        """Tokens that are proposed and not committed, MASK where there is none yet: for showing."""
         return []
 
-    def _clean(self, draft: list[int]) -> Rows:
-        """The pending tokens and a draft as clean rows, scored from the last committed token on."""
+    def _clean_rows(self, draft: list[int]) -> Rows:
+        """The tokens that are not cached and the draft, as clean rows; scored from the last committed token on."""
         session, rows = self.session, Rows()
         pending = session.pending
         rows.add_clean(pending + draft, session.cache.length)
         rows.scored = list(range(len(pending) - 1, len(rows)))
         return rows
 
-    def _commit(self, tokens: list[int], log_p: list[float], stood: int) -> None:
-        """Fix `tokens`, as far as the answer goes, and keep the first `stood` clean rows of this step."""
+    def _commit(self, tokens: list[int], log_p: list[float], cached: int) -> None:
+        """Commit `tokens` until the answer ends, and keep the first `cached` clean rows of this step in the cache."""
         before = len(self.answer.tokens)
         self.answer.commit(tokens, log_p)
-        self.session.extend(self.answer.tokens[before:], stood)
+        self.session.extend(self.answer.tokens[before:], cached)
 
 
 class Autoregressive(Decoder):
     """One token a step, no canvas: the baseline, and the reference for `Verified`."""
 
     def plan(self, sharing: int) -> Rows:
-        return self._clean([])
+        return self._clean_rows([])
 
     def take(self, logits: Tensor) -> None:
-        chosen = self.answer.choose(logits, [])
-        self._commit(chosen, self.answer.log_p(logits, chosen), stood=len(self.session.pending))
+        tokens = self.answer.next_tokens(logits, [])
+        self._commit(tokens, self.answer.log_probabilities(logits, tokens), cached=len(self.session.pending))
 
     @property
     def on_device(self) -> tuple[int, list[int]] | None:
         return (0, []) if self._greedy else None
 
-    def take_device_step(
-        self, tokens: list[int], log_p: list[float], guess: list[int], probability: list[float]
-    ) -> None:
-        self._commit(tokens, log_p, stood=len(tokens))
+    def take_device_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
+        self._commit(tokens, log_p, cached=len(tokens))
 
 
 def masks(width: int) -> list[int]:

@@ -1,20 +1,48 @@
 """Diffusion decoding: the canvas alone, unchecked."""
 
+from collections.abc import Callable
+
 from torch import Tensor
 
-from dlsp_engine.decode.acceptance import RULES
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.decoder import Decoder, masks
 from dlsp_engine.decode.session import Session
 from dlsp_engine.model.rows import MASK, Rows
 
-REMASK_FLOOR = 0.1
-"""A placed token whose probability falls below this is masked again, once a position (ReMDM, arXiv 2503.00307)."""
+REMASK_FLOOR = 0.1  # a placed token less probable is masked again, once a position (ReMDM, arXiv 2503.00307)
+
+Rule = Callable[[Tensor, Tensor, float], list[int]]
+"""Which of n open positions to place: (probability of the best token [n], entropy in nats [n], the rule's number) ->
+their indices.
+"""
+
+
+def threshold(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
+    """All positions surer than `value` (Fast-dLLM, arXiv 2505.22618)."""
+    return (probability > value).nonzero()[:, 0].tolist()
+
+
+def factor(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
+    """The n surest, n the largest with c(n) >= 1 - value / (n + 1) (dInfer)."""
+    order = probability.argsort(descending=True).tolist()
+    n = max((i for i, at in enumerate(order, 1) if probability[at] >= 1 - value / (i + 1)), default=0)
+    return order[:n]
+
+
+def entropy_bounded(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
+    """In order of entropy, as long as the sum of the earlier ones stays within `value` (EB, arXiv 2505.24857)."""
+    order = entropy.argsort()
+    earlier = entropy[order].cumsum(0).roll(1)
+    earlier[0] = 0
+    return order[: max(1, int((earlier <= value).sum()))].tolist()
+
+
+RULES: dict[str, Rule] = {"threshold": threshold, "factor": factor, "entropy": entropy_bounded}
 
 
 class Diffusion(Decoder):
-    """A window of slots after the last clean token. Slots are placed by the acceptance rule in any order; the run of
-    placed slots at the left end becomes clean text, and masks come in at the right until the end token.
+    """A window of slots after the last committed token. The rule places tokens in slots in any order; the run of placed
+    slots at the left end is committed, and masks come in at the right until the end token.
     """
 
     def __init__(self, session: Session, answer: Answer) -> None:
@@ -29,7 +57,7 @@ class Diffusion(Decoder):
 
     def plan(self, sharing: int) -> Rows:
         """Slot 0 is predicted by the last clean row, slot i by canvas row i - 1; the last canvas row predicts none."""
-        rows = self._clean([])
+        rows = self._clean_rows([])
         rows.add_canvas(self.slots, after=rows.positions[-1])
         rows.scored.pop()
         return rows
@@ -37,8 +65,8 @@ class Diffusion(Decoder):
     def take(self, logits: Tensor) -> None:
         log_p = logits.log_softmax(-1)
         if self.answer.forced:
-            self.slots[:1] = self.answer.choose(logits[:1], [])
-            self._log_p[:1] = self.answer.log_p(logits[:1], self.slots[:1])
+            self.slots[:1] = self.answer.next_tokens(logits[:1], [])
+            self._log_p[:1] = self.answer.log_probabilities(logits[:1], self.slots[:1])
         else:
             self._remask(log_p)
             self._place(logits, log_p)
@@ -47,7 +75,7 @@ class Diffusion(Decoder):
         self.slots = self.slots[run:] + masks(run)
         self._log_p = self._log_p[run:] + [0.0] * run
         # The last clean row is asked again in the next step, because it predicts slot 0.
-        self._commit(placed, log_p_placed, stood=len(self.session.pending) - 1)
+        self._commit(placed, log_p_placed, cached=len(self.session.pending) - 1)
 
     def _remask(self, log_p: Tensor) -> None:
         for i, token in enumerate(self.slots):
@@ -57,11 +85,11 @@ class Diffusion(Decoder):
                 self._remasked.add(at)
 
     def _place(self, logits: Tensor, log_p: Tensor) -> None:
-        """Commit slot 0, which is the autoregressive choice for what stands before it, and others by the rule; an end
+        """Place slot 0, which is the autoregressive choice for what stands before it, and others by the rule; an end
         token only when everything left of it is placed.
         """
         options, stops = self.answer.options, self.answer.tokenizer.stops
-        best = self.answer.choose(logits, [])
+        best = self.answer.next_tokens(logits, [])
         open_slots = [i for i, token in enumerate(self.slots) if token == MASK]
         end = next((i for i in open_slots if best[i] in stops), len(best))
         candidates = [i for i in open_slots if i < end] or open_slots[:1]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from dlsp_engine.decode.choose import likeliest
+from dlsp_engine.decode.sampling import greedy
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.rows import Rows
 
@@ -63,7 +63,7 @@ class Reader:
         end = self.start + len(logits)
         log_p = logits.log_softmax(-1)
         given = torch.tensor(self.tokens[len(self.log_p) :][: len(logits)], dtype=torch.long)
-        chosen = likeliest(logits)
+        chosen = greedy(logits)
         self.best += zip(chosen, log_p[torch.arange(len(chosen)), chosen].tolist(), strict=True)
         self.log_p += log_p[torch.arange(len(given)), given].tolist()
         if len(given) < len(logits):

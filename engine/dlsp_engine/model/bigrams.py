@@ -1,6 +1,6 @@
 """How often one token follows another in a corpus, as the pointwise mutual information of the two.
 
-By a part of it the candidates of a canvas's rows are moved (`decode.guess`; on a GPU `pair_choice`): a Markov
+By a part of it the candidates of a canvas's rows are moved (`decode.draft`; on a GPU `pair_choice`): a Markov
 correction that costs next to nothing beside a forward.
 """
 

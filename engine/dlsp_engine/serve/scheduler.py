@@ -197,8 +197,8 @@ class Scheduler:
         asked, options, session = ticket.asked, ticket.options, self.sessions.take(ticket.session)
         if isinstance(asked, Gap):
             job: Job = self._engine.job(asked, options, session)
-            if job.left:
-                self.sessions.leave(job.left)
+            if job.set_aside:
+                self.sessions.keep_unnamed(job.set_aside)
         else:
             job = self._engine.site_job(asked, options, session)
         job.borrow(self.sessions)

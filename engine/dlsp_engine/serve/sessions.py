@@ -38,7 +38,7 @@ class Sessions:
         if name:
             self._keep(name, session)
 
-    def leave(self, session: Session) -> None:
+    def keep_unnamed(self, session: Session) -> None:
         """Keep the session of a place that was left, for who comes back to copy from, in place of an older one."""
         for name, other in list(self._kept.items()):
             if isinstance(name, int) and session.shares(other) > other.cache.length // 2:

@@ -8,9 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_engine.decode.draft import Draft
-from dlsp_engine.decode.guess import TOP as CANDIDATES
-from dlsp_engine.decode.guess import choose
+from dlsp_engine.decode.draft import CANDIDATES, Draft, pick
 from dlsp_engine.model.bigrams import Bigrams
 
 TOP = 8
@@ -68,7 +66,7 @@ def drafts(
         of_each = zip(
             log_p, candidates.cpu().numpy(), known[at : at + step], given[at : at + step].tolist(), strict=True
         )
-        drafted += [choose(sure, tokens, text, bigrams, ahead) for sure, tokens, text, ahead in of_each]
+        drafted += [pick(sure, tokens, text, bigrams, ahead) for sure, tokens, text, ahead in of_each]
     return plain, drafted
 
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from dlsp_engine.decode.draft import NONE, Draft
+from dlsp_engine.decode.budget import fixed_plan
+from dlsp_engine.decode.draft import NO_DRAFT, Draft
 from dlsp_engine.decode.session import common
-from dlsp_engine.decode.verified import fixed
 from dlsp_engine.train.canvases import Batch, Canvases
 from dlsp_engine.train.loss import drafts as drafted
 from dlsp_engine.train.model import CanvasModel
@@ -38,14 +38,14 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
 
 
 def forwards(drafted: list[Draft], answer: list[int], width: int, merged: bool, alternatives: bool) -> int:
-    """Steps until the answer stands, each commit ending in the base's own token; see `decode.verified`."""
-    steps, done, draft = 0, 0, NONE
+    """Steps until the answer stands, each commit ending in the base's own token; see `decode.verify`."""
+    steps, done, draft = 0, 0, NO_DRAFT
     while done < len(answer):
         steps += 1
-        laid = fixed(draft.nodes(alternatives), width, merged)
-        run = common(draft.tokens[: laid.verify], answer[done:])
-        run += done + run < len(answer) and laid.alternative(run, answer[done + run]) is not None
+        plan = fixed_plan(draft.nodes(alternatives), width, merged)
+        run = common(draft.tokens[: plan.verify], answer[done:])
+        run += done + run < len(answer) and plan.alternative(run, answer[done + run]) is not None
         anchor = done + run  # the canvas follows the last token that the base has seen
         done += run + 1
-        draft = drafted[anchor] if laid.anchors and anchor < len(drafted) else NONE
+        draft = drafted[anchor] if plan.canvas_after and anchor < len(drafted) else NO_DRAFT
     return steps

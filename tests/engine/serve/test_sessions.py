@@ -42,7 +42,7 @@ def test_one_that_is_too_large_is_not_kept(tiny: Engine):
     kept = Sessions(2 * small.cache.bytes)
     kept.keep("a", small)
     kept.keep("b", read(tiny, [2] * 2048))
-    kept.leave(read(tiny, [1] * 2048))
+    kept.keep_unnamed(read(tiny, [1] * 2048))
     assert list(kept) == [small], "and the others stay"
 
 
@@ -67,10 +67,10 @@ def test_without_a_name_nothing_is_kept(tiny: Engine):
 def test_of_a_place_that_was_left_only_the_latest_is_kept(tiny: Engine):
     kept = Sessions()
     kept.keep("a", session(tiny, 256))
-    kept.leave(read(tiny, [1] * 300))
-    kept.leave(read(tiny, [2] * 300))
+    kept.keep_unnamed(read(tiny, [1] * 300))
+    kept.keep_unnamed(read(tiny, [2] * 300))
     latest = read(tiny, [1] * 280)
-    kept.leave(latest)
+    kept.keep_unnamed(latest)
     assert len(kept) == 3
     assert list(kept)[-1] is latest
     assert kept.take("a")

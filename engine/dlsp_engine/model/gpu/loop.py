@@ -21,9 +21,9 @@ GAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 MERGED_ROWS = 128
 """Up to so many rows a step verifies and drafts at once; beyond, rows cost, and steps take turns at it."""
 
+# Of a row, where bigrams choose. The host takes more (`draft.CANDIDATES`) and looks at the text before, too, so now and
+# then it drafts another token.
 CANDIDATES = 8
-"""Of a row, where pairs of tokens choose. The host takes more (`guess.TOP`) and looks at the text before, too: now and
-then it drafts another token."""
 
 
 @dataclass(frozen=True)

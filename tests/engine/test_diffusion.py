@@ -1,6 +1,6 @@
 import torch
 
-from dlsp_engine.decode.acceptance import entropy_bounded, factor, threshold
+from dlsp_engine.decode.diffusion import entropy_bounded, factor, threshold
 
 P = torch.tensor([0.5, 0.95, 0.99, 0.2])
 H = torch.tensor([0.7, 0.1, 0.02, 1.5])

@@ -1,0 +1,160 @@
+"""Verified decoding: drafts are checked causally by the same weights, in the same step that drafts what comes next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.budget import Acceptance, Costs, StepPlan, best_plan, fixed_plan
+from dlsp_engine.decode.decoder import Decoder, masks
+from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, read_canvas
+from dlsp_engine.decode.session import Session, common
+from dlsp_engine.model.bigrams import Bigrams
+from dlsp_engine.model.rows import Rows
+
+PREVIOUS_P = 0.95  # confidence in a token of the previous answer: typing that agreed with it changes only rounding
+MAX_PREVIOUS = 32  # tokens of the previous answer that are drafted at once
+
+
+@dataclass(frozen=True)
+class Drafting:
+    """What drafts depend on: the costs of a step on this machine, how often drafts were accepted of late, the bigrams
+    that a canvas is read with, and whether the model's steps take alternatives.
+    """
+
+    costs: Costs
+    acceptance: Acceptance
+    bigrams: Bigrams | None
+    alternatives: bool
+
+
+@dataclass
+class PlannedStep:
+    """A plan, and where its rows are. Clean rows are counted as in `StepPlan`."""
+
+    plan: StepPlan
+    logits_of: list[int]  # of each clean row: its index in the step's logits
+    canvas_logits: dict[int, int] = field(default_factory=dict)  # of the canvas after a clean row: its first index
+    row_of: list[int] = field(default_factory=list)  # of each index in the logits: the row of the step
+
+
+class Verified(Decoder):
+    """At temperature 0 the answer is that of `Autoregressive`, whatever is drafted.
+
+    A draft's token is accepted if it is what the row before it chose; the first that is not is replaced by that choice.
+    Beside a draft's tokens likely alternatives are verified, each in a row of its own: a tree whose branches are leaves
+    (SpecInfer, arXiv 2305.09781).
+
+    The schedule `split` brings a canvas only when there is nothing to verify. `merged` brings one after each clean row
+    where acceptance may stop, and goes on from the canvas of the row where it did. `auto` decides step by step what
+    pays (`budget.best_plan`). Canvases have at most `options.draft` masks; 0 means none.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        answer: Answer,
+        drafting: Drafting,
+        drafter: Drafter | None = None,
+        previous: Sequence[int] = (),
+    ) -> None:
+        """`previous` is how the previous answer went on from here, if that is to be drafted again."""
+        super().__init__(session, answer)
+        self.drafting = drafting
+        self.drafter = drafter
+        self._previous, self._start = list(previous), len(session.tokens)
+        self.draft = self._next_draft(NO_DRAFT)
+        self._planned: PlannedStep | None = None
+
+    @property
+    def canvas(self) -> list[int]:
+        return self.draft.tokens or masks(self.answer.options.draft)
+
+    def plan(self, sharing: int) -> Rows:
+        chosen = self._decide(sharing)
+        rows = self._clean_rows(self.draft.tokens[: chosen.verify])
+        planned = self._planned = PlannedStep(chosen, list(range(1 + chosen.verify)))
+        last_committed = rows.positions[-1] - chosen.verify
+        for row, node in enumerate(chosen.alternatives, 1 + chosen.verify):
+            planned.logits_of.append(len(rows.scored))
+            planned.canvas_logits[row] = len(rows.scored) + 1
+            width = chosen.width if row in chosen.canvas_after else 0
+            rows.add_alternative(node.token, last_committed + 1 + node.offset, masks(width))
+        for row in chosen.canvas_after:
+            if row <= chosen.verify:
+                planned.canvas_logits[row] = len(rows.scored)
+                rows.add_canvas(masks(chosen.width), after=last_committed + row)
+        planned.row_of = rows.scored
+        return rows
+
+    def take(self, logits: Tensor) -> None:
+        planned, session = self._planned, self.session
+        assert planned, "plan comes before take"
+        draft = self.draft.tokens[: planned.plan.verify]
+        tokens = self.answer.next_tokens(logits[: 1 + len(draft)], draft)
+        last_row = accepted = common(draft, tokens)
+        if self.draft.canvas:
+            self.drafting.acceptance.record(len(draft), accepted)
+        tokens, used, cached = tokens[: accepted + 1], logits[: accepted + 1], len(session.pending) + accepted
+        alternative = planned.plan.alternative(accepted, tokens[accepted])
+        if alternative is not None:  # the token that replaces the draft's has a row, which chooses one token more
+            last_row, at = alternative, planned.logits_of[alternative]
+            used = logits[[*range(accepted + 1), at]]
+            tokens = self.answer.next_tokens(used, tokens)
+            session.cache.move(planned.row_of[at], cached)
+            cached += 1
+        self._commit(tokens, self.answer.log_probabilities(used, tokens), cached)
+        read = NO_DRAFT
+        if last_row in planned.plan.canvas_after and not self.done:
+            start = planned.canvas_logits[last_row]
+            read = read_canvas(logits[start : start + planned.plan.width], session.tokens, self.drafting.bigrams)
+        self.draft = self._next_draft(read)
+
+    @property
+    def on_device(self) -> tuple[int, list[int]] | None:
+        return (self.answer.options.draft, self.draft.tokens) if self._greedy else None
+
+    def take_device_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
+        if self.draft.canvas:
+            drafted = min(len(self.draft.tokens), self.answer.options.draft)
+            self.drafting.acceptance.record(drafted, len(tokens) - 1)
+        self._commit(tokens, log_p, cached=len(tokens))
+        self.draft = self._next_draft(Draft(draft, draft_p, canvas=True))
+
+    def _decide(self, sharing: int) -> StepPlan:
+        options = self.answer.options
+        nodes = self.draft.nodes(self.drafting.alternatives)
+        if options.schedule != "auto":
+            return fixed_plan(nodes, options.draft, merged=options.schedule == "merged")
+        return best_plan(
+            nodes,
+            options.draft,
+            self.drafting.costs.shared(sharing),
+            self.drafting.acceptance,
+            min_verified=int(self.draft.canvas),
+            prompt_rows=len(self.session.pending) - 1,
+        )
+
+    def _next_draft(self, read: Draft) -> Draft:
+        """How the previous answer went on; else a copy, or what was `read` from a canvas, whichever is surer."""
+        if again := self._previous_answer():
+            return Draft(again, [PREVIOUS_P] * len(again))
+        copied = Draft(*self.drafter(self.session.tokens)) if self.drafter else NO_DRAFT
+        return self._until_end(copied if copied.expected > read.expected else read)
+
+    def _until_end(self, draft: Draft) -> Draft:
+        """Up to where the gap would end, and without alternatives that would end it: the row before says as much."""
+        answer = self.answer
+        tokens = answer.until_end(draft.tokens)
+        alternatives = [
+            [one for one in place if not answer.would_end([*tokens[:at], one[0]])]
+            for at, place in enumerate(draft.alternatives[: len(tokens)])
+        ]
+        return Draft(tokens, draft.confidence[: len(tokens)], alternatives, draft.canvas)
+
+    def _previous_answer(self) -> list[int]:
+        """How the previous answer goes on, as long as this one has agreed with it."""
+        answered = self.session.tokens[self._start :]
+        agreed = self._previous[: len(answered)] == answered
+        return self.answer.until_end(self._previous[len(answered) :][:MAX_PREVIOUS]) if agreed else []
