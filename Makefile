@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check prove model editors pictures lock dist clean
+.PHONY: run test fast check docs prove model editors pictures lock dist clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -21,6 +21,11 @@ check: $(READY)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
+	@$(BIN)/mkdocs build -q
+
+# The documents, in build/site.
+docs: $(READY)
+	@$(BIN)/mkdocs build -q
 
 # 200 real gaps under every kind of draft, in float32: about half an hour on two cores.
 prove: model editors

@@ -15,7 +15,7 @@ from bench.report.load import load
 from bench.report.readme import MACHINE
 from dlsp.errors import UserError
 
-FILE = Path(__file__).parents[1] / "pictures" / "watch.svg"
+FILE = Path(__file__).parents[2] / "docs" / "pictures" / "watch.svg"
 TITLE, MODES = "a line", ("autoregressive", "verified")
 SLOWER, KEEP_MS = 6, 3000
 COLUMNS, WIDTH, HEIGHT, MARGIN = 60, 7.25, 19, 18

@@ -1,4 +1,4 @@
-"""The numbers of README.md and bench/README.md: `python -m bench.report.readme` writes them between their markers,
+"""The numbers of README.md and docs/benchmarks.md: `python -m bench.report.readme` writes them between their markers,
 `--check` compares.
 
 A block stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; its text comes from `bench.report.blocks`.
@@ -17,7 +17,7 @@ from bench.report.load import Results, load
 from dlsp.errors import UserError
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", ROOT / "bench" / "README.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 MACHINE = "epyc-2c"
 
 

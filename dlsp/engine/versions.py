@@ -8,7 +8,7 @@ from dlsp import __version__
 from dlsp.engine.state import State
 
 API = 1
-"""The number of the engine's interface that this client speaks; see `engine/API.md`."""
+"""The number of the engine's interface that this client speaks; see `docs/engine-http.md`."""
 
 
 class Fit(Enum):

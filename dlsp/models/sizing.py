@@ -14,7 +14,7 @@ AUTO = "auto"
 GAP_STEP_ROWS, PROMPT_STEP_ROWS = 4, 128
 
 # The context budgets that `auto` chooses from. A new place is read in MAX_READ_S if the smallest of them allows it: a
-# suggestion that comes later is too late (bench/replay/NOTES.md).
+# suggestion that comes later is too late (docs/notes/typing.md).
 CONTEXT_TOKENS = (4096, 2048, 1024, 512)
 MAX_READ_S = 0.8
 

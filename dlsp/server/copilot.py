@@ -1,4 +1,4 @@
-"""Next edits as clients ask Copilot's server for them; what they ask for else is in EDITS.md."""
+"""Next edits as clients ask Copilot's server for them; what they ask for else is in docs/server-protocol.md."""
 
 from contextlib import aclosing
 from typing import Any

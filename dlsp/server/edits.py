@@ -1,4 +1,4 @@
-"""`dlsp/edits`: the places that the last edit should be carried on to. The interface is in EDITS.md."""
+"""`dlsp/edits`: the places that the last edit should be carried on to. The interface is in docs/server-protocol.md."""
 
 import asyncio
 import os

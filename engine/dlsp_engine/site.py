@@ -56,7 +56,7 @@ class SiteJob(Job):
     """Reads all texts with the edit in sight; where the model proposes one of its own, without it too.
 
     The model's own text nearly always outscores what stands there: how much of that is the edit's doing is seen without
-    it. Of texts that come from the edit itself reading them without it says nothing more (`bench/edits/NOTES.md`). What
+    it. Of texts that come from the edit itself reading them without it says nothing more (`docs/notes/edits.md`). What
     reading shows of the model's own answer is not decoded again: where `text` stands, proposing takes no step.
     """
 

@@ -1,4 +1,4 @@
-"""The HTTP interface that `engine/API.md` describes."""
+"""The HTTP interface that `docs/engine-http.md` describes."""
 
 import hmac
 import json

@@ -1,4 +1,4 @@
-"""An answer as it happens: one JSON object a line, as `engine/API.md` describes."""
+"""An answer as it happens: one JSON object a line, as `docs/engine-http.md` describes."""
 
 import asyncio
 import json

@@ -12,7 +12,7 @@ from dlsp.models.catalogue import DEFAULT
 from tests.e2e.pictures import neovim, vscode
 from tests.e2e.provide import Missing
 
-FOLDER = Path(__file__).parents[3] / "editors" / "pictures"
+FOLDER = Path(__file__).parents[3] / "docs" / "pictures"
 
 
 async def _start() -> None:
