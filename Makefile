@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check docs prove model editors pictures lock dist clean
+.PHONY: run test fast check check-editors format-editors docs prove model editors pictures lock dist clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -27,12 +27,19 @@ check: $(READY)
 docs: $(READY)
 	@$(BIN)/mkdocs build -q
 
+# The editors' sources: StyLua and luacheck for Lua, tsc and Biome for TypeScript.
+check-editors: $(READY)
+	@$(BIN)/python -m tests.e2e.lint
+
+format-editors: $(READY)
+	@$(BIN)/python -m tests.e2e.lint --write
+
 # 200 real gaps under every kind of draft, in float32: about half an hour on two cores.
 prove: model editors
 	@$(BIN)/python -m pytest -m prove
 	@$(BIN)/python -m bench.identity --gaps 200
 
-# Neovim 0.10 and 0.12, Helix, Emacs, and VS Code in a browser with the extension, for the end-to-end tests: unpacked in
+# Neovim 0.10, 0.11 and 0.12, Helix, Emacs, and VS Code in a browser with the extension, for the end-to-end tests: unpacked in
 # the cache, in at most 5 minutes each. What cannot be had is said, and counts as not run. Screenshots go to build/screens.
 editors: $(READY)
 	-@$(BIN)/python -m tests.e2e.neovim.provide

@@ -13,7 +13,7 @@ from typing import Any
 from bench import keystroke
 from bench.command import MEND, at_least, guarded, line, written
 from tests.e2e.neovim.neovim import Neovim
-from tests.e2e.neovim.provide import SUITES, nvim
+from tests.e2e.neovim.provide import VERSIONS, nvim
 from tests.e2e.provide import Missing
 
 PATIENCE_S = 20
@@ -69,13 +69,13 @@ def main() -> int:
     asked = parser.parse_args()
     samples = []
     try:
-        for version in SUITES:
+        for version in VERSIONS:
             samples += measure(version, asked.rounds)
     except Missing as why:
         print(why, file=sys.stderr)
         return MEND
     metrics: dict[str, float] = {"debounce_ms": 10}
-    for version in SUITES:
+    for version in VERSIONS:
         metrics |= keystroke.metrics([each for each in samples if each["neovim"] == version], f"{version}/")
     print(metrics)
     return written("neovim", line(parser, asked), metrics, samples)

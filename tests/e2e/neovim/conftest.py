@@ -1,4 +1,4 @@
-"""Neovim 0.10 and 0.12 with the real server: on a stub engine for manners, on the real one and the model otherwise."""
+"""Neovim 0.10, 0.11 and 0.12 with the real server, most of them on a stub engine, some on the real one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,11 +8,11 @@ import pytest
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
-from tests.e2e.neovim.provide import SUITES, nvim
+from tests.e2e.neovim.provide import VERSIONS, nvim
 from tests.e2e.provide import Missing
 
 
-@pytest.fixture(scope="session", params=SUITES)
+@pytest.fixture(scope="session", params=VERSIONS)
 def program(request: pytest.FixtureRequest) -> Path:
     """A Neovim; its tests count as not run where it cannot be had."""
     try:

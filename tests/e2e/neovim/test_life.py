@@ -120,6 +120,26 @@ def test_one_server_where_neovim_starts_it_too(program: Path, stub: StubEngine, 
         assert vim.errors() == ""
 
 
+def test_ghost_text_where_neovim_starts_the_server(
+    program: Path, stub: StubEngine, folder: Path, tmp_path: Path
+) -> None:
+    """The client of `vim.lsp.enable` is the same as the plugin's own: it says that it shows inline completions."""
+    stub.reset()
+    config = """
+        vim.cmd.filetype('on')
+        if vim.lsp.enable then vim.lsp.enable('dlsp') end
+        require('dlsp').attach = function() require('dlsp.watch').start() end -- the other way alone starts it
+    """
+    with Neovim(program, tmp_path / "own", folder / "sum.py", stub.file.parent, config) as vim:
+        if not vim.eval("has('nvim-0.11')"):
+            pytest.skip("Neovim 0.10 has no vim.lsp.enable")
+        vim.wait_for_server()
+        vim.keys("ireturn ")
+        vim.wait_for_ghost(10)
+        os.kill(vim.server_pid(), signal.SIGKILL)
+        vim.until(lambda: "started again" in vim.messages(), "its end is seen to")
+
+
 @pytest.mark.parametrize("how", ["file", "saveas"])
 def test_a_buffer_with_another_name_goes_on(manners: Neovim, folder: Path, how: str) -> None:
     manners.keys("ireturn <Esc>")

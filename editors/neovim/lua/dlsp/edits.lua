@@ -59,7 +59,10 @@ local function show(edit)
   local from = type(edit) == "table" and sites.buffer({ textDocument = edit })
   if from then
     keys(from)
-    local hint = ("%d place%s: <Tab> goes on, <S-Tab> all, <Esc> none"):format(#offer.sites, #offer.sites > 1 and "s" or "")
+    local hint = ("%d place%s: <Tab> goes on, <S-Tab> all, <Esc> none"):format(
+      #offer.sites,
+      #offer.sites > 1 and "s" or ""
+    )
     sites.hint(from, edit.range.start.line, hint)
   end
 end
@@ -97,7 +100,9 @@ end
 ---@return boolean
 local function ahead(site, row, col)
   local _, _, end_row, end_col = range.bytes(0, site.range, offer.client.offset_encoding)
-  return row < end_row or (row == end_row and col < end_col) or (row == end_row and col == end_col and site.oldText == "")
+  return row < end_row
+    or (row == end_row and col < end_col)
+    or (row == end_row and col == end_col and site.oldText == "")
 end
 
 ---The place at the cursor, and the one to go to from there.
@@ -218,11 +223,15 @@ function M.changed(buf)
   own[buf] = nil
   M.clear()
   if config.get().edits and switch.on(buf) and menu.one_cursor() then
-    timer:start(PAUSE_MS, 0, vim.schedule_wrap(function()
-      if buf == vim.api.nvim_get_current_buf() then
-        ask()
-      end
-    end))
+    timer:start(
+      PAUSE_MS,
+      0,
+      vim.schedule_wrap(function()
+        if buf == vim.api.nvim_get_current_buf() then
+          ask()
+        end
+      end)
+    )
   end
 end
 

@@ -26,7 +26,10 @@ function M.check()
   end
 
   if not config.cmd() then
-    return health.error("`dlsp` is not installed", { "pip install . (in its folder)", "or say where it is in vim.g.dlsp.cmd" })
+    return health.error(
+      "`dlsp` is not installed",
+      { "pip install . (in its folder)", "or say where it is in vim.g.dlsp.cmd" }
+    )
   end
   local version, why = output(config.command("--version"))
   if not version then

@@ -23,7 +23,8 @@ local WANTED = {
     return require("dlsp").visible()
   end,
 }
-WANTED["accept-line"], WANTED.next, WANTED.previous = WANTED["accept-word"], WANTED["accept-word"], WANTED["accept-word"]
+WANTED["accept-line"], WANTED.next, WANTED.previous =
+  WANTED["accept-word"], WANTED["accept-word"], WANTED["accept-word"]
 
 ---The global insert mode mapping of a key, nil if it has none.
 ---@param lhs string
@@ -60,7 +61,8 @@ end
 function M.set()
   for action, lhs in pairs(require("dlsp.config").get().keys) do
     local before = lhs and M.mapping(lhs)
-    local ours = before and (before.desc or ""):find("^dlsp: ") or before and (before.rhs or ""):find("<Plug>(dlsp-", 1, true)
+    local ours = before and (before.desc or ""):find("^dlsp: ")
+      or before and (before.rhs or ""):find("<Plug>(dlsp-", 1, true)
     if lhs and not ours then
       set(action, lhs)
     end

@@ -18,7 +18,7 @@ function M.first(text, part)
   return found ~= "" and found or text
 end
 
----How many bytes of `after`, which stands behind the cursor, `text` has itself: what it closes without having opened it.
+---How many bytes of `after`, the text behind the cursor, are in `text` too: closers that it has not opened itself.
 ---@param text string
 ---@param after string
 ---@return integer

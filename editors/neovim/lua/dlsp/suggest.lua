@@ -167,9 +167,13 @@ function M.check(again)
   end
   if not answered and allowed() then
     cancel()
-    timer:start(config.get().debounce, 0, vim.schedule_wrap(function()
-      ask(AUTOMATIC)
-    end))
+    timer:start(
+      config.get().debounce,
+      0,
+      vim.schedule_wrap(function()
+        ask(AUTOMATIC)
+      end)
+    )
   end
 end
 
