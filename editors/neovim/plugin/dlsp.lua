@@ -1,4 +1,4 @@
--- dlsp for Neovim: what must be there at start. Everything else is loaded when a file is opened.
+-- dlsp for Neovim: commands, maps and events. Everything else is loaded when a file is opened.
 if vim.g.loaded_dlsp then
   return
 end
@@ -11,11 +11,11 @@ end
 for name, link in pairs({
   Ghost = "Comment", -- text that is suggested
   Fill = "String", -- text of a filled function that is fixed
-  Canvas = "Comment", -- text of a filled function that may change yet
-  Mask = "NonText", -- places of a filled function that are open yet
+  Canvas = "Comment", -- text of a filled function that may change still
+  Mask = "NonText", -- places of a filled function that are open still
   Replaced = "DiffDelete", -- what something new takes the place of
-  Site = "DiffAdd", -- what an edit carried on would write
-  Hint = "NonText", -- which keys carry it on
+  Site = "DiffAdd", -- what would come at a place that follows an edit
+  Hint = "NonText", -- what the keys do
 }) do
   vim.api.nvim_set_hl(0, "Dlsp" .. name, { link = link, default = true })
 end
@@ -34,16 +34,22 @@ for _, mode in ipairs({ "i", "n" }) do
   map(mode, "previous", "cycle(-1)")
   map(mode, "dismiss", "dismiss()")
   map(mode, "fill", "fill()")
+  map(mode, "instruct", "instruct()")
   map(mode, "next-edit", "next_edit()")
   map(mode, "accept-edit", "accept_edit()")
   map(mode, "accept-edits", "accept_edits()")
+  map(mode, "dismiss-edits", "dismiss()")
+end
+for name, command in pairs({ fill = "fill", instruct = "instruct" }) do
+  vim.keymap.set("x", "<Plug>(dlsp-" .. name .. ")", ":Dlsp " .. command .. "<CR>", { desc = "dlsp: " .. name })
 end
 
 vim.api.nvim_create_user_command("Dlsp", function(command)
   require("dlsp.command").run(command)
 end, {
   nargs = "*",
-  desc = "dlsp: status, toggle, snooze, log, restart, fill, context",
+  range = true,
+  desc = "dlsp: status, why, fill, instruct, toggle, snooze, log, restart, context",
   complete = function(lead, line)
     return require("dlsp.command").complete(lead, line)
   end,
@@ -57,7 +63,7 @@ vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "FileType" }, {
   end,
 })
 
-vim.api.nvim_create_autocmd("BufFilePre", { -- the server knows a buffer by its name, and would know the new one not
+vim.api.nvim_create_autocmd("BufFilePre", { -- the server knows a buffer by its name, and does not know the new one
   group = group,
   callback = function(event)
     require("dlsp").close(event.buf)

@@ -7,10 +7,10 @@ from tests.e2e.neovim.neovim import PLUGIN, Neovim
 
 
 def test_completion_and_a_wrong_name(manners: Neovim) -> None:
-    names = ["context", "fill", "log", "restart", "snooze", "status", "toggle"]
+    names = ["context", "fill", "instruct", "log", "restart", "snooze", "status", "toggle", "why"]
     assert manners.eval("getcompletion('Dlsp ', 'cmdline')") == names
     manners.command("Dlsp nonsense")
-    assert "dlsp: there are context, fill, log, restart, snooze, status, toggle." in manners.messages()
+    assert "dlsp: there are context, fill, instruct, log, restart, snooze, status, toggle, why." in manners.messages()
 
 
 def test_status_and_statusline(manners: Neovim, stub: StubEngine) -> None:
@@ -77,7 +77,17 @@ def test_a_buffer_that_is_no_file_says_why_nothing_comes(manners: Neovim) -> Non
 def test_the_manual_has_what_there_is(manners: Neovim) -> None:
     manners.command(f"helptags {PLUGIN}/doc")
     try:
-        for topic in ("dlsp", ":Dlsp", "dlsp-keys", "dlsp-edits", "dlsp-settings", "dlsp-highlights", "dlsp-manners"):
+        for topic in (
+            "dlsp",
+            ":Dlsp",
+            "dlsp-keys",
+            "dlsp-install",
+            "dlsp-edits",
+            "dlsp-instruct",
+            "dlsp-settings",
+            "dlsp-highlights",
+            "dlsp-manners",
+        ):
             manners.command(f"help {topic}")
             assert manners.eval("expand('%:t')") == "dlsp.txt"
             manners.command("close")
@@ -94,7 +104,7 @@ def test_highlights_are_links_that_a_user_may_set(manners: Neovim) -> None:
 
 def test_next_edit_says_that_there_is_none(manners: Neovim) -> None:
     manners.keys("<Plug>(dlsp-next-edit)")
-    manners.until(lambda: "no place to carry an edit on to" in manners.messages(), "it is said")
+    manners.until(lambda: "no place should follow an edit" in manners.messages(), "it is said")
 
 
 def test_the_context_is_of_what_is_saved(manners: Neovim, folder: Path) -> None:
@@ -115,3 +125,39 @@ def test_a_snooze_ends_by_0(manners: Neovim, stub: StubEngine) -> None:
     manners.command("Dlsp snooze 0")
     manners.keys("ireturn ")
     manners.wait_for_ghost()
+
+
+def test_why(manners: Neovim, stub: StubEngine) -> None:
+    def why() -> str:
+        manners.command("messages clear | Dlsp why")
+        return manners.messages()
+
+    stub.answer = lambda request: ""
+    manners.keys("ix")
+    manners.until(
+        lambda: why() == "dlsp: nothing the last time, since the model has nothing to add here.", "it is said"
+    )
+    stub.answer = lambda request: "a + b"
+    manners.keys(" = ")
+    manners.wait_for_ghost()
+    assert why() == "dlsp had a suggestion the last time."
+    manners.command("let b:dlsp = v:false")
+    assert why() == "dlsp is off: b:dlsp is false in this buffer."
+    manners.command("enew")
+    assert why() == "dlsp: nothing is suggested in this buffer, which is no file."
+
+
+def test_wrong_settings_are_said_once_and_break_nothing(manners: Neovim) -> None:
+    manners.lua("Settings = vim.g.dlsp; vim.g.dlsp = { debounce = 'x', settings = Settings.settings, keyz = {} }")
+    try:
+        manners.command("messages clear | edit")
+        manners.until(lambda: "2 wrong values" in manners.messages(), "it is said")
+        manners.keys("ireturn ")
+        manners.wait_for_ghost()
+        manners.keys("<Esc>")
+        assert manners.messages().count("wrong values") == 1
+        manners.command("checkhealth dlsp")
+        manners.until(lambda: any("has no setting `keyz`" in line for line in manners.lines()), "health says it too")
+        manners.command("bwipeout")
+    finally:
+        manners.lua("vim.g.dlsp = Settings")

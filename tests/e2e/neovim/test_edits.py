@@ -37,7 +37,7 @@ def text(vim: Neovim) -> str:
 
 def test_places_are_shown_where_they_are(renamed: Neovim) -> None:
     assert renamed.screen()[:7] == [
-        "def overdue_fee(days):   4 places: <Tab> goes on, <S-Tab> all, <Esc> none",
+        "def overdue_fee(days):   4 places in 2 files: <Tab> next, <S-Tab> all, <Esc> none",
         "    return days * 2",
         "",
         "",
@@ -61,8 +61,14 @@ def test_go_on_here_and_there(renamed: Neovim) -> None:
 
 
 def test_everywhere_is_one_undo_step_in_each_buffer(renamed: Neovim, folder: Path) -> None:
-    renamed.keys("<S-Tab>")
+    renamed.command(f"cd {name(folder)}")
+    renamed.rpc("nvim_input", "<S-Tab>")
+    asked = "1: All: caller.py (2), fees.py (2)"
+    renamed.until(lambda: asked in renamed.drawn.lines(), "the files are named")
+    assert "Change 4 places, some of them in other files?" in renamed.drawn.lines()
+    renamed.keys("1<CR>")
     assert text(renamed) == FEES_RENAMED
+    assert "changed 4 places in 2 files, not saved" in renamed.messages()
     gone(renamed)
     renamed.keys("u")
     assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
@@ -87,7 +93,7 @@ def test_dismiss(renamed: Neovim) -> None:
     gone(renamed)
     assert renamed.screen()[0] == "def overdue_fee(days):"
     renamed.keys("<Plug>(dlsp-next-edit)")
-    renamed.until(lambda: "no place to carry an edit on to" in renamed.messages(), "it is said")
+    renamed.until(lambda: "no place should follow an edit" in renamed.messages(), "it is said")
     assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
 
 
@@ -100,15 +106,65 @@ def test_another_change_takes_them_away_until_the_keys_rest(renamed: Neovim) -> 
     renamed.keys("<Esc>")
 
 
-def test_the_keys_are_given_back(renamed: Neovim) -> None:
+def test_all_may_be_those_of_this_file_alone(renamed: Neovim, folder: Path) -> None:
+    renamed.keys("<S-Tab>2<CR>")
+    assert text(renamed) == FEES_RENAMED
+    renamed.command(f"edit {name(folder / 'caller.py')}")
+    assert text(renamed) == CALLER
+
+
+def test_a_question_that_is_left_changes_nothing(renamed: Neovim) -> None:
+    renamed.keys("<S-Tab><Esc>")
+    assert text(renamed) == FEES.replace("def late_fee", "def overdue_fee")
+
+
+def test_the_hint_names_the_other_file(manners: Neovim, folder: Path) -> None:
+    (folder / "caller.py").write_text(CALLER)
+    manners.open(folder / "fees.py", "def late_fee(days):\n    return days * 2\n")
+    manners.command(f"cd {name(folder)}")
+    manners.keys(RENAME)
+    shown(manners)
+    hint = "2 places, in caller.py: <Tab> shows the first, <S-Tab> all, <Esc> none"
+    assert manners.screen()[0] == f"def overdue_fee(days):   {hint}"
+    manners.keys("<Esc>")
+
+
+def test_the_users_own_keys_stay_theirs(renamed: Neovim) -> None:
     renamed.keys("<Esc>")
+    assert renamed.eval("maparg('<Tab>', 'n')") == ""
     renamed.command("nnoremap <buffer> <Tab> xx")
+    renamed.command("nmap gn <Plug>(dlsp-next-edit)")
     renamed.keys("u" + RENAME)
     shown(renamed)
-    assert "dlsp" in renamed.lua("return vim.fn.maparg('<Tab>', 'n', false, true).desc or ''")
-    renamed.keys("<Esc>")
     assert renamed.eval("maparg('<Tab>', 'n')") == "xx"
+    assert "4 places in 2 files: gn next, <S-Tab> all, <Esc> none" in renamed.screen()[0]
+    renamed.keys("<Esc>")
+    renamed.command("nunmap <buffer> <Tab>")
+    renamed.command("nunmap gn")
     assert renamed.eval("maparg('<S-Tab>', 'n')") == ""
+
+
+def test_tab_goes_forward_in_the_jump_list_while_it_can(manners: Neovim, folder: Path) -> None:
+    manners.open(folder / "fees.py", FEES)
+    manners.keys("ggGgg<C-O><C-O>")  # back, so that there is a way forward
+    manners.keys(":call cursor(1, 5)<CR>cwoverdue_fee<Esc>")
+    shown(manners)
+    assert manners.eval("maparg('<Tab>', 'n')") == ""
+    assert "2 places: <S-Tab> all, <Esc> none" in manners.screen()[0]
+    manners.keys("<Esc>")
+
+
+def test_keys_that_are_switched_off_are_not_taken(renamed: Neovim) -> None:
+    renamed.lua("Settings = vim.g.dlsp; vim.g.dlsp = { keys = { ['next-edit'] = false, ['dismiss-edits'] = 'gz' } }")
+    try:
+        renamed.keys("<Esc>u" + RENAME)
+        shown(renamed)
+        assert renamed.eval("maparg('<Tab>', 'n')") == ""
+        assert "4 places in 2 files: <S-Tab> all, gz none" in renamed.screen()[0]
+        renamed.keys("gz")
+        gone(renamed)
+    finally:
+        renamed.lua("vim.g.dlsp = Settings")
 
 
 def test_off_shows_nothing(manners: Neovim, folder: Path) -> None:
@@ -132,7 +188,7 @@ def test_a_file_whose_name_begins_alike_is_another_one(manners: Neovim, stub: St
     manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
     manners.keys(RENAME)
     shown(manners)
-    manners.keys("<S-Tab>")
+    manners.keys("<S-Tab>1<CR>")
     gone(manners)
     for file in ("caller.py", "caller.pyi"):
         manners.command(f"buffer {name(folder / file)}$")
@@ -141,7 +197,7 @@ def test_a_file_whose_name_begins_alike_is_another_one(manners: Neovim, stub: St
 
 def test_a_place_that_may_not_be_changed_is_passed_over(renamed: Neovim, folder: Path) -> None:
     renamed.command(f"split {name(folder / 'caller.py')} | setlocal nomodifiable | wincmd p")
-    renamed.keys("<S-Tab>")
+    renamed.keys("<S-Tab>1<CR>")
     assert text(renamed) == FEES_RENAMED
     renamed.command("only")
 

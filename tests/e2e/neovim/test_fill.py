@@ -1,5 +1,7 @@
 """Filling a function, with the real server and a stub for an engine: preview, accept, dismiss, code action."""
 
+import pytest
+
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
 from tests.e2e.texts import ADD, ADDED, CANVAS, DONE, FILLED, bodies, events
@@ -27,10 +29,11 @@ def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: Stub
     )
     stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub)
-    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.until(lambda: manners.lua("return require('dlsp.preview').ready()"), "the function is shown")
     focus = [["    return a", "DlspFill"], [" + b", "DlspCanvas"], ["░", "DlspMask"], ["░", "DlspMask"]]
     assert manners.lua("return Seen") == [[focus]]
-    assert manners.screen()[:5] == ["def add(a, b):", "    ...", "    return a + b", "", ""]
+    hint = "   <Tab> accepts, <Esc> dismisses"
+    assert manners.screen()[:5] == ["def add(a, b):" + hint, "    ...", "    return a + b", "", ""]
     assert manners.lines() == ADD.splitlines()
     manners.keys("<Tab>")
     assert manners.lines() == ADDED.splitlines()
@@ -45,7 +48,7 @@ def test_the_canvas_comes_into_focus_and_is_accepted(manners: Neovim, stub: Stub
 def test_dismiss(manners: Neovim, stub: StubEngine) -> None:
     stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub)
-    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.until(lambda: manners.lua("return require('dlsp.preview').ready()"), "the function is shown")
     manners.keys("<Esc>")
     assert manners.screen()[:5] == ADD.splitlines()
     assert manners.lines() == ADD.splitlines()
@@ -75,7 +78,7 @@ def test_the_code_action_previews_too(manners: Neovim, stub: StubEngine) -> None
     stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub, "gg")
     manners.lua("vim.lsp.buf.code_action({ apply = true })")
-    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.until(lambda: manners.lua("return require('dlsp.preview').ready()"), "the function is shown")
     manners.keys("<Tab>")
     assert manners.lines() == ADDED.splitlines()
 
@@ -98,7 +101,7 @@ def test_the_command_of_a_plain_client_edits_the_document(manners: Neovim, stub:
 def test_a_change_that_nobody_typed_ends_it(manners: Neovim, stub: StubEngine) -> None:
     stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub)
-    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.until(lambda: manners.lua("return require('dlsp.preview').ready()"), "the function is shown")
     manners.lua("vim.api.nvim_buf_set_lines(0, 0, 0, true, { '# 1', '# 2' }); require('dlsp').accept('all')")
     assert manners.lines() == ["# 1", "# 2", *ADD.splitlines()]
 
@@ -106,7 +109,7 @@ def test_a_change_that_nobody_typed_ends_it(manners: Neovim, stub: StubEngine) -
 def test_typing_goes_on_behind_it(manners: Neovim, stub: StubEngine) -> None:
     stub.raw = events(CANVAS, FILLED, DONE)
     asked(manners, stub, "ggA<Plug>(dlsp-fill)")
-    manners.until(lambda: manners.lua("return require('dlsp.fill').ready()"), "the function is shown")
+    manners.until(lambda: manners.lua("return require('dlsp.preview').ready()"), "the function is shown")
     manners.keys("<Tab>")
     manners.type("  # so")
     assert manners.lines()[1] == "    return a + b  # so"
@@ -117,7 +120,31 @@ def test_a_server_that_ends_meanwhile_gives_the_keys_back(manners: Neovim, stub:
     asked(manners, stub)
     stub.wait_for(lambda stub: bodies(stub))
     manners.command("Dlsp restart")
-    manners.until(lambda: "before the function was filled in" in manners.messages(), "it is said")
+    manners.until(lambda: "before it had an answer" in manners.messages(), "it is said")
     assert manners.eval("maparg('<Esc>', 'n')") == ""
     stub.hold.clear()
     manners.wait_for_server()
+
+
+LONG = "def total(xs):\n    s = 0\n    for x in xs:\n        s = s + x\n    return s\n\n\nx = 1\n"
+SUM = "    return sum(xs)\n"
+SUMMED = "def total(xs):\n    return sum(xs)\n\n\nx = 1\n"
+WRITTEN = {**FILLED, "text": SUM.removeprefix("    ")}
+
+
+@pytest.mark.parametrize("how", ["action", "command"])
+def test_selected_lines_are_written_anew(manners: Neovim, stub: StubEngine, how: str) -> None:
+    stub.raw = events(WRITTEN, DONE)
+    manners.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", LONG.splitlines())
+    if how == "command":
+        manners.command("2,5Dlsp fill")
+    else:
+        manners.keys("<Esc>2GV3j")
+        manners.lua("vim.lsp.buf.code_action({ apply = true })")
+    manners.until(lambda: manners.lua("return require('dlsp.preview').ready()"), "the lines are shown")
+    assert manners.screen()[5:8] == ["    return sum(xs)", "", ""]
+    manners.keys("<Esc>" if how == "action" else "")  # leaves visual mode
+    manners.keys("<Tab>")
+    assert manners.lines() == SUMMED.splitlines()
+    manners.keys("u")
+    assert manners.lines() == LONG.splitlines()

@@ -94,7 +94,7 @@ def test_plug_maps(configured: Configured) -> None:
     vim.keys("<C-J>")
     assert vim.lines()[2] == "return a + b"
     actions = ["accept", "accept-word", "accept-line", "next", "previous", "dismiss", "fill"]
-    actions += ["next-edit", "accept-edit", "accept-edits"]
+    actions += ["instruct", "next-edit", "accept-edit", "accept-edits", "dismiss-edits"]
     assert [vim.eval(f"maparg('<Plug>(dlsp-{action})', 'i') != ''") for action in actions] == [1] * len(actions)
 
 
@@ -163,7 +163,7 @@ def test_nothing_happens_without_dlsp_but_one_sentence(configured: Configured, s
     vim.lua("require('dlsp.config').cmd = function() end")
     for _ in range(2):
         vim.lua("require('dlsp.client').start(0)")
-    assert vim.lua("return Said") == ["dlsp is not installed: `pip install .` in its folder, or set vim.g.dlsp.cmd."]
+    assert vim.lua("return Said") == ['dlsp is not installed: `pipx install "dlsp[local]"`; see `:help dlsp-install`.']
     assert vim.lua("return require('dlsp').statusline()") == "dlsp !"
 
 

@@ -55,6 +55,13 @@ def test_a_server_that_never_runs_is_given_up(manners: Neovim) -> None:
     manners.wait_for_ghost()
 
 
+def test_it_is_starting_until_the_server_has_answered(manners: Neovim) -> None:
+    code = "vim.cmd('Dlsp restart'); return { require('dlsp.status').sentence(), require('dlsp').statusline() }"
+    assert manners.lua(code) == ["dlsp: starting", "dlsp ↓"]
+    manners.wait_for_server()
+    manners.until(lambda: manners.status() == "dlsp: ready", "it is ready")
+
+
 def test_one_server_for_all_folders_in_use(manners: Neovim, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / ".git").mkdir(parents=True)
     folders = """

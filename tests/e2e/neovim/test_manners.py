@@ -381,3 +381,18 @@ def test_an_accept_is_told_to_the_server(manners: Neovim) -> None:
         manners.lua("require('dlsp.client').notify = told_by")
     kinds = [(method.removeprefix("textDocument/did").removesuffix("Completion"), length) for method, length in told]
     assert kinds == [("Show", 0), ("PartiallyAccept", 1), ("PartiallyAccept", 5), ("Show", 0), ("Dismiss", 0)]
+
+
+def test_lines_below_the_window_are_scrolled_to(manners: Neovim) -> None:
+    manners.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(('x = 1\\n'):rep(40), '\\n'))")
+    manners.keys("G")
+    show = (
+        "require('dlsp.ghost').show(vim.fn.bufnr(), vim.fn.line('.') - 1, 0, 'first\\n second\\n third\\n fourth', 0)"
+    )
+    manners.lua(show)
+    assert manners.screen()[-6:-2] == ["first", " second", " third", " fourth"]
+    manners.command("split | split | split | resize 3")
+    manners.keys("G")
+    manners.lua(show)
+    assert "first … +1 line" in manners.screen()
+    manners.command("only")

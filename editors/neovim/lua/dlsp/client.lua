@@ -6,13 +6,17 @@ local status = require("dlsp.status")
 local M = {}
 
 M.NAME = "dlsp"
-local ROOTS = { ".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml" }
+---What is in the folder of a project.
+M.ROOTS = { ".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml" }
 local MOST_NOTES = 1000
 local MOST_DEATHS, DEATHS_MS = 4, 3 * 60 * 1000
 
 ---What the server wrote to its log since Neovim started, newest last.
 ---@type string[]
 M.notes = {}
+---The version of each buffer that the server was told last.
+---@type table<integer, integer>
+M.versions = {}
 ---Called with the value of each partial result, by token.
 ---@type table<string, fun(value: any)>
 M.partial = {}
@@ -38,6 +42,7 @@ local LEVELS = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO,
 M.handlers = {
   ["window/logMessage"] = function(_, params)
     table.insert(M.notes, os.date("%H:%M:%S ") .. params.message)
+    require("dlsp.why").note(params.message)
     if #M.notes > MOST_NOTES then
       table.remove(M.notes, 1)
     end
@@ -65,10 +70,11 @@ M.handlers = {
 }
 
 ---Commands that the server names and that are better done here.
----@type table<string, fun()>
+---@type table<string, fun(command: lsp.Command)>
 M.commands = {
-  ["dlsp.fill"] = function()
-    require("dlsp").fill()
+  ["dlsp.fill"] = function(command)
+    local _, from, to = unpack(command.arguments or {})
+    require("dlsp.fill").start(from and { start = from, ["end"] = to or from })
   end,
 }
 
@@ -91,32 +97,25 @@ function M.is_file(buf)
   return bo.buftype == "" and bo.modifiable and vim.api.nvim_buf_get_name(buf) ~= ""
 end
 
----Attach the server to a buffer, starting it if need be.
----@param buf integer
-function M.start(buf)
-  local cmd = config.cmd()
-  if not cmd then
-    -- Within 80 columns: longer ones ask for Enter.
-    local missing = "dlsp is not installed: `pip install .` in its folder, or set vim.g.dlsp.cmd."
-    status.set("error", missing)
-    return M.tell(missing)
-  end
-  local root = vim.fs.root(buf, ROOTS)
+---How the client is made, by this plugin and by `vim.lsp.enable("dlsp")` alike.
+---@return table for `vim.lsp.start`, but for its root
+function M.options()
+  local cmd, settings = config.cmd(), config.get().settings
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   -- Neovim before 0.12 does not know it; without it the server would offer the same in the completion menu.
   capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
-  local id = vim.lsp.start({
+  return {
     name = M.NAME,
-    cmd = M.spawn(cmd),
-    root_dir = root,
+    cmd = cmd and M.spawn(cmd) or { M.NAME, "serve", "--stdio" },
     capabilities = capabilities,
-    init_options = config.get().settings,
-    settings = { dlsp = config.get().settings },
+    init_options = settings,
+    settings = { dlsp = settings },
     handlers = M.handlers,
     commands = M.commands,
     on_init = function(client)
       begun[client.id] = true
-      if status.state == "stopped" or status.state == "error" then
+      require("dlsp.watch").start()
+      if status.state == "stopped" or status.state == "starting" or status.state == "error" then
         status.set("ready")
       end
     end,
@@ -125,11 +124,39 @@ function M.start(buf)
         M.ended(id)
       end)
     end,
-  }, { bufnr = buf, reuse_client = M.is_ours })
+  }
+end
+
+---Attach the server to a buffer, starting it if need be.
+---@param buf integer
+function M.start(buf)
+  M.tell_problems()
+  if not config.cmd() then
+    -- Within 80 columns: longer ones ask for Enter.
+    local missing = 'dlsp is not installed: `pipx install "dlsp[local]"`; see `:help dlsp-install`.'
+    status.set("error", missing)
+    return M.tell(missing)
+  end
+  local root = vim.fs.root(buf, M.ROOTS)
+  local options = vim.tbl_extend("error", M.options(), { root_dir = root })
+  local id = vim.lsp.start(options, { bufnr = buf, reuse_client = M.is_ours })
   local client = id and vim.lsp.get_client_by_id(id)
+  if client and not client.initialized and status.state == "stopped" then
+    status.set("starting")
+  end
   if client and root then
     M.add_root(client, root)
     vim.schedule(M.forget_roots)
+  end
+end
+
+---Tell once what is wrong with the settings.
+function M.tell_problems()
+  local problems = config.problems()
+  if #problems == 1 and #problems[1] < 72 then
+    M.tell("dlsp: " .. problems[1] .. ".")
+  elseif #problems > 0 then
+    M.tell(("dlsp: vim.g.dlsp has %d wrong values; see `:checkhealth dlsp`."):format(#problems))
   end
 end
 
@@ -158,18 +185,25 @@ function M.is_ours(client)
   return client.name == M.NAME and not leaving[client.id] and not client.rpc.is_closing()
 end
 
+---A folder's own name where links lead to it, or where the system makes no difference between `A` and `a`.
+---@param path string
+---@return string
+function M.real(path)
+  return vim.uv.fs_realpath(path) or vim.fs.normalize(path)
+end
+
 ---Tell the server of a folder, unless it knows it.
 ---@param client vim.lsp.Client
 ---@param root string
 function M.add_root(client, root)
   client.workspace_folders = client.workspace_folders or {}
-  local uri = vim.uri_from_fname(root)
+  local real = M.real(root)
   for _, folder in ipairs(client.workspace_folders) do
-    if folder.uri == uri then
+    if M.real(vim.uri_to_fname(folder.uri)) == real then
       return
     end
   end
-  local folder = { uri = uri, name = root }
+  local folder = { uri = vim.uri_from_fname(root), name = root }
   table.insert(client.workspace_folders, folder)
   local params = { event = { added = { folder }, removed = {} } }
   compat.call(client, "notify", "workspace/didChangeWorkspaceFolders", params)
@@ -225,17 +259,18 @@ function M.forget_roots()
   for _, client in ipairs(vim.lsp.get_clients({ name = M.NAME })) do
     local used = {}
     for buf in pairs(client.attached_buffers) do
-      local root = vim.api.nvim_buf_is_loaded(buf) and vim.fs.root(buf, ROOTS)
-      used[root and vim.uri_from_fname(root) or ""] = true
+      local root = vim.api.nvim_buf_is_loaded(buf) and vim.fs.root(buf, M.ROOTS)
+      used[root and M.real(root) or ""] = true
     end
     local folders = client.workspace_folders or {}
+    local function is_used(folder)
+      return used[M.real(vim.uri_to_fname(folder.uri))]
+    end
     local removed = vim.tbl_filter(function(folder)
-      return not used[folder.uri]
+      return not is_used(folder)
     end, folders)
     if #removed > 0 and next(used) then
-      client.workspace_folders = vim.tbl_filter(function(folder)
-        return used[folder.uri]
-      end, folders)
+      client.workspace_folders = vim.tbl_filter(is_used, folders)
       local params = { event = { added = {}, removed = removed } }
       compat.call(client, "notify", "workspace/didChangeWorkspaceFolders", params)
     end
@@ -247,6 +282,16 @@ function M.configure()
   for _, client in ipairs(vim.lsp.get_clients({ name = M.NAME })) do
     client.settings = { dlsp = config.get().settings }
     compat.call(client, "notify", "workspace/didChangeConfiguration", { settings = client.settings })
+  end
+end
+
+---Neovim told a server something: note the version of the buffer that it was about.
+---@param sent {client_id: integer, params: table?}
+function M.notified(sent)
+  local client = vim.lsp.get_client_by_id(sent.client_id)
+  local document = sent.params and sent.params.textDocument
+  if client and client.name == M.NAME and document and document.version then
+    M.versions[vim.uri_to_bufnr(document.uri)] = document.version
   end
 end
 

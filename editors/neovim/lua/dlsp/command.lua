@@ -17,7 +17,7 @@ local function say(sentence)
   vim.notify(sentence, vim.log.levels.INFO)
 end
 
----@type table<string, fun(argument: string?)>
+---@type table<string, fun(argument: string?, lines: integer[]?)> the rest of the command, and its range
 local COMMANDS = {
   status = function()
     local nothing = client.is_file(0) and "" or "; nothing is suggested in this buffer, which is no file"
@@ -49,22 +49,33 @@ local COMMANDS = {
     client.restart()
     say("dlsp's server is started again.")
   end,
-  fill = function()
-    require("dlsp").fill()
+  fill = function(_, lines)
+    if not lines then
+      return require("dlsp").fill()
+    end
+    local from, to = { line = lines[1] - 1, character = 0 }, { line = lines[2], character = 0 }
+    require("dlsp.fill").start({ start = from, ["end"] = to })
+  end,
+  instruct = function(instruction, lines)
+    require("dlsp").instruct(instruction, unpack(lines or {}))
+  end,
+  why = function()
+    say(require("dlsp.why").sentence())
   end,
   context = function()
     require("dlsp.context").show(scratch)
   end,
 }
 
----@param command {fargs: string[]}
+---@param command {fargs: string[], args: string, range: integer, line1: integer, line2: integer}
 function M.run(command)
   local name = command.fargs[1] or "status"
   local run = COMMANDS[name]
   if not run then
     return say("dlsp: there are " .. table.concat(M.complete("", ""), ", ") .. ".")
   end
-  run(command.fargs[2])
+  local rest = command.args:match("^%s*%S+%s+(.*)$")
+  run(rest, command.range > 0 and { command.line1, command.line2 } or nil)
 end
 
 ---@param lead string

@@ -1,4 +1,4 @@
--- What Neovim 0.10 says in another way than 0.11 and newer.
+-- What Neovim 0.10 does in another way than 0.11 and newer.
 local M = {}
 
 local NEW = vim.fn.has("nvim-0.11") == 1
@@ -11,6 +11,19 @@ function M.call(client, method, ...)
     return client[method](client, ...)
   end
   return client[method](...)
+end
+
+---Whether a value is what `vim.validate` is told that it must be.
+---@param name string
+---@param value any
+---@param kind string|fun(value: any): boolean
+---@param meant string
+---@return boolean
+function M.validate(name, value, kind, meant)
+  if NEW then
+    return (pcall(vim.validate, name, value, kind, false, meant))
+  end
+  return (pcall(vim.validate, { [name] = { value, kind, type(kind) == "function" and meant or false } }))
 end
 
 ---The byte column of a position's `character` in `line`.

@@ -1,4 +1,4 @@
--- Carrying an edit on: the places that should follow the last edit are asked for, visited, accepted or dismissed.
+-- Next edits: the places that should follow the user's last edit are asked for, shown, visited, changed or dismissed.
 local borrow = require("dlsp.borrow")
 local client = require("dlsp.client")
 local compat = require("dlsp.compat")
@@ -11,9 +11,11 @@ local switch = require("dlsp.switch")
 local M = {}
 
 local METHOD = "dlsp/edits"
+local OWNER = "edits"
 local PAUSE_MS = 500
 local UNKNOWN = -32601
-local NONE = "dlsp: no place to carry an edit on to."
+local MOST_NAMED = 5 -- files in a question
+local NONE = "dlsp: no place should follow an edit."
 
 ---@class dlsp.Offer
 ---@field client vim.lsp.Client
@@ -36,34 +38,101 @@ function M.clear()
   asked, offer = nil, nil
   for buf in pairs(bufs) do
     sites.hide(buf)
-    borrow.give_back(buf)
+    borrow.give_back(buf, OWNER)
   end
 end
 
----@param edit {uri: string, range: lsp.Range}|userdata the edit that is carried on
+---The key that does an action in a buffer: the one of the settings, which leaves alone what the user mapped there and
+---a <Tab> that is <C-I> and would go forward in the jump list; else one that the user mapped to the action.
+---@param action string
+---@return string? key
+---@return boolean borrow whether it is to be borrowed
+local function key_of(action)
+  local lhs = config.get().keys[action]
+  if lhs then
+    local there = vim.fn.maparg(lhs, "n", false, true)
+    local jumps, at = unpack(vim.fn.getjumplist())
+    local forward = vim.keycode(lhs) == "\t" and at < #jumps
+    if not forward and (vim.tbl_isempty(there) or vim.startswith(there.desc or "", "dlsp: ")) then
+      return lhs, true
+    end
+  end
+  for _, maps in ipairs({ vim.api.nvim_buf_get_keymap(0, "n"), vim.api.nvim_get_keymap("n") }) do
+    for _, mapping in ipairs(maps) do
+      if mapping.rhs == "<Plug>(dlsp-" .. action .. ")" then
+        return mapping.lhs, false
+      end
+    end
+  end
+  return nil, false
+end
+
+---Borrow the keys in a buffer.
+---@param buf integer
+---@return table<string, string> what they are, by action
+local function take_keys(buf)
+  local borrowed, known = {}, {}
+  local calls = { ["next-edit"] = M.go_on, ["accept-edits"] = M.accept_all, ["dismiss-edits"] = M.dismiss }
+  vim.api.nvim_buf_call(buf, function()
+    for action, call in pairs(calls) do
+      local lhs, borrow_it = key_of(action)
+      known[action] = lhs
+      if lhs and borrow_it then
+        borrowed[lhs] = call
+      end
+    end
+  end)
+  borrow.take(buf, OWNER, borrowed, "dlsp: the places of the edit")
+  return known
+end
+
+---What there is and which keys are for it, in a few words.
+---@param uri string the file that is looked at
+---@param keys table<string, string>
+---@return string
+local function hint(uri, keys)
+  local files, here = sites.by_file(offer.sites), false
+  for _, file in ipairs(files) do
+    here = here or sites.same(file.uri, uri)
+  end
+  local where = ""
+  if #files > 1 then
+    where = (" in %d files"):format(#files)
+  elseif not here then
+    where = ", in " .. sites.name(files[1].uri)
+  end
+  local one, words = #offer.sites == 1, {}
+  local next = here and "next" or one and "shows it" or "shows the first"
+  for _, each in ipairs({ { "next-edit", next }, { "accept-edits", "all" }, { "dismiss-edits", "none" } }) do
+    local lhs = keys[each[1]]
+    if lhs and not (each[2] == "all" and one and not here) then
+      words[#words + 1] = lhs .. " " .. each[2]
+    end
+  end
+  local said = ("%d place%s%s"):format(#offer.sites, one and "" or "s", where)
+  return said .. (#words > 0 and ": " .. table.concat(words, ", ") or "")
+end
+
+---@param edit {uri: string, range: lsp.Range}|userdata the edit that the places should follow
 local function show(edit)
-  local function keys(buf)
+  local keys = {} ---@type table<integer, table<string, string>>
+  local function take(buf)
     if not offer.bufs[buf] then
       offer.bufs[buf] = true
-      local map = { ["<Tab>"] = M.go_on, ["<S-Tab>"] = M.accept_all, ["<Esc>"] = M.dismiss }
-      borrow.take(buf, map, "dlsp: carry the edit on")
+      keys[buf] = take_keys(buf)
     end
   end
   for _, site in ipairs(offer.sites) do
     local buf = sites.buffer(site)
     if buf and sites.stands(buf, site, offer.client.offset_encoding) then
-      keys(buf)
+      take(buf)
       sites.draw(buf, site, offer.client.offset_encoding)
     end
   end
   local from = type(edit) == "table" and sites.buffer({ textDocument = edit })
   if from then
-    keys(from)
-    local hint = ("%d place%s: <Tab> goes on, <S-Tab> all, <Esc> none"):format(
-      #offer.sites,
-      #offer.sites > 1 and "s" or ""
-    )
-    sites.hint(from, edit.range.start.line, hint)
+    take(from)
+    sites.hint(from, edit.range.start.line, hint(edit.uri, keys[from]))
   end
 end
 
@@ -79,7 +148,6 @@ local function ask(done)
   local this = { client = server }
   asked = this
   local params = vim.lsp.util.make_position_params(0, server.offset_encoding)
-  params.textDocument.version = vim.lsp.util.buf_versions[vim.api.nvim_get_current_buf()]
   local _, id = compat.call(server, "request", METHOD, params, function(err, result)
     if asked ~= this then
       return
@@ -137,13 +205,14 @@ end
 ---Put the new text into some places: one undo step in each buffer.
 ---@param chosen dlsp.Site[]
 local function apply(chosen)
-  local encoding, by_buf = offer.client.offset_encoding, {}
+  local encoding, by_buf, count = offer.client.offset_encoding, {}, 0
   for _, site in ipairs(chosen) do
-    local buf = sites.buffer(site) or vim.fn.bufadd(vim.uri_to_fname(site.textDocument.uri))
+    local buf = vim.uri_to_bufnr(site.textDocument.uri)
     vim.fn.bufload(buf)
     if sites.stands(buf, site, encoding) then
       by_buf[buf] = by_buf[buf] or {}
       table.insert(by_buf[buf], { range = site.range, newText = site.newText })
+      count = count + 1
     end
   end
   M.clear()
@@ -151,6 +220,11 @@ local function apply(chosen)
     vim.lsp.util.apply_text_edits(edits, buf, encoding)
     vim.bo[buf].buflisted = true
     own[buf] = vim.api.nvim_buf_get_changedtick(buf)
+  end
+  local files = vim.tbl_count(by_buf)
+  if files > 1 then
+    local done = "dlsp: changed %d places in %d files, not saved; `u` undoes those of one file."
+    vim.notify(done:format(count, files), vim.log.levels.INFO)
   end
   ask()
 end
@@ -171,7 +245,7 @@ function M.next()
   end
 end
 
----Carry the edit on at the place at the cursor.
+---Change the place at the cursor as the edit was.
 ---@return boolean whether there is one
 function M.accept()
   local site = offer and around()
@@ -181,21 +255,51 @@ function M.accept()
   return site ~= nil
 end
 
----Carry the edit on at the cursor; go to the next place where there is none.
+---Change the place at the cursor; go to the next place where there is none.
 function M.go_on()
   if not M.accept() then
     M.next()
   end
 end
 
----Carry the edit on everywhere.
+---Change all places. Where some are in other files, these are named and the user is asked first.
 ---@return boolean whether there was any place
 function M.accept_all()
-  local there = offer ~= nil
-  if offer then
-    apply(offer.sites)
+  if not offer then
+    return false
   end
-  return there
+  local this, uri = offer, vim.uri_from_bufnr(0)
+  local here = vim.tbl_filter(function(site)
+    return sites.same(site.textDocument.uri, uri)
+  end, this.sites)
+  if #here == #this.sites then
+    apply(this.sites)
+    return true
+  end
+  local files = vim.tbl_map(function(file)
+    return ("%s (%d)"):format(sites.name(file.uri), file.count)
+  end, sites.by_file(this.sites))
+  if #files > MOST_NAMED then
+    local more = #files - MOST_NAMED
+    files = vim.list_slice(files, 1, MOST_NAMED)
+    files[#files + 1] = ("and %d more files"):format(more)
+  end
+  local choices = { { text = "All: " .. table.concat(files, ", "), sites = this.sites } }
+  if #here > 0 then
+    choices[2] = { text = ("This file alone (%d)"):format(#here), sites = here }
+  end
+  vim.ui.select(choices, {
+    prompt = ("Change %d places, some of them in other files?"):format(#this.sites),
+    format_item = function(choice)
+      return choice.text
+    end,
+  }, function(choice)
+    vim.cmd.redraw() -- the question goes, so that what is said next does not wait for <Enter>
+    if choice and offer == this then
+      apply(choice.sites)
+    end
+  end)
+  return true
 end
 
 ---None of these places.
@@ -214,7 +318,7 @@ function M.visible()
   return offer ~= nil
 end
 
----A buffer changed: what is shown may not hold; ask anew once the keys rest.
+---A buffer changed: what is shown may not hold any more. Asks anew when no key has come for a while.
 ---@param buf integer
 function M.changed(buf)
   if own[buf] == vim.api.nvim_buf_get_changedtick(buf) then

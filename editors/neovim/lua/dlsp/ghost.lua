@@ -71,7 +71,14 @@ function M.show(buf, row, col, text, tail)
   if rest ~= "" then
     table.insert(under[#under] or mark.virt_text, { M.expand(rest, 0), "Normal" })
   end
-  vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, mark)
+  local id = vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, mark)
+  local hidden = #under > 0 and buf == vim.api.nvim_get_current_buf() and M.reveal(row) or 0
+  if hidden > 0 then -- the window is too low
+    local more = { (" … +%d line%s"):format(hidden, hidden > 1 and "s" or ""), "DlspHint" }
+    table.insert(mark.virt_text, more)
+    mark.id = id
+    vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, mark)
+  end
   -- The rest of the line is shown at the end of the last ghost line, so here it is covered, wherever the line wraps.
   for char in (replaced .. rest):gmatch(CHAR) do
     local cover = { { (" "):rep(vim.fn.strdisplaywidth(char)), "Normal" } }
@@ -79,6 +86,29 @@ function M.show(buf, row, col, text, tail)
     vim.api.nvim_buf_set_extmark(buf, SPACE, row, col, over)
     col = col + #char
   end
+end
+
+---Scroll the current window down, as far as the cursor stays in it, until the virtual lines below a line are seen.
+---@param row integer from 0
+---@return integer how many screen lines are hidden still
+function M.reveal(row)
+  local height, view = vim.api.nvim_win_get_height(0), vim.fn.winsaveview()
+  local top, cursor = view.topline, vim.api.nvim_win_get_cursor(0)[1]
+  local last = row + 1 == vim.api.nvim_buf_line_count(0)
+  local function hidden()
+    local below = { start_row = math.min(top - 1, row) } -- virtual lines below a line count as those above the next
+    if not last then
+      below.end_row, below.end_vcol = row + 1, 0
+    end
+    return math.max(0, vim.api.nvim_win_text_height(0, below).all - height)
+  end
+  while hidden() > 0 and top < cursor do
+    top = top + 1
+  end
+  if top ~= view.topline then
+    vim.fn.winrestview({ topline = top })
+  end
+  return hidden()
 end
 
 ---@param buf integer

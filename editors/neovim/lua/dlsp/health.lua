@@ -25,10 +25,13 @@ function M.check()
     health.error("Neovim 0.10 or newer is needed")
   end
 
+  for _, problem in ipairs(config.problems()) do
+    health.error(problem, { ":help dlsp-settings" })
+  end
   if not config.cmd() then
     return health.error(
       "`dlsp` is not installed",
-      { "pip install . (in its folder)", "or say where it is in vim.g.dlsp.cmd" }
+      { 'pipx install "dlsp[local]"', "or say where it is in vim.g.dlsp.cmd" }
     )
   end
   local version, why = output(config.command("--version"))
@@ -53,7 +56,8 @@ function M.check()
   end
   health.info(require("dlsp.status").sentence())
 
-  for action, lhs in pairs(config.get().keys) do
+  for _, action in ipairs(config.INSERT) do
+    local lhs = config.get().keys[action]
     local mapping = lhs and require("dlsp.keys").mapping(lhs)
     local ours = mapping and ((mapping.desc or "") .. (mapping.rhs or "")):find("dlsp", 1, true)
     if lhs and not ours then

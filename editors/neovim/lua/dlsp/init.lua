@@ -38,7 +38,7 @@ end
 ---@param part "all"|"word"|"line"
 ---@return boolean whether there was anything
 function M.accept(part)
-  return require("dlsp.fill").accept() or require("dlsp.suggest").accept(part)
+  return require("dlsp.preview").accept() or require("dlsp.suggest").accept(part)
 end
 
 ---Show the next suggestion of several, or the previous one.
@@ -50,26 +50,35 @@ end
 ---Take away what is suggested.
 ---@return boolean whether there was anything
 function M.dismiss()
-  return require("dlsp.fill").dismiss() or require("dlsp.suggest").dismiss() or require("dlsp.edits").dismiss()
+  return require("dlsp.preview").stop() or require("dlsp.suggest").dismiss() or require("dlsp.edits").dismiss()
 end
 
----Write the function at the cursor.
+---Fill in the function at the cursor.
 function M.fill()
   require("dlsp.fill").start()
 end
 
----Go to the next place that an edit should be carried on to.
+---Change lines by an instruction; it is asked for where it is not given. By default, the cursor's line.
+---@param instruction string?
+---@param first integer? from 1
+---@param last integer?
+function M.instruct(instruction, first, last)
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  require("dlsp.instruct").start(first or row, last or first or row, instruction)
+end
+
+---Go to the next place that should follow an edit.
 function M.next_edit()
   require("dlsp.edits").next()
 end
 
----Carry the edit on at the cursor.
+---Change the place at the cursor as the edit was.
 ---@return boolean whether there is a place
 function M.accept_edit()
   return require("dlsp.edits").accept()
 end
 
----Carry the edit on everywhere: one undo step in each buffer.
+---Change all places, one undo step in each buffer; asks first where some are in other files.
 ---@return boolean whether there is a place
 function M.accept_edits()
   return require("dlsp.edits").accept_all()
@@ -78,7 +87,7 @@ end
 ---Whether something is shown that can be accepted.
 ---@return boolean
 function M.visible()
-  return require("dlsp.fill").ready() or require("dlsp.suggest").visible()
+  return require("dlsp.preview").ready() or require("dlsp.suggest").visible()
 end
 
 ---A few characters for a statusline.

@@ -59,7 +59,9 @@ end
 
 ---Map the keys of the settings, once. A key that the user mapped to a `<Plug>(dlsp-…)` is left as it is.
 function M.set()
-  for action, lhs in pairs(require("dlsp.config").get().keys) do
+  local config = require("dlsp.config")
+  for _, action in ipairs(config.INSERT) do
+    local lhs = config.get().keys[action]
     local before = lhs and M.mapping(lhs)
     local ours = before and (before.desc or ""):find("^dlsp: ")
       or before and (before.rhs or ""):find("<Plug>(dlsp-", 1, true)

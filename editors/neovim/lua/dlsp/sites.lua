@@ -1,4 +1,4 @@
--- The places that an edit should be carried on to, as marks in the buffers: what would go, and what would come.
+-- The places that should follow an edit, as marks in the buffers: the text that would go, and the one that would come.
 local range = require("dlsp.range")
 
 local M = {}
@@ -16,12 +16,32 @@ local SPACE = vim.api.nvim_create_namespace("dlsp.sites")
 ---@param site dlsp.Site
 ---@return integer?
 function M.buffer(site)
-  local name = vim.uri_to_fname(site.textDocument.uri)
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do -- `bufnr()` takes a part of a name, too: a.pyi for a.py
-    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == name then
-      return buf
+  local buf = vim.uri_to_bufnr(site.textDocument.uri) -- that of the file, whichever of its names it was opened by
+  return vim.api.nvim_buf_is_loaded(buf) and buf or nil
+end
+
+---Whether two URIs name the same file, also by links or, where the system makes no difference, as `A` and `a`.
+---@param a string
+---@param b string
+---@return boolean
+function M.same(a, b)
+  return a == b or vim.uri_to_bufnr(a) == vim.uri_to_bufnr(b)
+end
+
+---How many places there are in each file.
+---@param all dlsp.Site[] in order
+---@return {uri: string, count: integer}[]
+function M.by_file(all)
+  local files = {}
+  for _, site in ipairs(all) do
+    local file = files[#files]
+    if not file or file.uri ~= site.textDocument.uri then
+      file = { uri = site.textDocument.uri, count = 0 }
+      files[#files + 1] = file
     end
+    file.count = file.count + 1
   end
+  return files
 end
 
 ---The order of places: file by file, down the text.
@@ -43,7 +63,8 @@ end
 ---@return boolean
 function M.stands(buf, site, encoding)
   local version = site.textDocument.version
-  if not vim.bo[buf].modifiable or type(version) == "number" and version ~= (vim.lsp.util.buf_versions[buf] or 0) then
+  local known = require("dlsp.client").versions[buf]
+  if not vim.bo[buf].modifiable or (type(version) == "number" and version ~= known) then
     return false
   end
   return range.text(buf, site.range, encoding) == (site.oldText:gsub("\r\n?", "\n"))
@@ -68,6 +89,13 @@ function M.draw(buf, site, encoding)
     virt_text_pos = "inline",
     virt_lines = #under > 0 and under or nil,
   })
+end
+
+---A file's name as users know it: relative to the working directory where it lies in that.
+---@param uri string
+---@return string
+function M.name(uri)
+  return vim.fn.fnamemodify(vim.uri_to_fname(uri), ":~:.")
 end
 
 ---What the keys do now, behind the line of the edit.

@@ -1,14 +1,15 @@
 -- What dlsp is doing, for the statusline and `:Dlsp status`.
 local M = {}
 
----@alias dlsp.State "stopped"|"loading"|"ready"|"thinking"|"error"
+---@alias dlsp.State "stopped"|"starting"|"loading"|"ready"|"thinking"|"error"
 
 ---@type dlsp.State
 M.state = "stopped"
 ---What there is to say about it: progress, a reason, what to do.
 M.message = ""
 
-local SIGNS = { off = "off", stopped = "–", loading = "↓", ready = "", thinking = "…", error = "!" }
+local SIGNS =
+  { off = "off", stopped = "–", starting = "↓", loading = "↓", ready = "", thinking = "…", error = "!" }
 
 ---Tell of a change.
 ---@param before dlsp.State
@@ -47,11 +48,11 @@ function M.server(params)
   M.set(state, params.message)
 end
 
----`$/progress` from the server: long work, such as loading the model.
+---`$/progress` from the server: long work, such as loading the model. How it ended is said by `didChangeStatus`.
 ---@param value {kind: string, title: string?, message: string?, percentage: integer?}
 function M.progress(value)
   if value.kind == "end" then
-    return M.set("ready")
+    return
   end
   local parts = { value.title, value.message, value.percentage and value.percentage .. "%" }
   M.set("loading", table.concat(vim.tbl_values(parts), " "))
