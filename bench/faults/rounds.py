@@ -16,10 +16,10 @@ from typing import Any
 
 from bench.faults.world import World
 from dlsp.engine import state
+from dlsp.engine.connections import UNIX
 from dlsp.models.catalogue import DEFAULT
 
 Fault = Callable[[World], Coroutine[Any, Any, None]]
-PORT_S = 5
 
 AGAIN_S = 60.0
 CONVERT_S = 600.0
@@ -65,7 +65,7 @@ async def delete_the_state_file(world: World) -> None:
 
 
 async def garble_the_state_file(world: World) -> None:
-    (world.state / f"engine-{DEFAULT.name}.json").write_bytes(b'{"address": "http://127.0.0.1:1", "tok\xff')
+    (world.state / f"engine-{DEFAULT.name}.json").write_bytes(b'{"address": "unix:/nowhere", "tok\xff')
 
 
 async def delete_the_lock(world: World) -> None:
@@ -85,32 +85,20 @@ async def fill_the_disk(world: World) -> None:
     filler.unlink(missing_ok=True)
 
 
-async def steal_the_port(world: World) -> None:
-    """Another process listens where the engine did, takes connections and says nothing that makes sense."""
+async def take_the_address(world: World) -> None:
+    """Another process of the user's listens where the engine did, takes connections and says nothing that makes
+    sense."""
     found = state.read(DEFAULT.name)
     await asyncio.to_thread(world.kill_engine)
-    if found is None:
-        return
-    with socket.socket() as thief:
-        thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if await _bound(thief, int(found.address.rpartition(":")[2])):
+    path = found.address.removeprefix(UNIX) if found else ""
+    with socket.socket(socket.AF_UNIX) as thief:
+        with suppress(OSError):  # another engine may be there already
+            os.unlink(path)
+            thief.bind(path)
             thief.listen()
             mute = random.random() < 0.5
             threading.Thread(target=_listen, args=(thief, mute), daemon=True).start()
         await world.suggested(AGAIN_S)
-
-
-async def _bound(thief: socket.socket, port: int) -> bool:
-    """Once the system lets go of the port; while a connection to the dead engine lingers, it keeps it for a minute."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(PORT_S):
-            while True:
-                try:
-                    thief.bind(("127.0.0.1", port))
-                    return True
-                except OSError:
-                    await asyncio.sleep(0.1)
-    return False
 
 
 def _listen(thief: socket.socket, mute: bool) -> None:
@@ -158,7 +146,7 @@ FAULTS: dict[str, tuple[Fault, float]] = {
     "garble the state file": (garble_the_state_file, AGAIN_S),
     "delete the lock": (delete_the_lock, AGAIN_S),
     "fill the disk": (fill_the_disk, AGAIN_S),
-    "steal the port": (steal_the_port, AGAIN_S),
+    "take the address": (take_the_address, AGAIN_S),
     "two versions at once": (two_versions_at_once, AGAIN_S),
     "corrupt the cache": (corrupt_the_cache, CONVERT_S),
 }

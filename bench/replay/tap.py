@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+from dlsp.engine.connections import UNIX
+from dlsp.errors import UserError
 
 CHUNK = 65_536
 
@@ -26,21 +30,27 @@ class Exchange:
 
 @dataclass
 class Tap:
-    """Use `address` in place of the engine's. `exchanges` are all infill requests so far, in order."""
+    """Stands in front of the engine at `address`. `exchanges` are all infill requests so far, in order."""
 
-    host: str
-    port: int
+    address: str
     exchanges: list[Exchange] = field(default_factory=list)
     _server: asyncio.Server | None = None
+    _folder: tempfile.TemporaryDirectory[str] | None = None
 
     async def open(self) -> str:
-        """The address to connect to."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        """The address to connect to instead of the engine's. UserError where the engine has no Unix socket."""
+        if not self.address.startswith(UNIX):
+            raise UserError("Replays look at what passes through a Unix socket, which this system does not have.")
+        self._folder = tempfile.TemporaryDirectory(prefix="dlsp-tap-")
+        path = f"{self._folder.name}/tap.sock"
+        self._server = await asyncio.start_unix_server(self._connected, path)
+        return f"{UNIX}{path}"
 
     async def close(self) -> None:
         if self._server:
             self._server.close()
+        if self._folder:
+            self._folder.cleanup()
 
     @property
     def busy(self) -> bool:
@@ -48,7 +58,7 @@ class Tap:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
-            there, to = await asyncio.open_connection(self.host, self.port)
+            there, to = await asyncio.open_unix_connection(self.address.removeprefix(UNIX))
             connection = _Connection(self.exchanges)
             ways = [
                 asyncio.create_task(_pass(reader, to, connection.asked)),

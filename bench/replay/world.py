@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import psutil
 
@@ -99,10 +98,7 @@ class World:
             await launch.stop(self._model)
 
         self._stack.push_async_callback(stop)
-        address = urlsplit(engine.state.address)
-        assert address.hostname
-        assert address.port
-        tap = Tap(address.hostname, address.port)
+        tap = Tap(engine.state.address)
         there = replace(engine.state, address=await tap.open())
         self._stack.push_async_callback(tap.close)
         shutil.rmtree(self._folder / "server", ignore_errors=True)  # what servers learned of their user

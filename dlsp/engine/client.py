@@ -1,5 +1,6 @@
-"""An engine as its clients see it: HTTP on the loopback interface."""
+"""An engine as its clients see it: what can be asked of it, and what comes."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -9,8 +10,13 @@ from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
+# An engine at work is heard each half second; one that is not for so long is stuck, or starved.
 UNHEARD_S = 2.0
-"""An engine at work is heard each half second; one that is not for so long is stuck, or starved."""
+UNAUTHORIZED = 401
+# What is longer comes of no engine that works; each limit is a few times what the longest answers take.
+MOST_TOLD_BYTES = 1_000_000
+MOST_LINE_BYTES = 64_000
+MOST_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole of the text so far
 
 
 class EngineError(UserError):
@@ -30,7 +36,7 @@ class Engine:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._http = Connections(state.address, [("Authorization", f"Bearer {state.token}")])
+        self._http = Connections(state.address, state.token)
 
     async def __aenter__(self) -> Self:
         return self
@@ -42,10 +48,10 @@ class Engine:
         self._http.close()
 
     async def health(self, timeout: float = 2) -> dict[str, Any]:
-        """What `GET /health` says; raises EngineGone, also when it says nothing sensible."""
+        """What `GET /health` says within `timeout` seconds; raises EngineGone, also when it says nothing sensible."""
         try:
             return dict(json.loads(await self._told("GET", "/health", timeout)))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
     async def metrics(self) -> str:
@@ -64,11 +70,13 @@ class Engine:
         """The same of a request that has sites judged."""
         return self._events("/v1/sites", request)
 
-    async def _told(self, method: str, path: str, read_s: float = READ_S) -> bytes:
-        """The body of an answer that is no refusal. Raises EngineGone."""
+    async def _told(self, method: str, path: str, within: float = READ_S) -> bytes:
+        """The body of an answer that is no refusal, whole `within` seconds. Raises EngineGone."""
         try:
-            async with self._http.ask(method, path, read_s=read_s) as answer:
-                body = await answer.read()
+            async with asyncio.timeout(within), self._http.ask(method, path, read_s=within) as answer:
+                body = await answer.read(MOST_TOLD_BYTES)
+        except TimeoutError as error:
+            raise _gone(Silent()) from error
         except Broken as error:
             raise _gone(error) from error
         if answer.status >= 400:
@@ -79,10 +87,12 @@ class Engine:
         body = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace")
         try:
             async with self._http.ask("POST", path, body, UNHEARD_S) as answer:
+                if answer.status == UNAUTHORIZED:  # another engine of ours has taken its place
+                    raise Broken("another engine is at its address")
                 if answer.status >= 400:
-                    raise EngineError(_refusal(await answer.read()))
+                    raise EngineError(_refusal(await answer.read(MOST_LINE_BYTES)))
                 whole = False
-                async for line in _lines(answer):
+                async for line in _lines(answer, MOST_GAP_BYTES * _asked_for(request)):
                     event = json.loads(line) if line and not whole else None
                     if event is None:
                         continue
@@ -92,7 +102,7 @@ class Engine:
                     whole = event["event"] == "done"
                     if not whole:
                         yield event
-        except (Broken, ValueError, KeyError, TypeError) as error:
+        except (Broken, ValueError, KeyError, TypeError, RecursionError) as error:
             raise _gone(error) from error
         if not whole:
             raise EngineGone("The engine broke off in the middle of an answer; try again.")
@@ -109,19 +119,27 @@ class Engine:
         return filled
 
 
-async def _lines(answer: Answer) -> AsyncIterator[bytes]:
-    """Lines as the engine wrote them."""
-    pending = b""
+async def _lines(answer: Answer, most_bytes: int) -> AsyncIterator[bytes]:
+    """Lines as the engine wrote them. Raises Broken when a line, or all of them, are longer than an engine writes."""
+    pending, length = b"", 0
     async for piece in answer.body:
         *lines, pending = (pending + piece).split(b"\n")
+        length += len(piece)
+        if length > most_bytes or max(len(line) for line in (*lines, pending)) > MOST_LINE_BYTES:
+            raise Broken("its answer has no end")
         for line in lines:
             yield line
+
+
+def _asked_for(request: dict[str, Any]) -> int:
+    """How many gaps or sites the request has, 1 at least."""
+    return max(1, len(request.get("gaps", ())), len(request.get("sites", ())))
 
 
 def _refusal(body: bytes) -> str:
     try:
         return str(json.loads(body)["error"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "The engine refused the request without a reason; see its log."
 
 

@@ -1,6 +1,7 @@
-"""HTTP/1.1 to one address of this machine: a general client takes longer than all else that a keystroke needs."""
+"""HTTP/1.1 to the engine: a general client takes longer than all else that a keystroke needs."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,16 +9,20 @@ from urllib.parse import urlsplit
 
 import h11
 
-CONNECT_S, READ_S = 2.0, 5.0
-"""Seconds until there is a connection, and between two pieces of an answer."""
+from dlsp.engine import identity
+
+CONNECT_S = 2.0  # until there is a connection, and until it is known who is at its other end
+READ_S = 5.0  # until an answer's head is there, and between two pieces of its body
 MOST_IDLE = 4
-CHUNK = 2**16
+CHUNK_BYTES = 2**16
+MOST_PROOF_BYTES = 1_000
+UNIX = "unix:"
 
 Headers = list[tuple[str, str]]
 
 
 class Broken(Exception):
-    """There is no connection, or no answer on it that makes sense."""
+    """There is no connection to the engine, or no answer on it that makes sense."""
 
 
 class Silent(Broken):
@@ -31,18 +36,28 @@ class Answer:
     status: int
     body: AsyncIterator[bytes]
 
-    async def read(self) -> bytes:
-        """The whole body."""
-        return b"".join([piece async for piece in self.body])
+    async def read(self, most_bytes: int) -> bytes:
+        """The whole body. Raises Broken once it is longer than `most_bytes`."""
+        whole = bytearray()
+        async for piece in self.body:
+            whole += piece
+            if len(whole) > most_bytes:
+                raise Broken(f"its answer is longer than {most_bytes} bytes")
+        return bytes(whole)
 
 
 class Connections:
-    """Each carries one request at a time and is kept for the next one, if the answer was read to its end."""
+    """Connections to the engine at one address. Each carries one request at a time and is kept for the next one, if the
+    answer was read to its end.
 
-    def __init__(self, address: str, headers: Headers) -> None:
-        parts = urlsplit(address)
-        self._place = parts.hostname, parts.port
-        self._headers: Headers = [("Host", parts.netloc), *headers]
+    Neither token nor request is sent before it is known that the engine is at the other end of the very connection:
+    an engine's address is free for others once it has ended.
+    """
+
+    def __init__(self, address: str, token: str) -> None:
+        """`address` is `unix:PATH` or `http://127.0.0.1:PORT`."""
+        self._address, self._token = address, token
+        self._headers: Headers = [("Host", "localhost")]
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
 
@@ -52,7 +67,12 @@ class Connections:
         head = h11.Request(
             method=method,
             target=path,
-            headers=[*self._headers, ("Content-Type", "application/json"), ("Content-Length", str(len(body)))],
+            headers=[
+                *self._headers,
+                ("Authorization", f"Bearer {self._token}"),
+                ("Content-Type", "application/json"),
+                ("Content-Length", str(len(body))),
+            ],
         )
         connection, status = await self._asked(head, body, read_s)
         try:
@@ -79,12 +99,7 @@ class Connections:
                 raise
             except Broken:
                 continue  # the engine closes what it was not asked on for some seconds
-        try:
-            async with asyncio.timeout(CONNECT_S):
-                connection = _Connection(*await asyncio.open_connection(*self._place))
-        except (OSError, ValueError) as error:
-            raise Broken(type(error).__name__) from error
-        self._open.add(connection)
+        connection = await self._connected()
         return connection, await self._status(connection, head, body, read_s)
 
     async def _status(self, connection: "_Connection", head: h11.Request, body: bytes, read_s: float) -> int:
@@ -93,6 +108,48 @@ class Connections:
         except BaseException:
             self._close(connection)
             raise
+
+    async def _connected(self) -> "_Connection":
+        """A new connection that has the engine at its other end. Raises Broken."""
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                if self._address.startswith(UNIX):
+                    streams = await asyncio.open_unix_connection(self._address.removeprefix(UNIX))
+                else:
+                    parts = urlsplit(self._address)
+                    streams = await asyncio.open_connection(parts.hostname, parts.port)
+        except (OSError, ValueError) as error:
+            raise Broken(type(error).__name__) from error
+        connection = _Connection(*streams)
+        self._open.add(connection)
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                if not await self._is_engine(connection):
+                    raise Broken("another process is at its address")
+        except TimeoutError as error:
+            self._close(connection)
+            raise Silent("nothing came in time") from error
+        except BaseException:
+            self._close(connection)
+            raise
+        return connection
+
+    async def _is_engine(self, connection: "_Connection") -> bool:
+        """Whether it is the engine that was reached, found out without telling anything that is worth knowing.
+
+        On a Unix socket the system knows whose process listens. A port of the machine is anybody's: there the engine
+        has to show that it knows the token.
+        """
+        if self._address.startswith(UNIX):
+            return identity.same_user(connection.socket)
+        challenge = identity.challenge()
+        head = h11.Request(method="GET", target=f"/v1/proof?challenge={challenge}", headers=self._headers)
+        answer = Answer(await connection.status(head, b"", CONNECT_S), connection.body(CONNECT_S))
+        try:
+            proof = json.loads(await answer.read(MOST_PROOF_BYTES))["proof"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return False
+        return connection.again() and identity.proves(proof, self._token, self._address, challenge)
 
     def _close(self, connection: "_Connection") -> None:
         self._open.discard(connection)
@@ -104,15 +161,19 @@ class _Connection:
         self._reader, self._writer = reader, writer
         self._http = h11.Connection(h11.CLIENT)
 
+    @property
+    def socket(self) -> object:
+        return self._writer.get_extra_info("socket")
+
     async def status(self, head: h11.Request, body: bytes, read_s: float) -> int:
         try:
             parts = [self._http.send(each) for each in (head, h11.Data(data=body), h11.EndOfMessage())]
             self._writer.write(b"".join(part for part in parts if part))
         except (OSError, h11.ProtocolError) as error:
             raise Broken(type(error).__name__) from error
-        while not isinstance(event := await self._event(read_s), h11.Response):
-            if not isinstance(event, h11.InformationalResponse):
-                raise Broken("no answer")
+        event = await self._event(read_s)
+        if not isinstance(event, h11.Response):
+            raise Broken("no answer")
         return event.status_code
 
     async def body(self, read_s: float) -> AsyncIterator[bytes]:
@@ -130,11 +191,12 @@ class _Connection:
     def close(self) -> None:
         self._writer.close()
 
-    async def _event(self, read_s: float) -> object:
+    async def _event(self, within_s: float) -> object:
+        """The head of the answer, or the next piece of its body. Raises Broken."""
         try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                async with asyncio.timeout(read_s):
-                    self._http.receive_data(await self._reader.read(CHUNK))
+            async with asyncio.timeout(within_s):
+                while (event := self._http.next_event()) is h11.NEED_DATA:
+                    self._http.receive_data(await self._reader.read(CHUNK_BYTES))
         except TimeoutError as error:
             raise Silent("nothing came in time") from error
         except (OSError, h11.ProtocolError) as error:

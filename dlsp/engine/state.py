@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ class State:
 
 
 KINDS: dict[str, Any] = {field.name: int | float if field.type is float else field.type for field in fields(State)}
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d{1,5}")
+PORT = r"http://127\.0\.0\.1:\d{1,5}"
+ADDRESS = re.compile(PORT if sys.platform == "win32" else rf"unix:/[^\0\n]+|{PORT}")
 
 
 def read(model: str) -> State | None:

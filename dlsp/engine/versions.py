@@ -7,8 +7,7 @@ from packaging.version import InvalidVersion, Version
 from dlsp import __version__
 from dlsp.engine.state import State
 
-API = 1
-"""The number of the engine's interface that this client speaks; see `docs/engine-http.md`."""
+API = 2  # the number of the engine's interface that this client speaks; see `docs/engine-http.md`
 
 
 class Fit(Enum):

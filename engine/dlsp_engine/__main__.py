@@ -13,7 +13,7 @@ from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 def main() -> int:
     parser = argparse.ArgumentParser(prog="dlsp_engine", description="The resident engine of dlsp.")
     commands = parser.add_subparsers(dest="command", required=True)
-    serve = commands.add_parser("serve", help="serve one model on 127.0.0.1 until idle")
+    serve = commands.add_parser("serve", help="serve one model to its user until idle")
     serve.add_argument("--model", required=True, help="the model's name, for the state file")
     serve.add_argument("--gguf", required=True, type=Path)
     serve.add_argument("--cache", required=True, type=Path, help="where converted weights lie")
@@ -23,6 +23,8 @@ def main() -> int:
     serve.add_argument("--threads", type=int, default=0, help="0: as many as cores, half of them on battery")
     serve.add_argument("--idle-seconds", type=float, default=1800)
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
+    tcp = {"action": "store_true", "default": sys.platform == "win32", "help": argparse.SUPPRESS}
+    serve.add_argument("--tcp", **tcp)  # as on Windows, for tests elsewhere
     options = parser.parse_args()
     # Else Python ends on the spot: the state file would stay, and what was half converted.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -43,6 +45,7 @@ def main() -> int:
             options.idle_seconds,
             options.version,
             options.device,
+            options.tcp,
         )
     except EngineError as error:
         print(error, file=sys.stderr)

@@ -1,16 +1,20 @@
 """An engine without a model: speaks the engine's HTTP interface and says what a test tells it to.
 
 In a test: `StubEngine(folder)`. As a process, for the tests of starting one:
-`python stub_engine.py --state FOLDER [--load SECONDS] [--fail SENTENCE] [--version VERSION]`.
+`python stub_engine.py --state FOLDER [--load SECONDS] [--fail SENTENCE] [--version VERSION] [--tcp] [--unproved]`.
 """
 
 import argparse
+import hashlib
+import hmac
 import json
 import os
 import secrets
 import select
 import socket
+import socketserver
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -18,11 +22,13 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
 
 from filelock import FileLock, Timeout
 
 from dlsp import __version__
 
+MOST_PATH_BYTES = 103
 MODEL = "qwen2.5-coder-0.5b"
 COST = {
     "forwards": 4,
@@ -45,13 +51,24 @@ class StubEngine:
     with what `raw` is then.
     """
 
-    def __init__(self, folder: Path, version: str = __version__) -> None:
+    def __init__(self, folder: Path, version: str = __version__, tcp: bool = sys.platform == "win32") -> None:
         self.reset()
         self.nonce, self.token = secrets.token_hex(8), secrets.token_hex(8)
         self.version = version
         self.file = folder / f"engine-{MODEL}.json"
+        self.proves = True  # that it knows the token
         self.connections: set[socket.socket] = set()
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.path: Path | None = None  # of its Unix socket
+        if tcp:
+            self.http: socketserver.TCPServer = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+            self.address = f"http://127.0.0.1:{self.http.server_address[1]}"
+        else:
+            self.path = folder / f"{self.nonce}.sock"
+            if len(os.fsencode(self.path)) > MOST_PATH_BYTES:
+                self.path = Path(tempfile.gettempdir()) / f"dlsp-{self.nonce}.sock"
+            place: Any = str(self.path)
+            self.http = _UnixServer(place, self._handler())
+            self.address = f"unix:{self.path}"
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
 
     def reset(self) -> None:
@@ -72,7 +89,7 @@ class StubEngine:
     def __enter__(self) -> Self:
         self.thread.start()
         state = {
-            "address": f"http://127.0.0.1:{self.http.server_port}",
+            "address": self.address,
             "token": self.token,
             "nonce": self.nonce,
             "pid": os.getpid(),
@@ -92,6 +109,8 @@ class StubEngine:
         """Let go of the port and of every connection, as the end of a process does."""
         self.http.shutdown()
         self.http.server_close()
+        if self.path:
+            self.path.unlink(missing_ok=True)
         self.leave()
 
     def leave(self) -> None:
@@ -133,7 +152,7 @@ class StubEngine:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
+            disable_nagle_algorithm = stub.path is None
             wbufsize = -1  # head and body go in one piece
 
             def setup(self) -> None:
@@ -150,6 +169,11 @@ class StubEngine:
                     super().finish()
 
             def do_GET(self) -> None:
+                if stub.proves and self.path.startswith("/v1/proof?"):
+                    challenge = parse_qs(urlsplit(self.path).query)["challenge"][0]
+                    message = f"dlsp engine\n{stub.address}\n{challenge}".encode()
+                    right = hmac.new(stub.token.encode(), message, hashlib.sha256).hexdigest()
+                    return self.reply(200, json.dumps({"proof": right}).encode())
                 health = {"nonce": stub.nonce, "model": MODEL, "version": stub.version, "pid": os.getpid()}
                 health |= {"dtype": "float32", "adapter": "none", "uptime_s": 3661.0, "requests": 2}
                 self.reply(200, json.dumps(health | {"busy": False}).encode())
@@ -208,12 +232,24 @@ class StubEngine:
         return Handler
 
 
+class _UnixServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    daemon_threads = True
+    if sys.platform != "win32":
+        address_family = socket.AF_UNIX
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, _ = super().get_request()
+        return connection, ("a process of this user", 0)
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--state", type=Path, required=True)
     options.add_argument("--load", type=float, default=0)
     options.add_argument("--fail")
     options.add_argument("--version", default=__version__)
+    options.add_argument("--unproved", action="store_true")
+    options.add_argument("--tcp", action="store_true", default=sys.platform == "win32")
     args = options.parse_args()
     try:
         with FileLock(args.state / f"engine-{MODEL}.lock", timeout=0.5):  # a client may be looking at it
@@ -221,7 +257,9 @@ def main() -> None:
             time.sleep(args.load)
             if args.fail:
                 sys.exit(args.fail)
-            with StubEngine(args.state, args.version) as stub:
+            stub = StubEngine(args.state, args.version, args.tcp)
+            stub.proves = not args.unproved
+            with stub:
                 stub.thread.join()
     except Timeout:
         sys.exit("Another engine has the lock.")

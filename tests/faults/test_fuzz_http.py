@@ -52,7 +52,7 @@ async def one(client: httpx.AsyncClient, rng: random.Random) -> int:
 
 async def fuzz(engine: Engine, inputs: int, seed: int) -> dict[int, int]:
     scheduler = Scheduler(engine)
-    service = Service(scheduler, "secret", "nonce", "tiny", "0", "float32", None)
+    service = Service(scheduler, "http://127.0.0.1:1", "secret", "nonce", "tiny", "0", "float32", None)
     rng = random.Random(seed)
     statuses: dict[int, int] = {}
     transport = httpx.ASGITransport(app(service))

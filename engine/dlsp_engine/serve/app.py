@@ -3,6 +3,7 @@
 import hmac
 import json
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,18 +19,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.cache import living_bytes
+from dlsp_engine.serve.identity import proof
 from dlsp_engine.serve.requests import MOST_CHARACTERS, Parsed, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
 
-API = 1
+API = 2
 """Counts up when a client of an earlier number could not use this engine."""
 
 MOST_BYTES = 8 * MOST_CHARACTERS
 
 HOSTS = ("127.0.0.1", "localhost")
 BROWSER = ("origin", "sec-fetch-site", "sec-fetch-mode")
+PROOF = "/v1/proof"
+CHALLENGE = re.compile("[0-9a-f]{64}")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -42,6 +46,7 @@ class Service:
     """
 
     scheduler: Scheduler
+    address: str
     token: str
     nonce: str
     model: str
@@ -77,6 +82,12 @@ def app(service: Service) -> Starlette:
             | {"stepping_s": round(scheduler.stepping_s, 3)}
         )
 
+    async def proven(request: Request) -> Response:
+        challenge = request.query_params.get("challenge", "")
+        if not CHALLENGE.fullmatch(challenge):
+            return _error(400, "`challenge` must be 64 hexadecimal digits.")
+        return JSONResponse({"proof": proof(service.token, service.address, challenge)})
+
     async def told_metrics(request: Request) -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -106,6 +117,7 @@ def app(service: Service) -> Starlette:
 
     return Starlette(
         routes=[
+            Route(PROOF, proven, methods=["GET"]),
             Route("/health", health),
             Route("/metrics", told_metrics),
             Route("/v1/infill", streamed(parse), methods=["POST"]),
@@ -139,12 +151,14 @@ def _error(status: int, sentence: str) -> Response:
 
 
 def _refusal(request: Request, token: str) -> Response | None:
-    """The token lets in; a browser never gets in, whatever it carries."""
+    """Why a request is refused, None where it is let in: with the token, or for the proof; never from a browser."""
     if request.headers.get("host", "").split(":")[0] not in HOSTS:
         # A page whose name resolves to this machine sends its own name.
         return _error(400, f"The header 'Host' must be one of {', '.join(HOSTS)}.")
     if any(name in request.headers for name in BROWSER):
         return _error(403, "Requests from a browser are refused.")
+    if request.url.path == PROOF:
+        return None  # a client asks for it before it sends the token
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
     if not hmac.compare_digest(given.encode(), token.encode()):
         return _error(401, "The bearer token is missing or wrong; it stands in the engine's state file.")

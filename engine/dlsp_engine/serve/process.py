@@ -5,12 +5,10 @@ import logging
 import os
 import secrets
 import shutil
-import socket
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-
-import uvicorn
 
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.budget import Costs
@@ -19,14 +17,15 @@ from dlsp_engine.model.convert import converted
 from dlsp_engine.model.gpu import choose
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API, Service, app
+from dlsp_engine.serve.listener import Listener
 from dlsp_engine.serve.memory import return_large_blocks
 from dlsp_engine.serve.scheduler import Scheduler
+from dlsp_engine.serve.server import Server
 from dlsp_engine.serve.statefile import StateFile, lock
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.25
-END_S = 3
 
 
 def serve(
@@ -38,17 +37,18 @@ def serve(
     idle_seconds: float,
     version: str,
     device: str = "auto",
+    tcp: bool = sys.platform == "win32",
 ) -> None:
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
     device = choose.resolve(device)
-    with lock(state, model), socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+    with lock(state, model), Listener.open(state, model, tcp) as listener:
         return_large_blocks()
         engine = load(gguf, cache, dtype, device)
         warm_up(engine)
         scheduler = Scheduler(engine)
         service = Service(
             scheduler,
+            address=listener.address,
             token=secrets.token_urlsafe(32),
             nonce=secrets.token_hex(16),
             model=model,
@@ -62,7 +62,7 @@ def serve(
                 "costs": _table(engine.costs),
             },
         )
-        file = StateFile(state, _state(service, listener.getsockname()[1]))
+        file = StateFile(state, _state(service))
         watchdog.watch(scheduler)
         try:
             asyncio.run(_listen(listener, service, file, idle_seconds))
@@ -88,13 +88,12 @@ def warm_up(engine: Engine) -> None:
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 
-async def _listen(listener: socket.socket, service: Service, file: StateFile, idle_seconds: float) -> None:
-    config = uvicorn.Config(app(service), log_level="warning", timeout_graceful_shutdown=END_S)
-    server = uvicorn.Server(config)
+async def _listen(listener: Listener, service: Service, file: StateFile, idle_seconds: float) -> None:
+    server = Server(app(service))
 
     async def serve() -> None:
         with suppress(SystemExit):  # what it was told by a signal it says again when it has ended
-            await server.serve(sockets=[listener])
+            await server.serve(sockets=[listener.socket])
 
     serving = asyncio.create_task(serve())
     while not server.started and not serving.done():
@@ -102,14 +101,14 @@ async def _listen(listener: socket.socket, service: Service, file: StateFile, id
     try:
         file.write()
     except EngineError:
-        server.should_exit = True
+        server.end()
         await serving
         raise
     while not serving.done():
         await asyncio.wait([serving], timeout=LOOK_S)
         idle = not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds
-        if idle or service.ending or service.scheduler.broken or not file.keep():
-            server.should_exit = True
+        if idle or service.ending or service.scheduler.broken or not (listener.reachable() and file.keep()):
+            server.end()
         if server.should_exit:
             service.scheduler.close()  # whoever waits is told, so that no connection holds the process
     await serving
@@ -119,9 +118,9 @@ def _table(costs: Costs) -> dict[str, float]:
     return {str(rows): round(ms, 2) for rows, ms in zip(costs.rows, costs.milliseconds, strict=True)}
 
 
-def _state(service: Service, port: int) -> dict[str, object]:
+def _state(service: Service) -> dict[str, object]:
     return {
-        "address": f"http://127.0.0.1:{port}",
+        "address": service.address,
         "token": service.token,
         "nonce": service.nonce,
         "pid": os.getpid(),

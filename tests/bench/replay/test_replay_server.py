@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -30,10 +29,7 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubEngine
 async def tap(stub: StubEngine) -> AsyncIterator[Tap]:
     """Servers find the tap in the stub engine's place."""
     written = json.loads(stub.file.read_text())
-    there = urlsplit(written["address"])
-    assert there.hostname
-    assert there.port
-    tap = Tap(there.hostname, there.port)
+    tap = Tap(written["address"])
     stub.file.write_text(json.dumps(written | {"address": await tap.open()}))
     yield tap
     await tap.close()

@@ -42,8 +42,7 @@ def test_without_a_model_all_engines_are_meant(
         assert cli.main(["engine", "status"]) == 0
         shown = capsys.readouterr().out
         assert [line.split()[1] for line in shown.splitlines() if line.startswith("address")] == [
-            f"http://127.0.0.1:{json.loads((state_folder / f'engine-{model.name}.json').read_text())['address'][17:]}"
-            for model in CATALOGUE
+            json.loads((state_folder / f"engine-{model.name}.json").read_text())["address"] for model in CATALOGUE
         ]
         assert cli.main(["engine", "status", "--model", "1.5b"]) == 0
         assert capsys.readouterr().out.count("address") == 1

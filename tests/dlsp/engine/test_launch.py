@@ -158,6 +158,22 @@ async def test_an_older_engine_that_came_first_is_replaced(starting: Starting, s
         assert older.wait(5) == 0
 
 
+@pytest.mark.parametrize("version", ["0.0.1", __version__])
+async def test_an_engine_that_cannot_prove_itself_is_replaced(
+    starting: Starting, state_folder: Path, version: str
+) -> None:
+    """As those of before there was a proof, which listen on a port: they are told nothing, not even to end."""
+    command = [sys.executable, stub_engine.__file__, "--state", str(state_folder)]
+    with subprocess.Popen([*command, "--tcp", "--unproved", "--version", version]) as older:
+        while state.read(DEFAULT.name) is None:
+            await asyncio.sleep(0.02)
+        assert await launch.connect(DEFAULT) is None
+        async with await launch.ensure(DEFAULT, within=20) as engine:
+            assert engine.state.pid != older.pid
+            assert (await engine.fill({"gaps": []}))["text"] == "a + b"
+        older.wait(5)
+
+
 async def test_a_newer_engine_is_used_while_it_is_understood(state_folder: Path) -> None:
     with StubEngine(state_folder, version="99.0") as newer:
         written = json.loads(newer.file.read_text())

@@ -11,7 +11,7 @@ from dlsp.engine import state
 from dlsp.errors import UserError
 
 WRITTEN = {
-    "address": "http://127.0.0.1:4000",
+    "address": "unix:/run/e.sock",
     "token": "t",
     "nonce": "n",
     "pid": 1,
@@ -28,7 +28,7 @@ def write(folder: Path, **changes: object) -> None:
 def test_read(state_folder: Path) -> None:
     assert state.read("m") is None
     write(state_folder)
-    assert state.read("m") == state.State("http://127.0.0.1:4000", "t", "n", 1, "m", "1", 0.5)
+    assert state.read("m") == state.State("unix:/run/e.sock", "t", "n", 1, "m", "1", 0.5)
 
 
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,13 @@ def test_what_is_not_a_state_is_none(state_folder: Path, text: str) -> None:
     assert state.read("m") is None
 
 
-@pytest.mark.parametrize("address", ["http://192.0.2.1:80", "http://127.0.0.1.example.org:80", "https://a"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("http://192.0.2.1:80", "http://127.0.0.1.example.org:80", "https://a", "http://127.0.0.1", "127.0.0.1:80"),
+        *("unix:", "unix:engine.sock", "unix://host/path\n", "file:/run/e.sock", "/run/e.sock"),
+    ],
+)
 def test_no_address_elsewhere_is_believed(state_folder: Path, address: str) -> None:
     write(state_folder, address=address)
     assert state.read("m") is None

@@ -1,20 +1,20 @@
 """A tiny model behind the real HTTP interface."""
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from pathlib import Path
 from typing import ClassVar
 
 import httpx
 import pytest
-import uvicorn
 
 from dlsp_engine.engine import Engine
 from dlsp_engine.serve.app import Service, app
+from dlsp_engine.serve.listener import Listener
 from dlsp_engine.serve.scheduler import Scheduler
+from dlsp_engine.serve.server import Server
 
 
 class SlowEngine(Engine):
@@ -55,26 +55,66 @@ def engine(tiny: Engine) -> SlowEngine:
     return SlowEngine(tiny.model, endless())  # type: ignore[arg-type]
 
 
+def asking(address: str, token: str = "secret") -> httpx.Client:
+    """A client of the engine at `unix:PATH` or `http://127.0.0.1:PORT`."""
+    base, path = _there(address)
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.Client(transport=httpx.HTTPTransport(uds=path), base_url=base, headers=headers, timeout=20)
+
+
+def asking_together(address: str) -> httpx.AsyncClient:
+    """One for many requests at once."""
+    base, path = _there(address)
+    headers = {"Authorization": "Bearer secret"}
+    return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=path), base_url=base, headers=headers, timeout=60)
+
+
+def _there(address: str) -> tuple[str, str | None]:
+    """The URL to ask, and the path of the Unix socket to ask it over."""
+    path = address.removeprefix("unix:")
+    return ("http://localhost", path) if path != address else (address, None)
+
+
 @pytest.fixture
-def service(engine: SlowEngine) -> Iterator[Service]:
+def tcp() -> bool:
+    """Whether the engine listens on a port of the machine: tests set it by `parametrize`."""
+    return False
+
+
+@pytest.fixture
+def listener(tmp_path: Path, tcp: bool) -> Iterator[Listener]:
+    with Listener.open(tmp_path, "tiny", tcp) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(engine: SlowEngine, listener: Listener) -> Iterator[Service]:
     scheduler = Scheduler(engine)
-    yield Service(scheduler, "secret", "nonce", "tiny", "0", "float32", None)
+    yield Service(scheduler, listener.address, "secret", "nonce", "tiny", "0", "float32", None)
     scheduler.close()
     scheduler.join()
 
 
 @pytest.fixture
-def client(service: Service) -> Iterator[httpx.Client]:
-    server = uvicorn.Server(uvicorn.Config(app(service), log_level="warning"))
-    with closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
-        thread.start()
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        headers = {"Authorization": "Bearer secret"}
-        while not server.started:
-            time.sleep(0.01)
-        with httpx.Client(base_url=address, headers=headers, timeout=20, trust_env=False) as client:
-            yield client
-        server.should_exit = True
-        thread.join()
+def served(service: Service, listener: Listener) -> Iterator[str]:
+    """The address of an engine that listens."""
+    servers: list[Server] = []
+
+    async def serve() -> None:
+        servers.append(Server(app(service)))
+        await servers[0].serve(sockets=[listener.socket])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    while not (servers and servers[0].started):
+        assert thread.is_alive()
+        time.sleep(0.01)
+    yield listener.address
+    servers[0].end()
+    thread.join()
+
+
+@pytest.fixture
+def client(served: str) -> Iterator[httpx.Client]:
+    with asking(served) as client:
+        yield client

@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 
 from dlsp_engine.serve.app import Service
-from tests.engine.serve.conftest import SlowEngine
+from tests.engine.serve.conftest import SlowEngine, asking_together
 
 GAP = {"prefix": "def f(x):\n    return ", "suffix": "\n"}
 REQUESTS, CANCELLED, AT_ONCE = 1000, 900, 20
@@ -30,14 +30,16 @@ async def ask(client: httpx.AsyncClient, number: int, leave_after: float | None)
         return time.monotonic()
 
 
-async def test_cancelled_requests_leave_nothing_behind(client: httpx.Client, service: Service, engine: SlowEngine):
+async def test_cancelled_requests_leave_nothing_behind(
+    served: str, client: httpx.Client, service: Service, engine: SlowEngine
+):
     engine.step_s = 0.001
     rng = random.Random(5)
     leave = [rng.uniform(0, 0.05)] * CANCELLED + [None] * (REQUESTS - CANCELLED)
     leave = [rng.uniform(0, 0.05) if each is not None else None for each in leave]
     rng.shuffle(leave)
     gate = asyncio.Semaphore(AT_ONCE)
-    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60, trust_env=False) as many:
+    async with asking_together(served) as many:
 
         async def one(number: int, after: float | None) -> float | None:
             async with gate:
@@ -56,10 +58,10 @@ async def test_cancelled_requests_leave_nothing_behind(client: httpx.Client, ser
     assert engine.steps == steps, "no work for those who left"
 
 
-async def test_after_a_cancel_at_most_one_step(client: httpx.Client, service: Service, engine: SlowEngine):
+async def test_after_a_cancel_at_most_one_step(served: str, client: httpx.Client, service: Service, engine: SlowEngine):
     engine.step_s = 0.02
     more: list[int] = []
-    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60, trust_env=False) as one:
+    async with asking_together(served) as one:
         body = {"gaps": [GAP], "end": "token", "max_tokens": 1024, "temperature": 1}
         for _ in range(50):
             async with one.stream("POST", "/v1/infill", json=body) as answer:
@@ -75,9 +77,11 @@ async def test_after_a_cancel_at_most_one_step(client: httpx.Client, service: Se
     assert not service.scheduler.busy
 
 
-async def test_a_session_serves_its_newest_request(client: httpx.Client, service: Service, engine: SlowEngine):
+async def test_a_session_serves_its_newest_request(
+    served: str, client: httpx.Client, service: Service, engine: SlowEngine
+):
     body = {"gaps": [GAP | {"session": "s"}], "end": "token", "max_tokens": 300, "temperature": 1}
-    async with httpx.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=60, trust_env=False) as one:
+    async with asking_together(served) as one:
         older = asyncio.create_task(one.post("/v1/infill", json=body))
         while not engine.steps:
             await asyncio.sleep(0.005)

@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
 import pytest
 
 from dlsp_engine.errors import MEMORY, Damaged, EngineError
 from dlsp_engine.serve import process
+from tests.engine.serve.conftest import asking
 
 MAIN = '''
 import sys
@@ -60,7 +60,7 @@ def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(
             assert time.monotonic() < deadline
             time.sleep(0.05)
         state = json.loads(file.read_text())
-        client = httpx.Client(base_url=state["address"], headers={"Authorization": f"Bearer {state['token']}"})
+        client = asking(state["address"], state["token"])
         long = {"gaps": [{"prefix": "a", "suffix": ""}] * 8, "max_tokens": 1024, "temperature": 4}
         with client, client.stream("POST", "/v1/infill", json=long, timeout=20) as answer:
             lines = answer.iter_lines()
