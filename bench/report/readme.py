@@ -1,5 +1,5 @@
 """The numbers of README.md and docs/benchmarks.md: `python -m bench.report.readme` writes them between their markers,
-`--check` compares.
+and the README's plot; `--check` compares the numbers.
 
 A block stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; its text comes from `bench.report.blocks`.
 """
@@ -12,12 +12,13 @@ from pathlib import Path
 
 from bench.command import guarded
 from bench.report.blocks import BLOCKS
-from bench.report.blocks.words import Needed
+from bench.report.blocks.words import SMALL, Needed
 from bench.report.load import Results, load
 from dlsp.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
+PLOT = ROOT / "docs" / "pictures" / "peers.svg"
 MACHINE = "epyc-2c"
 
 
@@ -40,6 +41,14 @@ def filled(pages: Sequence[str], results: Results) -> list[str]:
     return [fill(page) for page in pages]
 
 
+def _plot(results: Results) -> None:
+    """What a user waits for, beside llama.cpp."""
+    from bench.report import plots
+
+    figure = plots.peers(Needed(results)[f"peers-{SMALL}"])
+    figure.savefig(PLOT, bbox_inches="tight", metadata={"Date": None})
+
+
 @guarded()
 def main(arguments: list[str] | None = None) -> int:
     """0; 1 where `--check` finds a difference, 2 for what the user has to mend."""
@@ -54,6 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not asked.check:
         for page, text in zip(PAGES, new, strict=True):
             page.write_text(text, encoding="utf-8")
+        _plot(load(machine=MACHINE))
     return 0
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from bench.report.blocks import edits, latency, quality, service, summary, typing
+from bench.report.blocks import edits, latency, quality, reasons, service, summary, typing
 from bench.report.blocks.words import Needed
 
 BLOCKS: dict[str, Callable[[Needed], str]] = {
+    "reasons": reasons.reasons,
     "summary": summary.summary,
     "identity": quality.identity,
     "quality": quality.quality,
