@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check check-editors format-editors docs prove model editors pictures lock dist clean
+.PHONY: run test fast check check-editors format-editors docs prove model editors pictures lock version dist clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -17,7 +17,7 @@ test: check model editors
 fast: $(READY)
 	@$(BIN)/python -m pytest -m "not model and not prove" --ignore tests/e2e
 
-check: $(READY)
+check: $(READY) check-editors
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
@@ -72,6 +72,11 @@ lock: $(READY)
 	@$(LOCK) -o requirements/light.txt
 	@$(LOCK) --extra engine -o requirements/engine.txt
 	@$(LOCK) --extra dev -o requirements/dev.txt
+
+# The version of dlsp/__init__.py into the extension's manifest.
+version: $(READY)
+	@cd editors/vscode && PATH="$(abspath $(BIN)):$$PATH" npm version --no-git-tag-version --allow-same-version \
+		"$$($(abspath $(BIN))/python -c 'import dlsp; print(dlsp.__version__)')"
 
 # The wheels of dlsp and of its adapters, in dist/.
 dist: $(READY)

@@ -1,5 +1,6 @@
 """What is published agrees with what stands here: the lock files, the adapters' packages, the version."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from dlsp import __version__
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -66,3 +69,9 @@ def test_each_adapter_is_in_one_package_and_the_local_install_brings_it() -> Non
             packaged.append(ROOT / "engine" / target)
     assert sorted(packaged) == sorted((ROOT / "engine").rglob("*.safetensors"))
     assert names == {Requirement(each).name for each in EXTRAS["local"]} - {"dlsp"}
+
+
+@pytest.mark.parametrize("file", ["package.json", "package-lock.json"])
+def test_the_extension_has_the_version(file: str) -> None:
+    """`make version` writes it."""
+    assert json.loads((ROOT / "editors/vscode" / file).read_text())["version"] == __version__
