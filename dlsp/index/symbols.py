@@ -12,6 +12,7 @@ from dlsp.syntax import languages
 from dlsp.syntax.definitions import Definition, definitions
 from dlsp.syntax.languages import Language
 from dlsp.syntax.outline import outline
+from dlsp.syntax.rehearsal import Rehearsal
 from dlsp.syntax.source import Source
 
 MOST_SYMBOLS = 400
@@ -21,10 +22,14 @@ _SPACE = re.compile(r"(?:inline\s+)?namespace\b")
 _NAMED = re.compile(r"(?:struct|union|enum|class)\s+\w+|(?:pub\b.*\s)?mod\s+\w+;")
 """A type that is named only, a file that is part of a module."""
 _REQUIRED = re.compile(r"\s*(?:local|const|let|var)?\s*[^=]+=\s*require\b")
-_CPP = re.compile(rb"^\s*(?:class\s+\w|namespace\b|template\s*<|(?:public|private|protected):)", re.MULTILINE)
+_CPP = re.compile(rb"^[ \t]*(?:class\s+\w|namespace\b|template\s*<|(?:public|private|protected):)", re.MULTILINE)
 """In a header of C++ that is named like one of C."""
 _WITH_LOCALS = {"python", "javascript", "ruby", "lua", "bash"}
 """Families in which an indented constant outside of classes is a block's own."""
+
+
+_REHEARSAL = Rehearsal(parse_s=1.0, deadline_s=30.0)
+"""A second of the processor's time for a file; on the clock it may be much more, as the index yields to everybody."""
 
 
 class Symbol(NamedTuple):
@@ -45,7 +50,7 @@ def symbols(path: Path, root: Path) -> list[Symbol]:
         return []
     if language.name == "c" and _CPP.search(content):
         language = languages.of("a.cpp") or language
-    source = Source(language)
+    source = Source(language, _REHEARSAL)
     tree = source.update(content.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
     if tree is None:
         return []

@@ -9,6 +9,7 @@ from dlsp.syntax.difference import difference
 from dlsp.syntax.guard import incremental, parsable
 from dlsp.syntax.languages import Language
 from dlsp.syntax.near import near
+from dlsp.syntax.rehearsal import PARSE_S, SMALL_BYTES, Outcome, Part, Rehearsal
 
 MOST_BYTES = 4_000_000
 """Larger documents are plain text: their first parse would take longer than a moment."""
@@ -20,41 +21,61 @@ AROUND = 20_000
 """Bytes before and after a place in which errors are counted: all that counts would take long in a long file."""
 
 LITTLE = 1_000
-"""Bytes edited that do not make a tree useless as a map of the text."""
+"""Bytes edited that do not make a tree useless as a map of the text, nor a text that took too long another one."""
+AGAIN_S = 60
+"""Seconds after which a document that took too long is tried again: the machine may have been busy."""
+
+SHARED = Rehearsal()
+"""One child for all documents of this process."""
 
 
 class Source:
-    """The latest text of one document and its tree, None while the document is too large."""
+    """The latest text of one document and its tree, None while the document counts as plain text.
 
-    def __init__(self, language: Language) -> None:
+    It does so where it is too large, for a while where its parse takes too long (if it was the first, until much of it
+    has changed, or a longer while), and where the grammar could crash. Nothing that is not small is parsed here before
+    `rehearsal` parsed it in time; with None everything is parsed here at once.
+    """
+
+    def __init__(self, language: Language, rehearsal: Rehearsal | None = SHARED) -> None:
         self.language = language
         self.text = ""
         self.bytes = b""
         self.tree: Tree | None = None
         self._pause_ends = 0.0
+        self._failed: bytes | None = None
+        self._again_at = 0.0
+        self._rehearsal, self._part = rehearsal, Part(language.name)
         self._parser = language.parser()
 
     def update(self, text: str) -> Tree | None:
-        """The tree of `text`. All that differs from the text before is taken as one edit.
-
-        None for a too large document, and for a while after a parse that took long.
-        """
+        """The tree of `text`. All that differs from the text before is taken as one edit."""
         if text == self.text and self.tree:
             return self.tree
         if time.monotonic() < self._pause_ends:
             return None
         new = encoded(text)
+        if self._failed is not None and _edited(self._failed, new) <= LITTLE and time.monotonic() < self._again_at:
+            return None
         began = time.thread_time()  # not the clock's: a machine that stalls is no reason for a pause
-        tree = self._parsed(self.tree, new)
+        outcome, tree = self._parsed(new, keep=True)
         took = time.thread_time() - began
-        if took > SLOW_S and self.tree:
-            self._pause_ends = time.monotonic() + PAUSE * took
-        self.tree, self.text, self.bytes = tree, text, new
+        if outcome is Outcome.AWAY:
+            return None
+        passed = outcome is Outcome.PASSED
+        if self.tree and (took > SLOW_S or not passed):
+            self._pause_ends = time.monotonic() + PAUSE * max(took, 0 if passed else PARSE_S)
+        if not passed and not self.tree:
+            self._failed, self._again_at = new, time.monotonic() + AGAIN_S
+        else:
+            self._failed = None
+        if passed:
+            self.tree, self.text, self.bytes = tree, text, new
         return tree
 
     def imagined(self, new: bytes) -> Tree | None:
         """The tree that the document would have with the content `new`; nothing is kept of it."""
-        return self._parsed(self.tree.copy() if self.tree else None, new)
+        return self._parsed(new, keep=False)[1]
 
     def around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
         """The surroundings of a place as a document of their own, and what stands in it before and after the place
@@ -65,15 +86,15 @@ class Source:
         """
         new = encoded(before + after)
         places = difference(self.bytes, new)
-        if self.tree is None or max(places) - places[0] > LITTLE:
+        if self.tree is None or _edited(self.bytes, new) > LITTLE:
             if self.update(before + after) is None:
                 return None if parsable(self.language, new) else self._lines_around(before, after, reach)
             places = len(new), len(new), len(new)
         assert self.tree
         tree = self.tree.copy()
-        _edit(tree, self.bytes, new, places)
+        edit(tree, self.bytes, new, places)
         left, right = (each.decode("utf-8", "replace") for each in near(tree, new, len(encoded(before)), reach))
-        part = Source(self.language)
+        part = Source(self.language, self._rehearsal)
         part.update(left + right)
         return part, left, right
 
@@ -93,16 +114,31 @@ class Source:
         left, right = before[-reach:], after[:reach]
         left = left if len(before) <= reach else left[left.find("\n") + 1 :]
         right = right if len(after) <= reach else right[: right.rfind("\n") + 1]
-        part = Source(self.language)
+        part = Source(self.language, self._rehearsal)
         return (part, left, right) if part.update(left + right) else None
 
-    def _parsed(self, tree: Tree | None, new: bytes) -> Tree | None:
+    def _parsed(self, new: bytes, *, keep: bool) -> tuple[Outcome, Tree | None]:
+        """How the parse went, and the tree, None for what is plain text."""
         if len(new) > MOST_BYTES or not parsable(self.language, new):
-            return None
-        if tree and incremental(self.language):
-            _edit(tree, self.bytes, new, difference(self.bytes, new))
-            return self._parser.parse(new, tree)
-        return self._parser.parse(new)
+            return Outcome.PASSED, None
+        places = difference(self.bytes, new) if self.tree and incremental(self.language) else None
+        if self._rehearsal and max(len(new), len(self.bytes) if places else 0) > SMALL_BYTES:
+            outcome = self._rehearsal.parse(self._part, new, places, keep)
+            if outcome is Outcome.UNKNOWN:
+                places, outcome = None, self._rehearsal.parse(self._part, new, None, keep)
+            if outcome is not Outcome.PASSED:
+                return outcome, None
+        if self.tree is None or places is None:
+            return Outcome.PASSED, self._parser.parse(new)
+        tree = self.tree if keep else self.tree.copy()
+        edit(tree, self.bytes, new, places)
+        return Outcome.PASSED, self._parser.parse(new, tree)
+
+
+def _edited(old: bytes, new: bytes) -> int:
+    """How many bytes differ, taken as one edit."""
+    places = difference(old, new)
+    return max(places) - places[0]
 
 
 def encoded(text: str) -> bytes:
@@ -110,7 +146,7 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _edit(tree: Tree, old: bytes, new: bytes, places: tuple[int, int, int]) -> None:
+def edit(tree: Tree, old: bytes, new: bytes, places: tuple[int, int, int]) -> None:
     """Move the places in a tree of `old` to where they are in `new`, whose `difference` is given."""
     start, old_end, new_end = places
     at = _point(old, start)

@@ -1,10 +1,12 @@
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
 from dlsp.ignore import Rules
+from dlsp.ignore.rules import MOST_BYTES
 from dlsp.index import store, update
 from dlsp.index.store import Store, stem
 from dlsp.index.symbols import MOST_SYMBOLS, Symbol, symbols
@@ -227,3 +229,24 @@ def test_what_is_left_of_them_goes_after_a_while(tmp_path: Path) -> None:
 )
 def test_stem(path: str, expected: str) -> None:
     assert stem(path) == expected
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.java", "a<" * 20_000),
+        ("a.sh", "".join(f"<<A{number} " for number in range(20_000))),
+        ("a.h", "\n" * (MOST_BYTES - 9)),
+        ("a.h", " " * (MOST_BYTES - 9)),
+        ("a.py", "(" * (MOST_BYTES - 9)),
+    ],
+)
+def test_a_file_that_takes_too_long_is_read_once(root: Path, index: Store, name: str, text: str) -> None:
+    write(root, name, text)
+    write(root, "z.py", "def after(): pass\n")
+    began = time.process_time()
+    assert update.update(index, Rules(root))
+    assert time.process_time() - began < 3
+    assert "after" in names(index)
+    assert len(index.states()) == 2, "it is noted as read"

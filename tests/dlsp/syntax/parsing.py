@@ -15,8 +15,8 @@ from dlsp.syntax.source import Source
 
 def main() -> None:
     language = next(each for each in LANGUAGES if each.name == sys.argv[1])
-    Source(language).update("")  # the grammar is loaded once
-    print(json.dumps([_signal(Source(language), text, float(sys.argv[2])) for text in json.load(sys.stdin)]))
+    Source(language, None).update("")  # the grammar is loaded once
+    print(json.dumps([_signal(Source(language, None), text, float(sys.argv[2])) for text in json.load(sys.stdin)]))
 
 
 def _signal(source: Source, text: str, seconds: float) -> int:

@@ -19,12 +19,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="each document i
 YAML = next(each for each in LANGUAGES if each.name == "yaml")
 BUFFER = 1024
 """Bytes that the library gives to a grammar's scanner."""
-SIZES = (64, 127, 128, 200, 240, 250, 253, 254, 255, 256, 257, 300, 340, 341, 342, 511, 512, 513, 1023, 1024, 1025)
-"""Repetitions around the places where state of 1 to 16 bytes a level fills the buffer."""
+SIZES = (127, 128, 200, 254, 255, 256, 257, 341, 512, 1023)
+"""Repetitions around the places where state of 1, 2, 3, 4 or 8 bytes a level fills the buffer."""
 CASES = [(language, shape, size) for language in LANGUAGES for shape in SHAPES for size in SIZES]
 
 
-def signals(language: Language, texts: list[str], seconds: float = 10) -> list[int]:
+def signals(language: Language, texts: list[str], seconds: float = 2) -> list[int]:
     """The signal that ended each document's process; 0 for none, and where it only took longer than that."""
     command = [sys.executable, "-m", "tests.dlsp.syntax.parsing", language.name, str(seconds)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True)
@@ -51,6 +51,7 @@ def test_a_sample_of_all_grammars_around_the_edge_of_their_buffers() -> None:
 
 
 @pytest.mark.prove
+@pytest.mark.timeout(3600)
 def test_all_grammars_around_the_edge_of_their_buffers() -> None:
     check(CASES)
 

@@ -36,7 +36,7 @@ PIECES = ["x", " ", "\n", "(", ")", "{", "}", '"', "é", "😋", "def f():\n    
 def source(path: str) -> Source:
     language = languages.of(path)
     assert language, path
-    return Source(language)
+    return Source(language, None)
 
 
 @pytest.mark.parametrize("path", TEXTS)
