@@ -50,14 +50,14 @@ def run(engine: "Engine", wanted: "Parsed[Site]", way: str) -> dict[str, float]:
     ended = []
     groups = [wanted.asked] if way == "together" else [(site,) for site in wanted.asked]
     for sites in groups:
-        jobs = [engine.site_job(site, wanted.options) for site in sites]
+        requests = [engine.site_request(site, wanted.options) for site in sites]
         if way == "prefix kept" and ended:
-            jobs[0].borrow([ended[-1].session])
-        while running := [job for job in jobs if not job.done]:
+            requests[0].borrow([ended[-1].session])
+        while running := [request for request in requests if not request.done]:
             engine.step(running)
-        ended += jobs
+        ended += requests
     seconds = time.perf_counter() - began
-    costs = [job.outcome().cost for job in ended]
+    costs = [request.outcome().cost for request in ended]
     counts = ("rows", "prompt_tokens", "cached_tokens")
     return {"seconds": seconds} | {name: sum(getattr(cost, name) for cost in costs) for name in counts}
 

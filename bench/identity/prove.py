@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from bench.identity.drafts import DRAFTS, LENGTH
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.session import Session, common
-from dlsp_engine.job import GapJob
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
+from dlsp_engine.request import GapRequest
 
 TIE = 1e-4
 TOGETHER = 4
@@ -42,42 +42,46 @@ def prove(engine: Engine, gaps: Sequence[tuple[Gap, Options]]) -> Iterator[Compa
         corrupted, together = None, 1
     for first in range(0, len(gaps), together):
         chosen = list(enumerate(gaps))[first : first + together]
-        references = {number: engine.job(gap, options) for number, (gap, options) in chosen}
+        references = {number: engine.request(gap, options) for number, (gap, options) in chosen}
         _finish(engine, list(references.values()))
-        jobs: dict[GapJob, tuple[int, str, str]] = {}
+        requests: dict[GapRequest, tuple[int, str, str]] = {}
         for number, (gap, options) in chosen:
             for name in (name for name, draft in DRAFTS.items() if corrupted or not draft.corrupted):
                 for schedule in SCHEDULES:
-                    jobs[_drafted(engine, gap, options, references[number], name, schedule)] = number, name, schedule
+                    requests[_drafted(engine, gap, options, references[number], name, schedule)] = (
+                        number,
+                        name,
+                        schedule,
+                    )
         if corrupted:
-            _finish(engine, [job for job, (_, name, _) in jobs.items() if not DRAFTS[name].corrupted])
-            _finish(corrupted, [job for job, (_, name, _) in jobs.items() if DRAFTS[name].corrupted])
+            _finish(engine, [request for request, (_, name, _) in requests.items() if not DRAFTS[name].corrupted])
+            _finish(corrupted, [request for request, (_, name, _) in requests.items() if DRAFTS[name].corrupted])
         else:
-            for job in jobs:
-                _finish(engine, [job])
-        for job, (number, name, schedule) in jobs.items():
-            yield Comparison(number, name, schedule, _outcome(engine, references[number], job), job.cost.tau)
+            for request in requests:
+                _finish(engine, [request])
+        for request, (number, name, schedule) in requests.items():
+            yield Comparison(number, name, schedule, _outcome(engine, references[number], request), request.cost.tau)
 
 
-def _drafted(engine: Engine, gap: Gap, options: Options, reference: GapJob, name: str, schedule: str) -> GapJob:
+def _drafted(engine: Engine, gap: Gap, options: Options, reference: GapRequest, name: str, schedule: str) -> GapRequest:
     """The same gap, verified, from a copy of the reference's prompt."""
     draft, start = DRAFTS[name], reference.cost.prompt_tokens
     drafter = draft.make(reference.answer.tokens, start, engine.model.shape.vocab) if draft.make else None
     width = LENGTH if draft.canvas else 0
     wanted = replace(options, mode="verified", schedule=schedule, draft=width, copy=draft.copy)
-    return engine.job(gap, wanted, _prompt_of(reference.session, start), drafter)
+    return engine.request(gap, wanted, _prompt_of(reference.session, start), drafter)
 
 
-def _outcome(engine: Engine, reference: GapJob, job: GapJob) -> str:
-    one, other = reference.outcome(), job.outcome()
+def _outcome(engine: Engine, reference: GapRequest, request: GapRequest) -> str:
+    one, other = reference.outcome(), request.outcome()
     if (one.tokens, one.reason) == (other.tokens, other.reason):
         return "identical"
     prompt = reference.session.tokens[: reference.cost.prompt_tokens]
     return "tie" if _is_tie(engine, prompt, one.tokens, other.tokens) else "different"
 
 
-def _finish(engine: Engine, jobs: list[GapJob]) -> None:
-    while running := [job for job in jobs if not job.done]:
+def _finish(engine: Engine, requests: list[GapRequest]) -> None:
+    while running := [request for request in requests if not request.done]:
         engine.step(running)
 
 

@@ -11,7 +11,7 @@ from dlsp import paths
 
 if TYPE_CHECKING:
     from dlsp_engine import Options
-    from dlsp_engine.job import GapJob
+    from dlsp_engine.request import GapRequest
 
 MODES: dict[str, dict[str, Any]] = {
     "autoregressive": {"mode": "autoregressive"},
@@ -55,9 +55,9 @@ class Ours:
         first: float | None = None
         began = time.perf_counter()
 
-        def watch(job: "GapJob") -> None:
+        def watch(request: "GapRequest") -> None:
             nonlocal first
-            if first is None and line_end(job.answer.text) is not None:
+            if first is None and line_end(request.answer.text) is not None:
                 first = 1e3 * (time.perf_counter() - began)
 
         fill = self._engine.fill(gap, _options(ask, mode), session, watch=watch if ask.watched else None)
@@ -83,7 +83,7 @@ class Ours:
         began = time.perf_counter()
         for ask in asks:
             gap = Gap(ask.prefix, ask.suffix, ask.middle)
-            scheduler.submit(Ticket(gap, _options(ask, mode), 0, lambda job: None, on_end))
+            scheduler.submit(Ticket(gap, _options(ask, mode), 0, lambda request: None, on_end))
         all_ended.wait()
         scheduler.close()
         scheduler.join()

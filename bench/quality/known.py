@@ -37,15 +37,15 @@ def fill_known(
         gap = Gap(task.prefix, task.suffix)
         session = engine.prefilled(gap, session)
         length = max(1, min(LONGEST, len(engine.tokenizer.encode(task.canonical))))
-        jobs = {}
+        requests = {}
         for name, options in variants.items():
-            job = engine.job(gap, replace(options, canvas=length, max_tokens=length), session.copy())
-            _tell_length(job.decoder, length, sorted(engine.tokenizer.stops))
-            jobs[name] = job
-        while running := [job for job in jobs.values() if not job.done]:
+            request = engine.request(gap, replace(options, canvas=length, max_tokens=length), session.copy())
+            _tell_length(request.decoder, length, sorted(engine.tokenizer.stops))
+            requests[name] = request
+        while running := [request for request in requests.values() if not request.done]:
             engine.step(running)
-        for name, job in jobs.items():
-            yield task, name, job.outcome()
+        for name, request in requests.items():
+            yield task, name, request.outcome()
 
 
 def _tell_length(decoder: Any, length: int, stops: list[int]) -> None:

@@ -17,7 +17,7 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.decode.sampling import greedy
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
-from dlsp_engine.model.qwen2 import Model, Qwen2
+from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.threads import using
 
@@ -120,7 +120,7 @@ def measure(model: Model) -> Costs:
         model.forward([(cache, _rows(128, 0, start))])
         cache.length += 128
     every = torch.get_num_threads()
-    fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if isinstance(model, Qwen2) else []
+    fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if model.fewer_threads else []
     plain = [Shape(rows, 0, threads) for rows in ROWS for threads in (*(fewer if rows <= NARROW else ()), every)]
     cost = _usual(model, cache, plain, TURNS)
     best = [_fewest({shape: ms for shape, ms in cost.items() if shape.clean == rows}) for rows in ROWS]

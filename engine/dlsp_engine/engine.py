@@ -1,31 +1,28 @@
-"""The engine in one process: a model, a tokenizer, and steps over jobs."""
+"""The engine in one process: a model and a tokenizer, requests made of gaps and sites, and the steps they share."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
-from dlsp_engine.batch import AnyJob, pack
+from dlsp_engine.backend import GreedyStep, RowsStep
 from dlsp_engine.costs import faster_dense, remembered
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, Acceptance, Costs
 from dlsp_engine.decode.draft import Drafter
-from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
 from dlsp_engine.decode.verify import Drafting
-from dlsp_engine.device import step_on_device
 from dlsp_engine.errors import EngineError
-from dlsp_engine.job import GapJob
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu import choose
-from dlsp_engine.model.gpu.loop import Loop
-from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
-from dlsp_engine.site import Site, SiteJob
+from dlsp_engine.request import GapRequest, Request
+from dlsp_engine.site import Site, SiteRequest
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
@@ -34,9 +31,13 @@ DTYPES = ("auto", "int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
 
+STEP_ROWS = 128  # of a step at most, so that a newer request never waits long
+
+AnyRequest = TypeVar("AnyRequest", bound=Request)
+
 
 class Engine:
-    """Makes jobs of gaps and sites, and steps them. `costs` are those of a step on this machine."""
+    """Makes requests of gaps and sites, and steps them. `costs` are those of a step on this machine."""
 
     def __init__(
         self,
@@ -46,10 +47,9 @@ class Engine:
         dtype: str = "float32",
     ) -> None:
         self.model = model
-        self._loop = Loop(model) if isinstance(model, GpuQwen2) else None
+        self.backend = model.backend(costs)
         self.dtype = dtype
         self.tokenizer = tokenizer
-        self.costs = costs
         # Without an adapter canvases mean nothing.
         first = FIRST_ACCEPTANCE if any(model.adapter.layers) else (0.0,)
         self.acceptance = Acceptance(list(first))
@@ -97,62 +97,36 @@ class Engine:
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         return cls(model, tokenizer.result(), costs, dtype)
 
-    @property
-    def replaced(self) -> dict[str, str]:
-        """Kernels that do not work here and run by their slow version, and why."""
-        return self.model.failures if isinstance(self.model, GpuQwen2) else {}
-
-    def warm_up(self) -> None:
-        """Compile and capture what a GPU's usual steps are made of, so that no request waits for it."""
-        if self._loop:
-            self._loop.model.warm_up()
-            self._loop.warm_up(Options().draft)
-
     def new_session(self) -> Session:
         """One that knows nothing yet."""
         return Session(self.model.new_cache())
 
-    def job(self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None) -> GapJob:
+    def request(
+        self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None
+    ) -> GapRequest:
         session = session or self.new_session()
-        return GapJob(gap, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
+        return GapRequest(gap, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
 
-    def site_job(self, site: Site, options: Options, session: Session | None = None) -> SiteJob:
+    def site_request(self, site: Site, options: Options, session: Session | None = None) -> SiteRequest:
         session = session or self.new_session()
-        return SiteJob(site, options, session, self.tokenizer, self._drafting(self.site_acceptance))
+        return SiteRequest(site, options, session, self.tokenizer, self._drafting(self.site_acceptance))
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:
-        return Drafting(self.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
+        return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
 
-    def step(self, jobs: Sequence[AnyJob], sharing: int | None = None) -> list[AnyJob]:
-        """One forward for as many jobs as `batch.pack` takes rows of, in their order; returns those jobs.
-
-        Jobs that the device can step by itself (`step_on_device`) share forwards of their own before.
-        """
-        stepped = step_on_device(self._loop, jobs) if self._loop else []
-        rest = [job for job in jobs if job not in stepped]
-        return [*stepped, *(self._step(rest, sharing, stepped) if rest else [])]
-
-    def _step(self, jobs: Sequence[AnyJob], sharing: int | None, beside: Sequence[AnyJob]) -> list[AnyJob]:
-        began = time.perf_counter()
-        planned = pack(jobs, sharing, beside, apart=self._loop is not None)  # the loop takes what is asked
-        for job, _ in planned:
-            job.start()
-        scored, start = [], 0
-        for _, rows in planned:
-            scored += [start + row for row in rows.scored]
-            start += len(rows)
-        with using(self.costs.threads_for(start)):
-            hidden = self.model.forward([(job.session.cache, rows) for job, rows in planned])
-            logits = self.model.head(hidden[scored]) if scored else hidden[:0]
-        milliseconds = 1e3 * (time.perf_counter() - began)
-        taken = 0
+    def step(self, requests: Sequence[AnyRequest], sharing: int | None = None) -> list[AnyRequest]:
+        """One step for as many requests as fit (`share_step`), in their order; returns those."""
+        batch = share_step(requests, self.backend.drafts, sharing)
+        for request, _ in batch:
+            request.start()
+        results = self.backend.step([step for _, step in batch])
         with using(1):  # more would gain little, and spin beside the next step
-            for job, rows in planned:
-                job.take(len(rows), logits[taken : taken + len(rows.scored)], milliseconds)
-                taken += len(rows.scored)
-        for job in jobs:  # who waited for the prompt of one that is done will not see it again
-            job.borrow(other.session for other, _ in planned if other is not job and other.done)
-        return [job for job, _ in planned]
+            for (request, step), result in zip(batch, results, strict=True):
+                request.take(step, result)
+        stepped = [request for request, _ in batch]
+        for request in requests:  # who waited for the prompt of one that is done will not see it again
+            request.borrow(other.session for other in stepped if other is not request and other.done)
+        return stepped
 
     def fill(
         self,
@@ -160,42 +134,42 @@ class Engine:
         options: Options = Options(),  # noqa: B008 - frozen
         session: Session | None = None,
         drafter: Drafter | None = None,
-        watch: Callable[[GapJob], None] | None = None,
+        watch: Callable[[GapRequest], None] | None = None,
     ) -> Fill:
         """One gap from start to end; `watch` is called after every step."""
-        job = self.job(gap, options, session, drafter)
-        while not job.done:
-            self.step([job])
+        request = self.request(gap, options, session, drafter)
+        while not request.done:
+            self.step([request])
             if watch:
-                watch(job)
-        return job.outcome()
+                watch(request)
+        return request.outcome()
 
     def fill_many(
         self, gaps: Sequence[Gap], variants: Sequence[Options], width: int = 16
     ) -> Iterator[tuple[int, int, Fill]]:
-        """(gap index, variant index, fill) as they finish, `width` jobs a step.
+        """(gap index, variant index, fill) as they finish, `width` requests a step.
 
         A gap is prefilled once for all its variants, from where its prompt parts from the gap's before. Times are
-        those of shared steps: good for quality, not for latency. Steps are planned as if each job were alone, so that
-        tau is what one gap has.
+        those of shared steps: good for quality, not for latency. Steps are planned as if each request were alone, so
+        that tau is what one gap has.
         """
         session = self.new_session()
         waiting = deque(enumerate(gaps))
-        running: dict[GapJob, tuple[int, int]] = {}
-        ready: deque[tuple[int, int, GapJob]] = deque()
+        running: dict[GapRequest, tuple[int, int]] = {}
+        ready: deque[tuple[int, int, GapRequest]] = deque()
         while waiting or ready or running:
             while len(running) < width and (waiting or ready):
                 if not ready:
                     number, gap = waiting.popleft()
                     session = self.prefilled(gap, session)
                     for index, options in enumerate(variants):
-                        ready.append((number, index, self.job(gap, options, session.copy())))
-                number, index, job = ready.popleft()
-                running[job] = (number, index)
-            for job in self.step(list(running), sharing=1):
-                if job.done:
-                    number, index = running.pop(job)
-                    yield number, index, job.outcome()
+                        ready.append((number, index, self.request(gap, options, session.copy())))
+                number, index, request = ready.popleft()
+                running[request] = (number, index)
+            for request in self.step(list(running), sharing=1):
+                if request.done:
+                    number, index = running.pop(request)
+                    yield number, index, request.outcome()
 
     def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
         """A session with the gap's prompt cached and no answer; what the prompt shares with `near`'s is copied."""
@@ -213,3 +187,41 @@ def _tokenizer(folder: Path) -> Tokenizer:
     tokenizer = QwenTokenizer(folder)
     tokenizer.completions(b" ")
     return tokenizer
+
+
+def share_step(
+    requests: Sequence[AnyRequest], backend_drafts: bool = False, sharing: int | None = None
+) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
+    """Each request's part of the next step: at most STEP_ROWS rows in all, unless one request alone needs more.
+
+    Answers take a few rows each; prompts take what is left. A prompt that begins like one before it waits until that
+    one is prefilled and copies its rows. Each request plans as if `sharing` sessions shared the step's cost, by default
+    those that do. What a backend that drafts can do by itself comes beside these rows.
+    """
+    greedy = [(one, step) for one in requests if (step := one.plan_greedy())] if backend_drafts else []
+    by_itself = {one for one, _ in greedy}
+    others = [one for one in requests if one not in by_itself]
+    prefilling = [one for one in others if one.prefilling]
+    decoding = [one for one in others if not one.prefilling]
+    if sharing is None:
+        # Beside another's prompt every row takes the place of one of the prompt's.
+        sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
+    batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
+    room = STEP_ROWS
+    for request in [*decoding, *prefilling]:
+        if room < 1:
+            break
+        request.borrow(other.session for other in requests if other is not request)
+        if request.prefilling and any(_prefills_the_same(before, request) for before, _ in batch):
+            continue
+        step = request.plan(room, sharing, separate_prefill=backend_drafts)
+        if not batch or len(step.rows) <= room:
+            batch.append((request, step))
+            room -= len(step.rows)
+    return [*greedy, *batch]
+
+
+def _prefills_the_same(before: Request, request: Request) -> bool:
+    """Whether `before` is about to prefill rows that `request` needs too."""
+    shared = before.session.shares(request.session)
+    return before.prefilling and shared >= request.session.cache.length + MIN_COPIED_ROWS

@@ -1,19 +1,20 @@
-"""A site: how likely what stands there is, and what might stand there instead, with an edit in sight and without."""
+"""A site: how likely its text and other texts are there, with an edit in the prompt and without it."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost, Fill
 from dlsp_engine.decode.decoder import Decoder
 from dlsp_engine.decode.draft import Copier, resume
-from dlsp_engine.decode.reading import Reader
-from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.sampling import greedy
+from dlsp_engine.decode.session import Session, common
 from dlsp_engine.decode.verify import Drafting
-from dlsp_engine.job import Job, decoder
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import Options
+from dlsp_engine.request import Request, make_decoder
 from dlsp_engine.text.prompt import Gap, opening, prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
@@ -52,7 +53,71 @@ class Judgement:
     reason: str = "judged"
 
 
-class SiteJob(Job):
+class Reader:
+    """Scores given texts after one prompt, one after the other. The beginning that a text shares with the one before is
+    not run again.
+
+    For each token of the text and for the end behind it, `log_p` has its log-probability, and `best` the model's own
+    choice with its log-probability.
+    """
+
+    def __init__(self, session: Session, prompt: list[int], stops: frozenset[int]) -> None:
+        self.session = session
+        self.prompt = prompt
+        self.tokens: list[int] = []
+        self.log_p: list[float] = []
+        self.best: list[tuple[int, float]] = []
+        self._stops = torch.tensor(sorted(stops), dtype=torch.long)
+
+    @property
+    def start(self) -> int:
+        """The first row that is asked for its logits; those before it are the prompt's."""
+        return len(self.prompt) - 1 + len(self.log_p)
+
+    @property
+    def done(self) -> bool:
+        return len(self.log_p) > len(self.tokens)
+
+    @property
+    def total(self) -> float:
+        """The log-probability of the whole run and the end behind it."""
+        return sum(self.log_p)
+
+    def read(self, tokens: list[int]) -> None:
+        """Score `tokens` next: `plan` and `take` until `done`."""
+        session = self.session
+        session.advance([*self.prompt, *tokens])
+        cached = session.cache.length - len(self.prompt)
+        known = max(0, min(cached, common(self.tokens, tokens), len(self.log_p)))
+        self.tokens = tokens
+        self.log_p, self.best = self.log_p[:known], self.best[:known]
+        session.cache.length = min(session.cache.length, self.start)
+
+    def greedy(self, given: int) -> list[tuple[int, float]]:
+        """The model's own answer after the first `given` tokens of the run, as far as reading showed it."""
+        run = common(self.tokens[given:], [token for token, _ in self.best[given:]])
+        return self.best[given : given + run + 1]
+
+    def plan(self, room: int) -> Rows:
+        rows, cached = Rows(), self.session.cache.length
+        rows.add_clean(self.session.pending[:room], cached)
+        rows.scored = list(range(self.start - cached, len(rows)))
+        return rows
+
+    def take(self, logits: Tensor) -> None:
+        """logits [scored rows of the plan, vocab] in float32."""
+        end = self.start + len(logits)
+        log_p = logits.log_softmax(-1)
+        given = torch.tensor(self.tokens[len(self.log_p) :][: len(logits)], dtype=torch.long)
+        chosen = greedy(logits)
+        self.best += zip(chosen, log_p[torch.arange(len(chosen)), chosen].tolist(), strict=True)
+        self.log_p += log_p[torch.arange(len(given)), given].tolist()
+        if len(given) < len(logits):
+            self.log_p.append(float(log_p[-1, self._stops].logsumexp(-1)))
+        self.session.extend([], end - self.session.cache.length)
+
+
+class SiteRequest(Request):
     """Reads all texts with the edit in sight; where the model proposes one of its own, without it too.
 
     The model's own text nearly always outscores what stands there: how much of that is the edit's doing is seen without
@@ -87,7 +152,7 @@ class SiteJob(Job):
         return super().bytes + (self._aside.cache.bytes if self._aside else 0)
 
     def close(self) -> None:
-        self._parts.close()  # it holds this job
+        self._parts.close()  # it refers to this request
 
     def outcome(self) -> Judgement:
         site, fill = self.site, self._fill
@@ -101,13 +166,13 @@ class SiteJob(Job):
     def _likelihood(self, text: str) -> Likelihood:
         return Likelihood(len(self._tokenizer.encode(text)), self._given[text], self._plain.get(text))
 
-    def _ask(self, room: int, sharing: int) -> Rows:
+    def _plan_answer(self, room: int, sharing: int) -> Rows:
         if isinstance(self._part, Reader):
             return self._part.plan(room)
         assert self._part, "it is not done"
         return self._part.plan(sharing)
 
-    def _answered(self, logits: Tensor) -> None:
+    def _take_answer(self, logits: Tensor) -> None:
         assert self._part, "it is not done"
         self._part.take(logits)
         if self._part.done:
@@ -116,9 +181,9 @@ class SiteJob(Job):
     def _next(self) -> None:
         self._part = next(self._parts, None)
         if isinstance(self._part, Reader):
-            self._asked = self._part.start
+            self.prompt_end = self._part.start
         elif self._part:
-            self._asked = len(self.session.tokens) - 1
+            self.prompt_end = len(self.session.tokens) - 1
 
     def _work(self) -> Generator[Reader | Decoder, None, None]:
         """One part after the other, each to be stepped until it is done."""
@@ -159,7 +224,7 @@ class SiteJob(Job):
             self.session.advance([*known.tokens, *answer.tokens])
             otherwise = Copier(self._tokenizer.stops) if options.copy else lambda tokens: ([], [])
             drafter = resume([self._tokens(text) for text in texts], otherwise)
-            yield decoder(self.session, answer, self._drafting, drafter)
+            yield make_decoder(self.session, answer, self._drafting, drafter)
         self.cost.tokens = answer.committed
         self._fill = answer.fill(self.cost)
         if answer.text not in texts:

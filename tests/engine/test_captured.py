@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dlsp_engine.batch import STEP_ROWS
+from dlsp_engine.engine import STEP_ROWS
 from dlsp_engine.model import captured
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.captured import CapturedSteps

@@ -124,11 +124,11 @@ def test_an_alternative_saves_the_step_that_its_token_would_take(tiny: Engine, m
 def test_what_would_end_the_gap_is_no_alternative(tiny: Engine):
     """The row before says as much."""
     stop = min(tiny.tokenizer.stops)
-    job = tiny.job(Gap("x = 1;", ""), Options(end="line", max_tokens=3))
+    request = tiny.request(Gap("x = 1;", ""), Options(end="line", max_tokens=3))
     newline = tiny.tokenizer.encode("\n")
-    assert isinstance(job.decoder, Verified)
+    assert isinstance(request.decoder, Verified)
     ends = [(stop, 0.2), (newline[0], 0.2), (8, 0.2)]
-    useful = job.decoder._until_end(Draft([5, 6, 7, 8], [0.5] * 4, [ends, ends, ends, ends], canvas=True))
+    useful = request.decoder._until_end(Draft([5, 6, 7, 8], [0.5] * 4, [ends, ends, ends, ends], canvas=True))
     assert (useful.tokens, useful.confidence) == ([5, 6, 7], [0.5] * 3)
     first = [ends[1], (8, 0.2)]  # a newline before anything ends no line
     assert useful.alternatives == [first, [(8, 0.2)], []], "the third is the last in any case"
@@ -170,15 +170,15 @@ def test_merged_goes_on_from_the_canvas_of_the_row_where_acceptance_stopped(tiny
 
     def drafts(tokens: list[int], schedule: str, draft: list[int]) -> tuple[list[int], list[int]]:
         """The next draft and the tokens known then."""
-        job = tiny.job(gap, replace(options, schedule=schedule))
-        job.session.advance(tokens)
-        assert isinstance(job.decoder, Verified)
-        job.decoder.draft = Draft(draft, [1.0] * len(draft))
-        while not job.cost.forwards:
-            tiny.step([job])
-        return job.decoder.draft.tokens, job.session.tokens
+        request = tiny.request(gap, replace(options, schedule=schedule))
+        request.session.advance(tokens)
+        assert isinstance(request.decoder, Verified)
+        request.decoder.draft = Draft(draft, [1.0] * len(draft))
+        while not request.cost.forwards:
+            tiny.step([request])
+        return request.decoder.draft.tokens, request.session.tokens
 
-    start = tiny.job(gap, options).session.tokens
+    start = tiny.request(gap, options).session.tokens
     for length in range(12):
         tokens = start + list(expected.tokens[:length])
         wrong_at = length % 4

@@ -9,10 +9,10 @@ import torch
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import Options
-from dlsp_engine.site import Judgement, Likelihood, Site, SiteJob
+from dlsp_engine.site import Judgement, Likelihood, Site, SiteRequest
 from dlsp_engine.text.prompt import File, Gap, opening
 from dlsp_engine.text.tokenizer import ByteTokenizer
-from tests.engine.test_batch import Counted
+from tests.engine.test_shared_steps import Counted
 
 FILES = (File("b.py", "from a import area\n" * 8),)
 EDIT = (File("edit.diff", "-def area(w, h):\n+def size(w, h):\n"),)
@@ -24,10 +24,10 @@ def site(text: str, *candidates: str, prefix: str = "x = 1\n", suffix: str = "\n
 
 
 def judged(engine: Engine, sites: list[Site], options: Options) -> list[Judgement]:
-    jobs = [engine.site_job(each, options) for each in sites]
-    while running := [job for job in jobs if not job.done]:
+    requests = [engine.site_request(each, options) for each in sites]
+    while running := [request for request in requests if not request.done]:
         engine.step(running)
-    return [job.outcome() for job in jobs]
+    return [request.outcome() for request in requests]
 
 
 def plainly(engine: Engine, gap: Gap, text: str) -> float:
@@ -48,12 +48,12 @@ def close(likely: Likelihood, engine: Engine, site: Site, text: str) -> None:
 
 def test_a_text_is_read_with_the_end_of_its_prompt(tiny: Engine):
     gap, steps = Gap("x = 1\n", "\n", path="c.py"), 0
-    job = tiny.site_job(Site(gap, gap, "area(1, 2)", propose=False), Options())
-    while not job.done:
-        tiny.step([job])
+    request = tiny.site_request(Site(gap, gap, "area(1, 2)", propose=False), Options())
+    while not request.done:
+        tiny.step([request])
         steps += 1
     assert steps == 1
-    close(job.outcome().text, tiny, job.site, "area(1, 2)")
+    close(request.outcome().text, tiny, request.site, "area(1, 2)")
 
 
 @pytest.mark.parametrize("mode", ["verified", "autoregressive"])
@@ -156,15 +156,17 @@ def test_sites_come_and_go_among_gaps(tiny: Engine, seed: int):
     while waiting or running:
         if waiting and (not running or rng.random() < 0.3):
             asked = waiting.pop()
-            running[engine.site_job(asked, options) if isinstance(asked, Site) else engine.job(asked, options)] = asked
-        for job in engine.step(rng.sample(list(running), len(running))):
-            if job.done:
-                ended[job] = running.pop(job)
+            running[
+                engine.site_request(asked, options) if isinstance(asked, Site) else engine.request(asked, options)
+            ] = asked
+        for request in engine.step(rng.sample(list(running), len(running))):
+            if request.done:
+                ended[request] = running.pop(request)
         if running and rng.random() < 0.02:
             del running[rng.choice(list(running))]
-    assert any(isinstance(job, SiteJob) for job in ended)
-    for job, asked in ended.items():
-        told = job.outcome()
+    assert any(isinstance(request, SiteRequest) for request in ended)
+    for request, asked in ended.items():
+        told = request.outcome()
         if isinstance(asked, Site):
             close(told.text, tiny, asked, asked.text)
             asked, told = asked.gap, told.proposal[0]
@@ -185,14 +187,14 @@ def test_the_real_model_says_the_same_in_a_batch(real: Engine):
     options = Options(max_tokens=6, end="line")
     calls = [site(f"total = area({n}, 2)", f"total = size({n}, 2)", prefix=f"w = {n}\n") for n in range(2)]
     gaps = [Gap(f"def twice_{n}(x):\n    ret", "\n", path="c.py", files=FILES) for n in range(2)]
-    weighed = {real.site_job(each, options): each for each in calls}
-    filled = {real.job(each, options): each for each in gaps}
-    while running := [job for job in (*weighed, *filled) if not job.done]:
+    weighed = {real.site_request(each, options): each for each in calls}
+    filled = {real.request(each, options): each for each in gaps}
+    while running := [request for request in (*weighed, *filled) if not request.done]:
         real.step(running)
-    assert sum(job.cost.cached_tokens for job in (*weighed, *filled)) > 3 * 30, "the files are prefilled once"
-    answers = [(job.outcome(), gap) for job, gap in filled.items()]
-    for job, each in weighed.items():
-        told = job.outcome()
+    assert sum(request.cost.cached_tokens for request in (*weighed, *filled)) > 3 * 30, "the files are prefilled once"
+    answers = [(request.outcome(), gap) for request, gap in filled.items()]
+    for request, each in weighed.items():
+        told = request.outcome()
         close(told.text, real, each, each.text)
         close(told.candidates[0], real, each, each.candidates[0])
         assert told.proposal

@@ -59,7 +59,7 @@ def run(setting: Setting, name: str) -> Iterator[Sample]:
 
 def prefill(setting: Setting, engine: Engine, name: str) -> Sample:
     gap = Gap("x = 1\n" * (setting.context // 6 if not setting.is_real(name) else setting.context // 4), "\n")
-    tokens = engine.job(gap, Options()).cost.prompt_tokens
+    tokens = engine.request(gap, Options()).cost.prompt_tokens
     engine.prefilled(gap)
     times = [clocked(lambda: (engine.prefilled(gap), setting.wait())) for _ in range(5)]
     return {"name": f"{name} prefill", "tokens": tokens, "ms": 1e3 * statistics.median(times)}

@@ -56,8 +56,8 @@ def sites(setting: Setting, engine: Engine) -> Iterator[Sample]:
         options = Options(mode=mode, max_tokens=16, copy=False)
 
         def batch(options: Options = options) -> None:
-            jobs = [engine.job(gap, options, session) for gap, session in zip(gaps, prompts(), strict=True)]
-            while left := [job for job in jobs if not job.done]:
+            requests = [engine.request(gap, options, session) for gap, session in zip(gaps, prompts(), strict=True)]
+            while left := [request for request in requests if not request.done]:
                 engine.step(left)
 
         def singly(options: Options = options) -> None:

@@ -27,12 +27,12 @@ class Decoder(ABC):
         """Commit what the planned rows say: logits [scored rows of the plan, vocab] in float32."""
 
     @property
-    def on_device(self) -> tuple[int, list[int]] | None:
-        """The widest canvas and the draft, if the next step can run on the device; None where logits must be seen."""
+    def greedy_step(self) -> tuple[int, list[int]] | None:
+        """The widest canvas and the draft, if a backend can do the next step by itself; None where it needs logits."""
         return None
 
-    def take_device_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
-        """Take over a step that ran on the device from end to end: the tokens it committed, and the next draft."""
+    def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
+        """Take over a step that the backend verified by itself: the tokens it committed, and the next draft."""
         raise NotImplementedError
 
     @property
@@ -76,10 +76,10 @@ class Autoregressive(Decoder):
         self._commit(tokens, self.answer.log_probabilities(logits, tokens), cached=len(self.session.pending))
 
     @property
-    def on_device(self) -> tuple[int, list[int]] | None:
+    def greedy_step(self) -> tuple[int, list[int]] | None:
         return (0, []) if self._greedy else None
 
-    def take_device_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
+    def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
         self._commit(tokens, log_p, cached=len(tokens))
 
 

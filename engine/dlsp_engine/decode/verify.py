@@ -112,10 +112,10 @@ class Verified(Decoder):
         self.draft = self._next_draft(read)
 
     @property
-    def on_device(self) -> tuple[int, list[int]] | None:
+    def greedy_step(self) -> tuple[int, list[int]] | None:
         return (self.answer.options.draft, self.draft.tokens) if self._greedy else None
 
-    def take_device_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
+    def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
         if self.draft.canvas:
             drafted = min(len(self.draft.tokens), self.answer.options.draft)
             self.drafting.acceptance.record(drafted, len(tokens) - 1)

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dlsp_engine.backend import Backend, CpuBackend
+from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import ReferenceAttention
@@ -24,7 +26,14 @@ class Model(Protocol):
     alternatives: bool = False
     """Whether a step takes alternatives, each the clean row that it would be: to the bit, but in float32."""
 
+    fewer_threads: bool = False
+    """Whether narrow steps may be faster on fewer of PyTorch's threads."""
+
     def new_cache(self) -> Cache: ...
+
+    def backend(self, costs: Costs) -> Backend:
+        """What runs its steps, where they cost so much."""
+        return CpuBackend(self, costs)
 
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         """One step -> hidden states [rows of all sessions, dim], as `head` takes them.
@@ -40,6 +49,8 @@ class Model(Protocol):
 
 
 class Qwen2(Model):
+    fewer_threads = True
+
     def __init__(self, weights: Weights, adapter: Adapter | None = None) -> None:
         self.weights = weights
         self.shape = weights.architecture

@@ -58,8 +58,8 @@ def serve(
             step={
                 "dtype": engine.dtype,
                 "device": device,
-                "replaced": engine.replaced,
-                "costs": _table(engine.costs),
+                "replaced": engine.backend.replaced,
+                "costs": _table(engine.backend.costs),
             },
         )
         file = StateFile(state, _state(service))
@@ -84,7 +84,7 @@ def load(gguf: Path, cache: Path, dtype: str, device: str) -> Engine:
 
 def warm_up(engine: Engine) -> None:
     """Touch every weight and build what is built on first use, so that the first request does not pay for it."""
-    engine.warm_up()
+    engine.backend.warm_up(Options().draft)
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
-from dlsp_engine.job import Job
 from dlsp_engine.options import Options
+from dlsp_engine.request import Request
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import Sessions
 from dlsp_engine.site import Judgement, Site
@@ -54,7 +54,7 @@ class Ticket:
         asked: Gap | Site,
         options: Options,
         priority: int,
-        on_step: Callable[[Job], None],
+        on_step: Callable[[Request], None],
         on_end: Callable[[Outcome | str], None],
     ) -> None:
         self.asked = asked
@@ -66,7 +66,7 @@ class Ticket:
         self.cancelled = threading.Event()
         self.submitted = time.perf_counter()
         self.waited_ms = 0.0
-        self.job: Job | None = None
+        self.request: Request | None = None
 
 
 class Scheduler:
@@ -167,47 +167,47 @@ class Scheduler:
             if tickets:
                 return tickets
 
-    def _started(self, tickets: list[Ticket]) -> dict[Job, Ticket]:
-        """Jobs that may share the next step; a request that cannot be begun ends here, and harms no other.
+    def _started(self, tickets: list[Ticket]) -> dict[Request, Ticket]:
+        """Requests that may share the next step; a request that cannot be begun ends here, and harms no other.
 
         While those begun, of any priority, hold more than may be kept of sessions, none is begun beside another.
         """
-        running: dict[Job, Ticket] = {}
+        running: dict[Request, Ticket] = {}
         begun = 0
         for ticket in tickets[:MOST_RUNNING]:
-            new = ticket.job is None
+            new = ticket.request is None
             if new and running and (begun > MOST_BEGUN or self._held > self.sessions.most_bytes):
                 break
             try:
-                job = ticket.job or self._start(ticket)
+                request = ticket.request or self._start(ticket)
             except Exception as error:
                 self._end(ticket, str(error) if isinstance(error, EngineError) else _logged(error))
                 break
-            running[job] = ticket
-            begun += job.cost.prompt_tokens if new else 0
+            running[request] = ticket
+            begun += request.cost.prompt_tokens if new else 0
         return running
 
     @property
     def _held(self) -> int:
         """Bytes of all that were begun and have not ended."""
-        return sum(ticket.job.bytes for ticket in list(self._tickets) if ticket.job)
+        return sum(ticket.request.bytes for ticket in list(self._tickets) if ticket.request)
 
-    def _start(self, ticket: Ticket) -> Job:
+    def _start(self, ticket: Ticket) -> Request:
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         asked, options, session = ticket.asked, ticket.options, self.sessions.take(ticket.session)
         if isinstance(asked, Gap):
-            job: Job = self._engine.job(asked, options, session)
-            if job.set_aside:
-                self.sessions.keep_unnamed(job.set_aside)
+            request: Request = self._engine.request(asked, options, session)
+            if request.set_aside:
+                self.sessions.keep_unnamed(request.set_aside)
         else:
-            job = self._engine.site_job(asked, options, session)
-        job.borrow(self.sessions)
-        if (tokens := job.cost.prompt_tokens) > MOST_PROMPT:
+            request = self._engine.site_request(asked, options, session)
+        request.borrow(self.sessions)
+        if (tokens := request.cost.prompt_tokens) > MOST_PROMPT:
             raise EngineError(f"The prompt holds {tokens} tokens; at most {MOST_PROMPT} are taken.")
-        ticket.job = job
-        return job
+        ticket.request = request
+        return request
 
-    def _step(self, running: dict[Job, Ticket]) -> None:
+    def _step(self, running: dict[Request, Ticket]) -> None:
         if not running:
             return
         began = self._began = time.monotonic()
@@ -221,13 +221,13 @@ class Scheduler:
         self._failures = 0
         took = time.monotonic() - began
         self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
-        for job in stepped:
-            ticket = running[job]
-            if job.done:
-                job.cost.queue_ms += ticket.waited_ms
-                self._end(ticket, job.outcome())
-            elif job.cost.forwards:
-                ticket.on_step(job)
+        for request in stepped:
+            ticket = running[request]
+            if request.done:
+                request.cost.queue_ms += ticket.waited_ms
+                self._end(ticket, request.outcome())
+            elif request.cost.forwards:
+                ticket.on_step(request)
 
     def _fail(self, tickets: list[Ticket], error: Exception) -> None:
         """A step raised: what its sessions hold is not to be trusted."""
@@ -235,9 +235,9 @@ class Scheduler:
         if sentence == MEMORY:
             self.sessions.clear()
         for ticket in tickets:
-            if ticket.job:
-                ticket.job.close()
-                ticket.job = None
+            if ticket.request:
+                ticket.request.close()
+                ticket.request = None
             self._end(ticket, sentence)
         self._failures += 1
         if self._failures >= MOST_FAILURES:
@@ -247,10 +247,10 @@ class Scheduler:
     def _end(self, ticket: Ticket, outcome: Outcome | str) -> None:
         with self._changed:
             self._tickets.remove(ticket)
-        if ticket.job:
-            self.sessions.keep(ticket.session, ticket.job.session)
-            ticket.job.close()
-            ticket.job = None  # the client may hold the ticket for long
+        if ticket.request:
+            self.sessions.keep(ticket.session, ticket.request.session)
+            ticket.request.close()
+            ticket.request = None  # the client may hold the ticket for long
         if not isinstance(outcome, str):
             self.metrics.ended(outcome.reason, outcome.cost)
         else:

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from dlsp_engine.decode.answer import Cost, Fill
-from dlsp_engine.job import GapJob, Job
+from dlsp_engine.request import GapRequest, Request
 from dlsp_engine.serve.requests import Parsed
 from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
@@ -77,9 +77,9 @@ class Stream(StreamingResponse):
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
-        def on_step(job: Job) -> None:
-            if isinstance(job, GapJob) and self._events.qsize() < MOST_UNREAD:
-                put(_canvas(number, job))
+        def on_step(request: Request) -> None:
+            if isinstance(request, GapRequest) and self._events.qsize() < MOST_UNREAD:
+                put(_canvas(number, request))
 
         return Ticket(asked, wanted.options, wanted.priority, on_step, lambda outcome: put(_ended(number, outcome)))
 
@@ -88,10 +88,10 @@ def _line(event: dict[str, Any]) -> bytes:
     return json.dumps(event, ensure_ascii=False).encode() + b"\n"
 
 
-def _canvas(number: int, job: GapJob) -> dict[str, Any]:
-    committed, canvas = job.state()
+def _canvas(number: int, request: GapRequest) -> dict[str, Any]:
+    committed, canvas = request.state()
     told = {"event": "canvas", "gap": number, "committed": committed, "canvas": canvas}
-    return told | {"confidence": _confidence(job.answer.confidence)}
+    return told | {"confidence": _confidence(request.answer.confidence)}
 
 
 def _ended(number: int, outcome: Outcome | str) -> dict[str, Any]:

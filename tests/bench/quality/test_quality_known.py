@@ -22,9 +22,11 @@ def test_no_more_masks_are_laid_than_positions_are_left(tiny, monkeypatch):
     widths = []
     step = tiny.step
 
-    def watched(jobs):
-        widths.extend(len(job.decoder.canvas) + len(job.answer.tokens) for job in jobs if job.decoder.canvas)
-        return step(jobs)
+    def watched(requests):
+        widths.extend(
+            len(request.decoder.canvas) + len(request.answer.tokens) for request in requests if request.decoder.canvas
+        )
+        return step(requests)
 
     monkeypatch.setattr(tiny, "step", watched)
     task = Task("t/0", "f", "def f():\n", "\n", "x" * 9, "")

@@ -23,15 +23,15 @@ class SlowEngine(Engine):
     steps = 0
     step_s = 0.01
     fails: Exception | None = None
-    together: ClassVar[list[set[int]]] = []  # max_tokens of the jobs that were offered for a step
+    together: ClassVar[list[set[int]]] = []  # max_tokens of the requests that were offered for a step
 
-    def step(self, jobs, sharing=None):
+    def step(self, requests, sharing=None):
         if self.fails:
             raise self.fails
         self.steps += 1
-        self.together.append({job.options.max_tokens for job in jobs})
+        self.together.append({request.options.max_tokens for request in requests})
         time.sleep(self.step_s)
-        return super().step(jobs, sharing)
+        return super().step(requests, sharing)
 
 
 def has_stopped(engine: SlowEngine, client: httpx.Client) -> None:

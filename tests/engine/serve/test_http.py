@@ -181,7 +181,7 @@ def test_no_more_prompts_are_read_at_once_than_there_is_room_for(
     service.scheduler.sessions.most_bytes = engine.new_session().cache.bytes_of(1500)
     widths: list[int] = []
     step = engine.step
-    monkeypatch.setattr(engine, "step", lambda jobs: widths.append(len(jobs)) or step(jobs))
+    monkeypatch.setattr(engine, "step", lambda requests: widths.append(len(requests)) or step(requests))
     assert events(client, {"gaps": gaps, "max_tokens": 2})[-1] == {"event": "done"}
     assert max(widths) == 3
     with client.stream("POST", "/v1/infill", json=LONG | {"gaps": gaps[:3], "priority": "prefetch"}) as slow:
@@ -199,10 +199,10 @@ def test_a_long_prompt_is_no_wait_for_who_types(
     """Prompts are made between steps: only so much of them at a time."""
     monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_BEGUN", 100)
     begun: list[int] = []  # how many had been begun at each step
-    step, job = engine.step, engine.job
-    jobs: list[object] = []
-    monkeypatch.setattr(engine, "job", lambda *asked: jobs.append(made := job(*asked)) or made)
-    monkeypatch.setattr(engine, "step", lambda running: begun.append(len(jobs)) or step(running))
+    step, request = engine.step, engine.request
+    requests: list[object] = []
+    monkeypatch.setattr(engine, "request", lambda *asked: requests.append(made := request(*asked)) or made)
+    monkeypatch.setattr(engine, "step", lambda running: begun.append(len(requests)) or step(running))
     gaps = [GAP | {"prefix": f"{number}" * 60} for number in range(8)]
     assert events(client, {"gaps": gaps, "max_tokens": 30})[-1] == {"event": "done"}
     assert begun[:4] == [2, 4, 6, 8]

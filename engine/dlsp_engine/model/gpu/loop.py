@@ -6,15 +6,18 @@ gaps come or go, or when it has a better draft.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from dlsp_engine.model.gpu.packing import total, views
 from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache
-from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 from dlsp_kernels.packed_rows import TILE_ROWS, PackedRows
+
+if TYPE_CHECKING:
+    from dlsp_engine.model.gpu.step import GpuQwen2
 
 GAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -81,7 +84,7 @@ class Places:
 class Loop:
     """Steps gaps on the device."""
 
-    def __init__(self, model: GpuQwen2) -> None:
+    def __init__(self, model: "GpuQwen2") -> None:
         self.model = model
         self._places: dict[tuple[int, int, bool], Places] = {}
         self._known: tuple[object, ...] = ()

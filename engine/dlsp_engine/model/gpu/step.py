@@ -6,8 +6,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.gpu.backend import CudaBackend
 from dlsp_engine.model.gpu.graphs import Graphs
 from dlsp_engine.model.gpu.packing import Buffer, Shape
 from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache, Pool
@@ -43,6 +45,9 @@ class GpuQwen2(Model):
         cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta)
         self._cos, self._sin = (part[:, 0].contiguous().to(self.device) for part in (cos, sin))
         self._buffers: dict[Shape, Buffer] = {}
+
+    def backend(self, costs: Costs) -> CudaBackend:
+        return CudaBackend(self, costs)
 
     def new_cache(self) -> PagedCache:
         return PagedCache(self.pool)

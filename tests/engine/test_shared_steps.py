@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from dlsp_engine.batch import STEP_ROWS, pack
+from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.engine import Engine
-from dlsp_engine.job import GapJob
+from dlsp_engine.engine import STEP_ROWS, Engine, share_step
 from dlsp_engine.options import MODES, SCHEDULES, Options
+from dlsp_engine.request import GapRequest
 from dlsp_engine.text.prompt import File, Gap
 
 FILES = (File("a.py", "import os\n\n\ndef area(w, h):\n    return w * h\n" * 9), File("b.py", "x = 1\n" * 20))
@@ -19,12 +19,12 @@ WORDS = ["def f(x):\n    ret", "area(1, 2)\n", "x = [1, 2, 3]\n", "é = '日本'
 class Counted(Engine):
     """Counts the rows of its steps, and looks at the budget."""
 
-    def step(self, jobs, sharing=None):
-        planned = pack(jobs, sharing)
-        rows = sum(len(rows) for _, rows in planned)
+    def step(self, requests, sharing=None):
+        planned = share_step(requests, sharing=sharing)
+        rows = sum(len(step.rows) for _, step in planned if isinstance(step, RowsStep))
         assert rows <= STEP_ROWS or len(planned) == 1
         self.rows = getattr(self, "rows", 0) + rows
-        return super().step(jobs, sharing)
+        return super().step(requests, sharing)
 
 
 @pytest.fixture
@@ -54,55 +54,58 @@ def some_options(rng: random.Random) -> Options:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_arriving_cancelled_or_finishing_each_gets_what_it_gets_alone(engine: Counted, seed: int):
-    """Invariants 1 and 2 in a batch: at any moment jobs come and go, in any mode, with prompts that begin alike."""
+    """Invariants 1 and 2 in a batch: at any moment requests come and go, in any mode, with prompts that begin alike."""
     rng = random.Random(seed)
     waiting = [(some_gap(rng), some_options(rng)) for _ in range(14)]
-    running: list[GapJob] = []
-    asked: dict[GapJob, tuple[Gap, Options]] = {}
-    ended: list[GapJob] = []
+    running: list[GapRequest] = []
+    asked: dict[GapRequest, tuple[Gap, Options]] = {}
+    ended: list[GapRequest] = []
     left = 0
     while waiting or running:
         for _ in range(rng.choice([0, 0, 1, 3]) if running else 1):
             if waiting:
                 gap, options = waiting.pop()
-                job = engine.job(gap, options)
-                asked[job] = gap, options
-                running.append(job)
+                request = engine.request(gap, options)
+                asked[request] = gap, options
+                running.append(request)
         if running and rng.random() < 0.03:
             running.remove(rng.choice(running))
             left += 1
             continue
         rng.shuffle(running)
         engine.step(running)
-        ended += [job for job in running if job.done]
-        running = [job for job in running if not job.done]
+        ended += [request for request in running if request.done]
+        running = [request for request in running if not request.done]
     assert len(ended) + left == 14
     alone = Engine(engine.model, engine.tokenizer)
-    for job in ended:
-        gap, options = asked[job]
+    for request in ended:
+        gap, options = asked[request]
         expected = alone.fill(gap, replace(options, mode="autoregressive") if options.mode == "verified" else options)
-        assert (job.outcome().tokens, job.outcome().reason) == (expected.tokens, expected.reason), (gap, options)
+        assert (request.outcome().tokens, request.outcome().reason) == (expected.tokens, expected.reason), (
+            gap,
+            options,
+        )
 
 
 @pytest.mark.parametrize("tokens", [1, 2])
 def test_a_common_prefix_is_prefilled_once(engine: Counted, tokens: int):
-    """With one token a job ends in the very step that reads the end of its prompt."""
+    """With one token a request ends in the very step that reads the end of its prompt."""
     gaps = [Gap(f"y{n} = area(", f")\nprint(y{n})\n", path="c.py", files=FILES) for n in range(8)]
     options = Options(mode="autoregressive", max_tokens=tokens)
-    jobs = [engine.job(gap, options) for gap in gaps]
-    common = jobs[0].session.shares(jobs[1].session)
-    own = sum(job.cost.prompt_tokens - common for job in jobs)
+    requests = [engine.request(gap, options) for gap in gaps]
+    common = requests[0].session.shares(requests[1].session)
+    own = sum(request.cost.prompt_tokens - common for request in requests)
     assert common > 500
-    while running := [job for job in jobs if not job.done]:
+    while running := [request for request in requests if not request.done]:
         engine.step(running)
-    assert engine.rows <= common + own + 2 * len(jobs)
-    assert [job.cost.cached_tokens for job in jobs] == [0] + [common] * 7
+    assert engine.rows <= common + own + 2 * len(requests)
+    assert [request.cost.cached_tokens for request in requests] == [0] + [common] * 7
 
 
 def test_who_waited_for_one_that_left_prefills_by_itself(engine: Counted):
     gaps = [Gap(f"y{n} = area(", ")\n", path="c.py", files=FILES) for n in range(2)]
     options = Options(max_tokens=4)
-    first, second = (engine.job(gap, options) for gap in gaps)
+    first, second = (engine.request(gap, options) for gap in gaps)
     engine.step([first, second])
     assert (first.session.cache.length, second.session.cache.length) == (STEP_ROWS, 0)
     while not second.done:
@@ -112,10 +115,10 @@ def test_who_waited_for_one_that_left_prefills_by_itself(engine: Counted):
 
 
 def test_decoding_is_not_held_up_by_prefilling(engine: Counted):
-    decoding = engine.job(Gap("x", ""), Options(max_tokens=50))
+    decoding = engine.request(Gap("x", ""), Options(max_tokens=50))
     while not decoding.cost.forwards:
         engine.step([decoding])
-    long = engine.job(Gap("a = 1\n" * 200, ""), Options(max_tokens=4))
+    long = engine.request(Gap("a = 1\n" * 200, ""), Options(max_tokens=4))
     for number in range(1, 5):
         assert decoding in engine.step([long, decoding])
         assert number * 100 < long.session.cache.length < number * STEP_ROWS, "and the rest of the step is not wasted"
@@ -134,6 +137,6 @@ def test_drafts_that_pay_alone_are_not_laid_where_many_share_a_step(engine: Coun
     """One row more is nearly free for one session, and not for sixteen."""
     engine.acceptance.canvas[:] = [0.7, 0.5, 0.35, 0.3]
     gap = Gap("x = 1;", "\n")
-    job = engine.job(gap, Options(copy=False), engine.prefilled(gap))
-    assert len(job.plan(STEP_ROWS, 1)) > 1
-    assert len(job.plan(STEP_ROWS, 16)) == 1
+    request = engine.request(gap, Options(copy=False), engine.prefilled(gap))
+    assert len(request.plan(STEP_ROWS, 1).rows) > 1
+    assert len(request.plan(STEP_ROWS, 16).rows) == 1

@@ -1,13 +1,13 @@
-"""What a job asks of a step, and what it says that it took."""
+"""What a request asks of a step, and what it says that it took."""
 
 import time
 
 import pytest
 
 from dlsp_engine import Engine, Gap, Options
-from dlsp_engine.batch import STEP_ROWS
 from dlsp_engine.decode.budget import Acceptance, Costs, best_plan
 from dlsp_engine.decode.draft import Draft
+from dlsp_engine.engine import STEP_ROWS
 from dlsp_engine.options import MODES
 
 
@@ -29,27 +29,27 @@ def test_the_time_of_drafting_is_part_of_the_decoding(tiny: Engine):
 @pytest.mark.parametrize("tokens", [3, 60, 120, 128, 129, 200, 300])
 def test_the_end_of_a_prompt_is_read_with_what_is_asked(tiny: Engine, tokens: int, mode: str):
     gap, options = Gap("a" * (tokens - 2), ""), Options(mode=mode, max_tokens=5)
-    job = tiny.job(gap, options)
-    assert job.cost.prompt_tokens == tokens
+    request = tiny.request(gap, options)
+    assert request.cost.prompt_tokens == tokens
     steps = 0
-    while not job.cost.forwards:
-        tiny.step([job])
+    while not request.cost.forwards:
+        tiny.step([request])
         steps += 1
-    alone = len(job.decoder.plan(1)) + 8  # rows that are asked
+    alone = len(request.decoder.plan(1)) + 8  # rows that are asked
     assert -(-tokens // STEP_ROWS) <= steps <= -(-(tokens + alone) // STEP_ROWS)
-    assert job.cost.rows <= alone, "the prompt's do not count"
-    assert job.cost.prefill_ms > 0
-    while not job.done:
-        tiny.step([job])
-    assert job.outcome().tokens == tiny.fill(gap, options, tiny.prefilled(gap)).tokens
+    assert request.cost.rows <= alone, "the prompt's do not count"
+    assert request.cost.prefill_ms > 0
+    while not request.done:
+        tiny.step([request])
+    assert request.outcome().tokens == tiny.fill(gap, options, tiny.prefilled(gap)).tokens
 
 
 def test_it_stands_apart_where_that_is_wanted(tiny: Engine):
-    job = tiny.job(Gap("a = 1\n", ""), Options(schedule="split"))
-    left = len(job.session.pending) - 1
-    assert len(job.plan(STEP_ROWS, 1, apart=True)) == left
-    assert len(job.plan(STEP_ROWS, 1)) == left + 1 + Options().draft
-    assert len(job.plan(left, 1)) == left, "where there is no room"
+    request = tiny.request(Gap("a = 1\n", ""), Options(schedule="split"))
+    left = len(request.session.pending) - 1
+    assert len(request.plan(STEP_ROWS, 1, separate_prefill=True).rows) == left
+    assert len(request.plan(STEP_ROWS, 1).rows) == left + 1 + Options().draft
+    assert len(request.plan(left, 1).rows) == left, "where there is no room"
 
 
 def test_rows_beside_are_paid_for(tiny: Engine):

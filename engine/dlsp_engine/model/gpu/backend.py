@@ -1,0 +1,53 @@
+"""Steps on an NVIDIA GPU: greedy decoding stays on the device, all other rows go through a forward pass."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from dlsp_engine.backend import Committed, GreedyStep, Logits, RowsStep, forward
+from dlsp_engine.decode.budget import Costs
+from dlsp_engine.model.gpu.loop import GAPS, GapState, Loop
+from dlsp_engine.model.gpu.pool import PagedCache
+
+if TYPE_CHECKING:
+    from dlsp_engine.model.gpu.step import GpuQwen2
+
+
+class CudaBackend:
+    """Sessions with canvases of the same width share a step of the device loop; the other rows share a forward."""
+
+    drafts = True
+
+    def __init__(self, model: "GpuQwen2", costs: Costs) -> None:
+        self.model = model
+        self.costs = costs
+        self._loop = Loop(model)
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        return self.model.failures
+
+    def warm_up(self, width: int) -> None:
+        """Compile and capture what usual steps are made of."""
+        self.model.warm_up()
+        self._loop.warm_up(width)
+
+    def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
+        results: dict[int, Logits | Committed] = {}
+        greedy = {place: step for place, step in enumerate(batch) if isinstance(step, GreedyStep)}
+        for width in dict.fromkeys(step.width for step in greedy.values()):
+            alike = [place for place, step in greedy.items() if step.width == width]
+            for start in range(0, len(alike), GAPS[-1]):
+                places = alike[start : start + GAPS[-1]]
+                results |= zip(places, self._greedy([greedy[place] for place in places], width), strict=True)
+        others = {place: step for place, step in enumerate(batch) if isinstance(step, RowsStep)}
+        if others:
+            results |= zip(others, forward(self.model, self.costs, list(others.values())), strict=True)
+        return [results[place] for place in range(len(batch))]
+
+    def _greedy(self, steps: Sequence[GreedyStep], width: int) -> list[Committed]:
+        began = time.perf_counter()
+        states = [GapState(cast(PagedCache, step.cache), step.last, step.draft) for step in steps]
+        found = self._loop.step(states, width)
+        milliseconds = 1e3 * (time.perf_counter() - began)
+        return [Committed(**vars(one), milliseconds=milliseconds) for one in found]

@@ -1,0 +1,204 @@
+"""A request at work: its prompt is prefilled, then its answer decoded, a step at a time."""
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor
+
+from dlsp_engine.backend import Committed, GreedyStep, Logits, RowsStep
+from dlsp_engine.decode.answer import Answer, Cost, Fill
+from dlsp_engine.decode.decoder import Autoregressive, Decoder
+from dlsp_engine.decode.diffusion import Diffusion
+from dlsp_engine.decode.draft import Copier, Drafter
+from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
+from dlsp_engine.decode.verify import Drafting, Verified
+from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap, prompt
+from dlsp_engine.text.tokenizer import Tokenizer
+
+
+class Request(ABC):
+    """`plan` and `take` alternate until it is `done`, then `outcome` is what came of it. Any number of requests may
+    share a step (`engine.share_step`).
+    """
+
+    def __init__(self, session: Session, options: Options) -> None:
+        self.session = session
+        self.options = options
+        self.cost = Cost()
+        self.prompt_end = 0
+        """Index of the first row whose logits are needed; the rows before it are prefilled."""
+        self._prefilled_rows = 0  # of the step that was planned last
+        self._created: float | None = time.perf_counter()
+
+    @property
+    @abstractmethod
+    def done(self) -> bool: ...
+
+    @abstractmethod
+    def outcome(self) -> Any: ...
+
+    def close(self) -> None:
+        """Let go of what only an unfinished request needs."""
+        return
+
+    @property
+    def bytes(self) -> int:
+        """Keys and values that it holds, or will hold when its prompt is prefilled."""
+        cache = self.session.cache
+        return max(cache.bytes, cache.bytes_of(self.prompt_end))
+
+    @property
+    def prefilling(self) -> bool:
+        return self._uncached_prompt > 0
+
+    @property
+    def _uncached_prompt(self) -> int:
+        """Rows of the prompt that are still to be prefilled; at most 0 when none is."""
+        return self.prompt_end - self.session.cache.length
+
+    def borrow(self, others: Iterable[Session]) -> None:
+        """Copy the longest beginning of the prompt that another session has cached, if that saves enough."""
+        if self._uncached_prompt >= MIN_COPIED_ROWS:
+            best = max(others, key=lambda other: min(other.cache.length, self.session.shares(other)), default=None)
+            if best:
+                self.cost.cached_tokens += self.session.borrow(best, self.prompt_end)
+
+    def plan_greedy(self) -> GreedyStep | None:
+        """The next step, if a backend can lay it out, verify it and draft by itself; None where it needs logits."""
+        decoder = None if self.prefilling else self.decoder
+        if not decoder or (wanted := decoder.greedy_step) is None:
+            return None
+        width, draft = wanted
+        return GreedyStep(self.session.cache, self.session.tokens[-1], tuple(draft), width)
+
+    def plan(self, room: int, sharing: int, separate_prefill: bool = False) -> RowsStep:
+        """The rows of the next step, at most `room` of the prompt; its cost is shared by `sharing` sessions.
+
+        The end of the prompt and the first rows of the answer go into one step where they fit, as a step of few rows
+        takes as long as reading the weights; with `separate_prefill` they never do.
+        """
+        uncached = max(0, self._uncached_prompt)
+        if not uncached or (uncached < room and not separate_prefill):
+            rows = self._plan_answer(room, sharing)
+            if not uncached or len(rows) <= room:
+                self._prefilled_rows = uncached
+                return RowsStep(self.session.cache, rows)
+        rows = self.session.prefill(room, self.prompt_end)
+        assert rows, "something of the prompt is not cached"
+        self._prefilled_rows = len(rows)
+        return RowsStep(self.session.cache, rows)
+
+    def start(self) -> None:
+        """Waiting ends here, when the first step is about to run."""
+        if self._created is not None:
+            self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
+            self._created = None
+
+    def take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
+        """What the planned `step` gave. Prefilling and decoding get their rows' share of its time."""
+        began = time.perf_counter()
+        if isinstance(result, Committed):
+            rows, decode_ms = result.rows, result.milliseconds
+            assert self.decoder, "it decodes"
+            log_p = [math.log(max(p, 1e-30)) for p in result.probability]
+            self.decoder.take_greedy_step(result.tokens, log_p, result.draft, result.draft_probability)
+            self._answered()
+        else:
+            assert isinstance(step, RowsStep), "it has logits"
+            rows = len(step.rows) - self._prefilled_rows
+            prefill_ms = result.milliseconds * self._prefilled_rows / len(step.rows)
+            self.cost.prefill_ms += prefill_ms
+            if not rows:
+                self.session.extend([], self._prefilled_rows)
+                return
+            decode_ms = result.milliseconds - prefill_ms
+            self._take_answer(result.logits)
+        self.cost.forwards += 1
+        self.cost.rows += rows
+        self.cost.decode_ms += decode_ms + 1e3 * (time.perf_counter() - began)
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """What decodes the answer; None while nothing is decoded."""
+        return None
+
+    @abstractmethod
+    def _plan_answer(self, room: int, sharing: int) -> Rows:
+        """The rows whose logits are needed, and before them what is not cached of the prompt; see `plan`."""
+
+    @abstractmethod
+    def _take_answer(self, logits: Tensor) -> None:
+        """logits [scored rows of `_plan_answer`, vocab] in float32."""
+
+    def _answered(self) -> None:
+        """The decoder has taken a step."""
+        return
+
+
+class GapRequest(Request):
+    """Fills one gap in one of the three modes. Where its session was at another place before, `set_aside` is a session
+    that keeps that place.
+    """
+
+    def __init__(
+        self,
+        gap: Gap,
+        options: Options,
+        session: Session,
+        tokenizer: Tokenizer,
+        drafting: Drafting,
+        drafter: Drafter | None = None,
+    ) -> None:
+        super().__init__(session, options)
+        opening = prompt(gap, tokenizer)
+        self.set_aside = session.set_aside(opening.tokens)
+        self.cost.prompt_tokens = len(opening.tokens)
+        self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens)
+        self.prompt_end = len(opening.tokens) - 1
+        self.answer = Answer(gap, options, tokenizer, opening.forced)
+        self._decoder = make_decoder(session, self.answer, drafting, drafter)
+
+    @property
+    def decoder(self) -> Decoder:
+        return self._decoder
+
+    @property
+    def done(self) -> bool:
+        return self.decoder.done
+
+    def outcome(self) -> Fill:
+        return self.answer.fill(self.cost)
+
+    def state(self) -> tuple[str, list[str | None]]:
+        """The text that is committed, and the canvas: a text for each token, None for a mask."""
+        tokenizer = self.answer.tokenizer
+        canvas = [None if token == MASK else tokenizer.decode([token]) for token in self.decoder.canvas]
+        return self.answer.text, canvas
+
+    def _plan_answer(self, room: int, sharing: int) -> Rows:
+        return self.decoder.plan(sharing)
+
+    def _take_answer(self, logits: Tensor) -> None:
+        self.decoder.take(logits)
+        self._answered()
+
+    def _answered(self) -> None:
+        self.cost.tokens = self.answer.committed
+
+
+def make_decoder(session: Session, answer: Answer, drafting: Drafting, drafter: Drafter | None = None) -> Decoder:
+    """The decoder of the mode that the answer's options ask for."""
+    options = answer.options
+    if options.mode == "autoregressive":
+        return Autoregressive(session, answer)
+    if options.mode == "diffusion":
+        return Diffusion(session, answer)
+    if drafter is None and options.copy:
+        copier = Copier(answer.tokenizer.stops)
+        return Verified(session, answer, drafting, copier, session.previous_answer)
+    return Verified(session, answer, drafting, drafter)
