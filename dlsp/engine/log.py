@@ -1,25 +1,22 @@
 """Follow what an engine writes while it loads."""
 
+import os
 from pathlib import Path
-
-MOST_BYTES = 1_000_000
 
 
 class Log:
-    """What is appended to a log file from now on, line by line; a file grown too long starts anew."""
+    """What is appended to a log file from now on, line by line. The engine begins anew one that has grown long."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.last = ""
         self._seen = path.stat().st_size if path.exists() else 0
-        if self._seen > MOST_BYTES:
-            path.unlink()
-            self._seen = 0
 
     def news(self) -> list[str]:
         """The lines finished since the last call, blank ones left out."""
         try:
             with self.path.open("rb") as file:
+                self._seen = self._seen if file.seek(0, os.SEEK_END) >= self._seen else 0
                 file.seek(self._seen)
                 said = file.read()
         except OSError:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
+from dlsp_engine.serve.log import Bounded
 
 
 def main() -> int:
@@ -30,7 +31,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # a session that ends sends both
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    handler = Bounded(options.state / f"engine-{options.model}.log")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s", handlers=[handler])
     try:
         from dlsp_engine import threads
         from dlsp_engine.serve import process

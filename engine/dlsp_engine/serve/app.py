@@ -1,9 +1,11 @@
 """The HTTP interface that `docs/engine-http.md` describes."""
 
+import asyncio
 import hmac
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -42,6 +44,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Service:
     """What the routes share, and what `/health` tells. `ending` is set once it was told to shut down.
 
+    `changed` is set when a request begins or ends and when it was told to shut down, `asked` for other threads when a
+    request begins: so nobody has to look again and again.
+
     `step` says what was chosen for this machine: `dtype`, and `costs`, milliseconds of a step by its rows.
     """
 
@@ -58,10 +63,19 @@ class Service:
     last_request: float = field(default_factory=time.monotonic)
     requests: int = 0
     ending: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: threading.Event = field(default_factory=threading.Event)
 
     def touch(self) -> None:
         """Somebody is asking, or was until now."""
         self.last_request = time.monotonic()
+        self.changed.set()
+        self.asked.set()
+
+    def end(self) -> None:
+        """End the process soon."""
+        self.ending = True
+        self.changed.set()
 
 
 def app(service: Service) -> Starlette:
@@ -92,7 +106,7 @@ def app(service: Service) -> Starlette:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def shutdown(request: Request) -> Response:
-        service.ending = True
+        service.end()
         return JSONResponse({}, 202)
 
     def streamed(parse: Callable[[Any], Parsed[Any]]) -> Endpoint:

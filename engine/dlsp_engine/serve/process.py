@@ -20,12 +20,13 @@ from dlsp_engine.serve.app import API, Service, app
 from dlsp_engine.serve.listener import Listener
 from dlsp_engine.serve.memory import return_large_blocks
 from dlsp_engine.serve.scheduler import Scheduler
-from dlsp_engine.serve.server import Server
+from dlsp_engine.serve.server import Server, raise_file_limit
 from dlsp_engine.serve.statefile import StateFile, lock
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.25
+KEEP_S = 3.0  # between two looks at the state file
+SLACK_S = 0.01  # so that the time is over when it is looked at
 
 
 def serve(
@@ -42,6 +43,7 @@ def serve(
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
     device = choose.resolve(device)
     with lock(state, model), Listener.open(state, model, tcp) as listener:
+        raise_file_limit()
         return_large_blocks()
         engine = load(gguf, cache, dtype, device)
         warm_up(engine)
@@ -63,7 +65,7 @@ def serve(
             },
         )
         file = StateFile(state, _state(service))
-        watchdog.watch(scheduler)
+        watchdog.watch(scheduler, service.asked)
         try:
             asyncio.run(_listen(listener, service, file, idle_seconds))
         finally:
@@ -104,14 +106,19 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
         server.end()
         await serving
         raise
+    serving.add_done_callback(lambda _: service.changed.set())
     while not serving.done():
-        await asyncio.wait([serving], timeout=LOOK_S)
+        left_s = KEEP_S if service.scheduler.busy else service.last_request + idle_seconds - time.monotonic()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, min(KEEP_S, left_s)) + SLACK_S):
+                await service.changed.wait()
+        service.changed.clear()
         idle = not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds
         if idle or service.ending or service.scheduler.broken or not (listener.reachable() and file.keep()):
             server.end()
         if server.should_exit:
             service.scheduler.close()  # whoever waits is told, so that no connection holds the process
-    await serving
+            await serving
 
 
 def _table(costs: Costs) -> dict[str, float]:

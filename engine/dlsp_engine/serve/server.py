@@ -1,8 +1,11 @@
 """uvicorn's server and connections, for a process that only its user's programs may ask and that sleeps when idle."""
 
 import asyncio
+import logging
 import socket
+import sys
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -10,8 +13,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dlsp_engine.serve.identity import same_user
 
+log = logging.getLogger(__name__)
+
 END_S = 3  # until connections that are at work are closed
-IDLE_S = 30  # until a connection that asks for nothing is closed
+HEAD_S = 5  # until the head of a request is there whole, from its first byte or from the connection's beginning
+IDLE_S = 30  # until a connection that was used is closed
+MOST_CONNECTIONS = 64
+TAKEN_AT_ONCE = 128  # connections, before one of them is looked at
+WAITING = 1024  # connections that the system keeps until they are taken
+UNTAKEN_LOG_S = 60  # between two lines in the log that say that no connection can be taken
 
 
 class Server(uvicorn.Server):
@@ -25,14 +35,18 @@ class Server(uvicorn.Server):
                 ws="none",
                 log_level="warning",
                 log_config=None,
+                access_log=False,
                 date_header=False,
                 server_header=False,
+                backlog=TAKEN_AT_ONCE,
                 timeout_keep_alive=IDLE_S,
                 timeout_graceful_shutdown=END_S,
             )
         )
         self._ending = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._failed)
+        self._untaken_at = -float("inf")
 
     def end(self) -> None:
         """From any thread, or a signal's handler."""
@@ -43,24 +57,92 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         self.end()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(WAITING)  # asyncio knows one number for this and for how many it takes at once
+
     async def main_loop(self) -> None:
         await self.on_tick(0)
         await self._ending.wait()
 
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what failed in the loop. A connection that cannot be taken fails again and again."""
+        if not context["message"].startswith("socket.accept()"):
+            return loop.default_exception_handler(context)
+        if loop.time() - self._untaken_at > UNTAKEN_LOG_S:
+            self._untaken_at = loop.time()
+            log.error("no connection can be taken: %s", context["exception"])
+
 
 class Connection(H11Protocol):
-    """A connection. On a Unix socket the peer must be a process of our own user's."""
+    """A connection. On a Unix socket the peer must be a process of our own user's.
+
+    A new one beyond MOST_CONNECTIONS takes the place of one that asks for nothing.
+    """
 
     refused = False
+    _head_late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         peer: socket.socket = transport.get_extra_info("socket")
-        self.refused = peer.family != socket.AF_INET and not same_user(peer)
+        known = peer.family == socket.AF_INET or same_user(peer)
+        self.refused = not known or not self._has_room()
         if self.refused:
             transport.abort()
-        else:
-            super().connection_made(transport)
+            return
+        self.began = self.loop.time()
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.refused:
             super().connection_lost(exc)
+            self._stop_waiting()
+
+    @property
+    def at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _has_room(self) -> bool:
+        """Whether there is room for one more, which is made if need be."""
+        if len(self.connections) < MOST_CONNECTIONS:
+            return True
+        idle = [each for each in self.connections if isinstance(each, Connection) and not each.at_work]
+        if not idle:
+            return False
+        # Who never asked goes first, and of those who waited the longest.
+        longest = min(idle, key=lambda each: (each.cycle is not None, each.began))
+        self.connections.discard(longest)
+        longest.transport.abort()
+        return True
+
+    def _await_head(self) -> None:
+        """After each piece that came: the head of a request has to be whole soon."""
+        if self.at_work:
+            self._stop_waiting()
+        elif self._head_late is None:
+            self._head_late = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._head_late is not None:
+            self._head_late.cancel()
+            self._head_late = None
+
+
+def raise_file_limit() -> None:
+    """Let the process have as many files and connections open as the system allows it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):
+            log.info("the limit of open files stays %d", soft)  # macOS takes no limit above its own

@@ -24,8 +24,10 @@ def limit(usual_s: float | None) -> float:
     return UNMEASURED_S if usual_s is None else max(LEAST_S, TIMES_USUAL * usual_s)
 
 
-def watch(scheduler: Scheduler, end: Callable[[int], object] = os._exit) -> threading.Thread:
+def watch(scheduler: Scheduler, asked: threading.Event, end: Callable[[int], object] = os._exit) -> threading.Thread:
     """A thread that calls `end(75)` once a step is wedged. Python cannot stop a step; only the process can end.
+
+    `asked` is set after something was handed to the scheduler: until then the thread sleeps.
 
     A step that waits for its weights to be read from disk again is left in peace, and the time for which the whole
     process stood still, stopped or asleep, is not the step's.
@@ -34,6 +36,9 @@ def watch(scheduler: Scheduler, end: Callable[[int], object] = os._exit) -> thre
     def run() -> None:
         paged, taken = _major_faults(), 0.0
         while not scheduler.closed:
+            asked.clear()
+            if not scheduler.busy:
+                asked.wait()
             time.sleep(LOOK_S)
             before, paged = paged, _major_faults()
             taken = min(scheduler.stepping_s, taken + 2 * LOOK_S)

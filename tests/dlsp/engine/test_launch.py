@@ -257,3 +257,11 @@ def test_following_a_log(tmp_path: Path) -> None:
     assert log.news() == ["half a line"]
     assert log.news() == []
     assert log.last == "half a line"
+
+
+def test_following_a_log_that_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("a long line of an earlier run\n" * 10)
+    log = Log(path)
+    path.write_text("loading\n")
+    assert log.news() == ["loading"]

@@ -9,7 +9,7 @@ from dlsp_engine.serve import watchdog
 
 
 def scheduler(stepping_s: float, usual_step_s: float | None = 0.05) -> Any:
-    return SimpleNamespace(closed=False, stepping_s=stepping_s, usual_step_s=usual_step_s)
+    return SimpleNamespace(closed=False, busy=True, stepping_s=stepping_s, usual_step_s=usual_step_s)
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ class Stepping:
     """A step that takes longer from look to look."""
 
     def __init__(self, *seconds: float) -> None:
-        self.closed, self.usual_step_s, self._seconds = False, 0.05, list(seconds)
+        self.closed, self.busy, self.usual_step_s, self._seconds = False, True, 0.05, list(seconds)
 
     @property
     def stepping_s(self) -> float:
@@ -38,21 +38,21 @@ def test_the_limit_follows_the_machine():
 def test_a_wedged_step_ends_the_process(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(watchdog, "LEAST_S", 0.1)
     ended: list[int] = []
-    watchdog.watch(scheduler(stepping_s=6.5), ended.append).join(5)
+    watchdog.watch(scheduler(stepping_s=6.5), threading.Event(), ended.append).join(5)
     assert ended == [watchdog.WEDGED_STATUS]
 
 
 def test_while_the_process_stood_still_no_step_was_wedged():
     ended: list[int] = []
     watched: Any = Stepping(0.1, 3600.0, 3600.1, 0.02)
-    watchdog.watch(watched, ended.append).join(5)
+    watchdog.watch(watched, threading.Event(), ended.append).join(5)
     assert not ended
 
 
 def test_other_steps_do_not():
     ended: list[int] = []
     watched = [scheduler(5.0), scheduler(20.0, None), scheduler(20.0, 1.0), scheduler(0.0)]
-    threads = [watchdog.watch(each, ended.append) for each in watched]
+    threads = [watchdog.watch(each, threading.Event(), ended.append) for each in watched]
     time.sleep(0.2)
     for each in watched:
         each.closed = True
@@ -67,7 +67,7 @@ def test_a_step_that_reads_its_weights_again_is_not_wedged(monkeypatch: pytest.M
     monkeypatch.setattr(watchdog, "_major_faults", lambda: next(faults))
     ended: list[int] = []
     watched = scheduler(stepping_s=100.0)
-    thread = watchdog.watch(watched, ended.append)
+    thread = watchdog.watch(watched, threading.Event(), ended.append)
     time.sleep(0.2)
     watched.closed = True
     thread.join(5)
