@@ -79,12 +79,12 @@ def written(
     return 0
 
 
-def loaded(model: Model, dtype: str) -> "dlsp_engine.Engine":
-    """An engine in this process."""
+def loaded(model: Model, dtype: str, infill_update: bool = True) -> "dlsp_engine.Engine":
+    """An engine in this process, its weights with or without the infill update."""
     path = store.path(model)
     from dlsp_engine import Engine  # PyTorch takes a second
 
-    return Engine.load(path, paths.cache_dir(), dtype)
+    return Engine.load(path, paths.cache_dir(), dtype, infill_update=infill_update)
 
 
 def until_stopped(found: Iterable[Found], what: str, total: int) -> list[Found]:

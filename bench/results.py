@@ -7,12 +7,14 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import file_digest, sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+import dlsp_engine
 from dlsp import paths
 from dlsp_engine.machine import processor
 
@@ -64,9 +66,18 @@ def write(
 
 def kept() -> Path:
     """Where benches keep what is finished, so that the next run goes on from there: in the cache, or beside results
-    that have a folder of their own.
+    that have a folder of their own. Answers of other weights are none of it: each set of infill updates has a folder.
     """
-    return FOLDER / "kept" if _OWN else paths.cache_dir() / "bench"
+    return (FOLDER / "kept" if _OWN else paths.cache_dir() / "bench") / _updates()
+
+
+def _updates() -> str:
+    """A short name for the infill updates that are shipped."""
+    digest = sha256()
+    for path in sorted(Path(dlsp_engine.__file__).parent.glob("adapters/*.infill-update.safetensors")):
+        with path.open("rb") as file:
+            digest.update(file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:8]
 
 
 def machine() -> str:

@@ -18,12 +18,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bench.gpu.shapes import SHAPES, blank, filled
 from dlsp_engine.model.weights import Weights
-from dlsp_engine.train.adapter import HEAD_ROWS
 from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.recipe import Recipe
+from dlsp_engine.train.run import HEAD_ROWS
 from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
-from dlsp_engine.train.trainer import Step, Trainer
+from dlsp_engine.train.trainer import CanvasTrainer, Step
 
 REPEATED = 12
 """Tokens in a row that are the same: some two thirds of the canvas rows are taught then, as in real text."""
@@ -57,7 +57,7 @@ def weights(shape: str, device: str) -> Weights:
     return made
 
 
-def trainer(base: Weights, recipe: Recipe, compiled: bool = False) -> Trainer:
+def trainer(base: Weights, recipe: Recipe, compiled: bool = False) -> CanvasTrainer:
     torch.manual_seed(0)
     parameters = Parameters(base, recipe.rank)
     for name, value in parameters.named_parameters():
@@ -65,7 +65,7 @@ def trainer(base: Weights, recipe: Recipe, compiled: bool = False) -> Trainer:
             torch.nn.init.normal_(value, std=0.01)  # else nothing but b has a gradient
     device = base.embedding.device
     model = CanvasModel(base, parameters.to(device), compiled=compiled)
-    return Trainer(model, Repeats(base.architecture.vocab), recipe, HEAD_ROWS[device.type])
+    return CanvasTrainer(model, Repeats(base.architecture.vocab), recipe, HEAD_ROWS[device.type])
 
 
 def gradient(base: Weights, recipe: Recipe) -> Tensor:

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     from dlsp_engine import Options
 
     ends = {"end": SETS[asked.set].end, "max_tokens": SETS[asked.set].max_tokens}
-    journal = f"quality-{asked.set}-{model.name}-{asked.dtype}"
+    journal = f"quality-{asked.set}-{model.name}-{asked.dtype}{'' if asked.infill_update else '-published'}"
     plan = Plan(
         bench=f"{journal}-{asked.limit}" if asked.limit else journal,
         journal=journal,
@@ -41,13 +41,15 @@ def main(arguments: list[str] | None = None) -> int:
         out=asked.out,
         fresh=asked.fresh,
     )
-    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype))}")
+    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype, asked.infill_update))}")
     return 0
 
 
 def _command(asked: argparse.Namespace) -> str:
     """What to type for the same numbers; where they are written to is nobody's business."""
     words = ["python -m bench.quality --set", asked.set, "--model", asked.model, "--dtype", asked.dtype]
+    if not asked.infill_update:
+        words.append("--no-infill-update")
     if asked.limit:
         words += ["--limit", str(asked.limit), "--seed", str(asked.seed)]
     return " ".join([*words, "--variants", *asked.variants])
@@ -61,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=at_least(1), help="only so many tasks, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)
+    parser.add_argument(
+        "--infill-update",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="the weights with the infill update, or as they were published",
+    )
     parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")
     parser.add_argument("--fresh", action="store_true", help="forget the fills of an earlier run")
     return parser

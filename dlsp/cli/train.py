@@ -8,6 +8,7 @@ from dlsp.cli._common import add_module, run_module
 PARTS = {
     "corpus": ("corpus", "gather permissive source code from public registries"),
     "samples": ("samples", "turn the corpus into what training reads"),
+    "base": ("base", "train an infill update of the base on a CPU or one NVIDIA GPU"),
     "adapter": ("adapter", "train a canvas adapter on a CPU or one NVIDIA GPU"),
     "eval": ("evaluate", "measure an adapter on held-out gaps"),
 }

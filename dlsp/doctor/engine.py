@@ -64,7 +64,7 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
     async with engine:
         try:
             health = await engine.health()
-            return [process(health, started), adapter(health), *step(health), await completion(engine)]
+            return [process(health, started), update(health), adapter(health), *step(health), await completion(engine)]
         except UserError as error:
             return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
 
@@ -76,17 +76,25 @@ def process(health: Mapping[str, Any], started: float | None) -> Check:
     return Check("engine", True, said, data=told | {"start_s": started})
 
 
+def update(health: Mapping[str, Any]) -> Check:
+    version = _step(health).get("update", "")
+    said = (
+        f"infill update {version} is in the weights" if version else "no infill update: the model as it was published"
+    )
+    return Check("update", True, said, data={"version": version})
+
+
 def adapter(health: Mapping[str, Any]) -> Check:
     version = health.get("adapter")
-    said = f"canvas adapter {version}" if version else "there is no canvas adapter for this model"
+    missing = _step(health).get("no_canvas") or "there is no canvas adapter for this model"
+    said = f"canvas adapter {version}" if version else missing
     todo = "" if version else "Suggestions stay right, at the speed of mode `autoregressive`."
     return Check("adapter", bool(version), said, todo, {"version": version})
 
 
 def step(health: Mapping[str, Any]) -> list[Check]:
     """What a step costs by its rows, as the engine measured it; nothing of an engine that does not say."""
-    told = health.get("step")
-    if not isinstance(told, Mapping):
+    if not (told := _step(health)):
         return []
     costs = told.get("costs") or {}
     table = ", ".join(f"{count(int(rows), 'row')} {float(ms):.0f} ms" for rows, ms in costs.items())
@@ -97,6 +105,11 @@ def step(health: Mapping[str, Any]) -> list[Check]:
         todo = "Suggestions stay right and are slow; set DLSP_DEVICE=cpu, or report this."
         checks.append(Check("kernels", False, f"these do not work here: {said}", todo))
     return checks
+
+
+def _step(health: Mapping[str, Any]) -> Mapping[str, Any]:
+    told = health.get("step")
+    return told if isinstance(told, Mapping) else {}
 
 
 async def completion(engine: Engine) -> Check:

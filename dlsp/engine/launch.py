@@ -48,21 +48,29 @@ async def connect(model: Model) -> Engine | None:
 
 
 async def ensure(
-    model: Model, progress: Progress = lambda line: None, within: float = START_S, threads: int = 0
+    model: Model,
+    progress: Progress = lambda line: None,
+    within: float = START_S,
+    threads: int = 0,
+    infill_update: bool = True,
 ) -> Engine:
-    """The running engine of `model`, started if need be, with `threads` (0: what suits the machine); each line it says
-    while it loads goes to `progress`.
+    """The running engine of `model`, started if need be, with `threads` (0: what suits the machine) and with or
+    without the infill update in its weights; each line it says while it loads goes to `progress`.
 
     Raises UserError if the model is missing, the engine ends early, or it is not ready `within` seconds.
     """
-    return await connect(model) or await start(model, progress, within, threads)
+    return await connect(model) or await start(model, progress, within, threads, infill_update)
 
 
 async def start(
-    model: Model, progress: Progress = lambda line: None, within: float = START_S, threads: int = 0
+    model: Model,
+    progress: Progress = lambda line: None,
+    within: float = START_S,
+    threads: int = 0,
+    infill_update: bool = True,
 ) -> Engine:
     """The same where `connect` has just found none."""
-    command = await asyncio.to_thread(serve_command, model, threads)  # may hash the model's file
+    command = await asyncio.to_thread(serve_command, model, threads, infill_update)  # may hash the model's file
     await stop(model)  # one of another version, or one that has stopped answering
     log = Log(state.log(model.name))
     child: subprocess.Popen[Any] | None = None
@@ -121,7 +129,7 @@ async def end_silent(model: Model, found: State | None, patience_s: float = 0) -
     return False
 
 
-def serve_command(model: Model, threads: int = 0) -> list[str]:
+def serve_command(model: Model, threads: int = 0, infill_update: bool = True) -> list[str]:
     """What starts the engine of `model`; raises UserError if its file or the engine's libraries are not installed."""
     local.require()
     options = {
@@ -131,6 +139,7 @@ def serve_command(model: Model, threads: int = 0) -> list[str]:
         "state": paths.state_dir(),
         "version": __version__,
         "threads": threads,
+        "infill-update": "on" if infill_update else "off",
     }
     # -P: a torch.py in the current folder must not be taken for the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]

@@ -35,7 +35,7 @@ class Loading(Protocol):
 class Link:
     """`engine` is the engine once it is ready; until then `quiet` says why not.
 
-    The next start of one has `threads`, as in `launch.ensure`.
+    The next start of one has `threads` and `infill_update`, as in `launch.ensure`.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Link:
         self.engine: Engine | None = None
         self.quiet = SkipReason.LOADING
         self.threads = 0
+        self.infill_update = True
         self._model = model
         self._loading = loading
         self._tell = tell
@@ -137,7 +138,9 @@ class Link:
         await loading.begin()
         outcome = "failed"
         try:
-            engine = await launch.start(self._model, loading.report, threads=self.threads)
+            engine = await launch.start(
+                self._model, loading.report, threads=self.threads, infill_update=self.infill_update
+            )
             outcome = "ready"
             return engine
         finally:

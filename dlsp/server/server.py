@@ -141,12 +141,13 @@ class Server(LanguageServer):
             workspace.recent.note(workspace.name(document_path(uri)), document.lines, row, edited=edited)
 
     def link(self, uri: str | None = None) -> Link:
-        """The link to the engine of the model that is set for a document, with the threads that are set now."""
+        """The link to the engine of the model that is set for a document, as it is set now."""
         settings = self.settings(uri)
         model = settings.model
         if model not in self._links:
             self._links[model] = Link(model, lambda: Loading(self), self.tell, self.status)
         self._links[model].threads = settings.threads
+        self._links[model].infill_update = settings.infill_update
         return self._links[model]
 
     def forget(self, uri: str) -> None:

@@ -24,7 +24,7 @@ class Settings:
     `suggest` says how eagerly suggestions come, by language identifier, `*` for the others.
     `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens, where nobody
     set it what suits the model and the machine. `threads` are those of an engine that is started, 0 for what suits the
-    machine.
+    machine; its weights have the infill update added unless `infill_update` is false.
     """
 
     model: Model = field(default_factory=lambda: named(AUTO))
@@ -34,6 +34,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     context: int = CONTEXT_TOKENS[-1]
     threads: int = 0
+    infill_update: bool = True
 
     def suggests(self, language: str) -> str:
         """`auto`, `eager`, `manual` or `off`."""
@@ -77,6 +78,12 @@ def _threads(value: Any) -> int:
     return value
 
 
+def _infill_update(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError("`infill_update` is true, or false for the model as it was published.")
+    return value
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "model": lambda value: named(str(value)[:40]),
     "mode": _one_of("mode", MODES),
@@ -85,6 +92,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "ignore": _globs,
     "context": _budget,
     "threads": _threads,
+    "infill_update": _infill_update,
 }
 PROJECT = frozenset({"model", "mode", "ignore"})
 """What a project's file may set: nothing that a project could harm its reader with."""

@@ -22,6 +22,7 @@ def main() -> int:
     serve.add_argument("--dtype", default="auto", help="auto, int8, bfloat16 or float32")
     serve.add_argument("--device", default=os.environ.get("DLSP_DEVICE") or "auto", help="auto, cpu, cuda or mps")
     serve.add_argument("--threads", type=int, default=0, help="0: as many as cores, half of them on battery")
+    serve.add_argument("--infill-update", default="on", choices=("on", "off"), help="whether weights have it added")
     serve.add_argument("--idle-seconds", type=float, default=1800)
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     tcp = {"action": "store_true", "default": sys.platform == "win32", "help": argparse.SUPPRESS}
@@ -48,6 +49,7 @@ def main() -> int:
             options.version,
             options.device,
             options.tcp,
+            options.infill_update == "on",
         )
     except EngineError as error:
         print(error, file=sys.stderr)

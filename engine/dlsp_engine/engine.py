@@ -37,7 +37,11 @@ AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
 class Engine:
-    """Makes requests of gaps and sites, and steps them. `costs` are those of a step on this machine."""
+    """Makes requests of gaps and sites, and steps them. `costs` are those of a step on this machine.
+
+    `update` is the version of the infill update in the weights, empty for none; `no_canvas` says why a canvas adapter
+    that is there is not used.
+    """
 
     def __init__(
         self,
@@ -45,10 +49,14 @@ class Engine:
         tokenizer: Tokenizer,
         costs: Costs = Costs(),  # noqa: B008 - frozen
         dtype: str = "float32",
+        update: str = "",
+        no_canvas: str = "",
     ) -> None:
         self.model = model
         self.backend = model.backend(costs)
         self.dtype = dtype
+        self.update = update
+        self.no_canvas = no_canvas
         self.tokenizer = tokenizer
         # Without an adapter canvases mean nothing.
         first = FIRST_ACCEPTANCE if any(model.adapter.layers) else (0.0,)
@@ -56,17 +64,27 @@ class Engine:
         self.site_acceptance = Acceptance(list(first))  # what is copied there stands more often
 
     @classmethod
-    def load(cls, gguf: Path, cache: Path, dtype: str = "auto", adapter: bool = True, device: str = "auto") -> "Engine":
-        """Map the converted weights of a GGUF file, converting it first if needed, with the adapter shipped for it.
+    def load(
+        cls,
+        gguf: Path,
+        cache: Path,
+        dtype: str = "auto",
+        adapter: bool = True,
+        device: str = "auto",
+        infill_update: bool = True,
+    ) -> "Engine":
+        """Map the converted weights of a GGUF file, converting it first if needed, with the infill update and the
+        canvas adapter shipped for it. An adapter that was not trained or measured on these weights is left out.
 
         `device` is one of `choose.DEVICES`: `auto` takes an NVIDIA GPU if there is one. The dtype `auto` is bfloat16
         there; on a CPU int8, the fastest wherever it was measured, else whichever dense type is faster. Raises
         EngineError with a sentence for the user.
         """
         # They take what nothing else here does: a GGUF reader, file locks, LLVM.
-        from dlsp_engine.model.convert import converted
+        from dlsp_engine.model.convert import converted, update_in
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
+        from dlsp_engine.model.update import Update, mismatch
         from dlsp_kernels.int8_linear.choose import best
 
         device = choose.resolve(device)
@@ -74,15 +92,20 @@ class Engine:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
-        folder, int8 = converted(gguf, cache), best()
+        update = Update.beside(ADAPTERS, gguf) if infill_update else None
+        folder, int8 = converted(gguf, cache, update=update), best()
+        if not update_in(folder):
+            update = None
         if dtype == "auto":
             dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
         weights = Weights.load(folder, dense)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
-        low_rank = None
+        low_rank, no_canvas = None, ""
         if adapter and shipped.exists():
             low_rank = Adapter.load(shipped, gguf.name, weights.architecture, dense)
+            no_canvas = mismatch(low_rank, shipped, update)
+            low_rank = None if no_canvas else low_rank
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(_tokenizer, folder)
             if device != "cpu":
@@ -95,7 +118,7 @@ class Engine:
             else:
                 raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
-        return cls(model, tokenizer.result(), costs, dtype)
+        return cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
 
     def new_session(self) -> Session:
         """One that knows nothing yet."""

@@ -49,9 +49,22 @@ def test_a_file_has_the_form_of_all_results(tmp_path, monkeypatch):
 def test_what_is_finished_is_kept_beside_results_that_have_a_folder_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     monkeypatch.setattr(results, "_OWN", str(tmp_path))
-    assert results.kept() == tmp_path / "kept"
+    assert results.kept().parent == tmp_path / "kept"
     monkeypatch.setattr(results, "_OWN", None)
-    assert results.kept() == paths.cache_dir() / "bench"
+    assert results.kept().parent == paths.cache_dir() / "bench"
+
+
+def test_what_is_kept_of_one_set_of_infill_updates_is_not_found_with_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(results.dlsp_engine, "__file__", str(tmp_path / "__init__.py"))
+    (tmp_path / "adapters").mkdir()
+    update = tmp_path / "adapters" / "small.infill-update.safetensors"
+    folders = [results.kept()]
+    for content in (b"first", b"second"):
+        update.write_bytes(content)
+        folders.append(results.kept())
+    assert len(set(folders)) == 3
+    update.write_bytes(b"first")
+    assert results.kept() == folders[1]
 
 
 def test_many_samples_are_thinned_evenly_to_stay_small(tmp_path):

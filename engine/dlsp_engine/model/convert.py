@@ -13,12 +13,13 @@ import torch
 from filelock import FileLock
 from gguf import GGUFReader
 from gguf.quants import dequantize
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.update import Update
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
 FORMAT = "1"
@@ -36,13 +37,23 @@ FUSED = {
 """Our name within a layer -> the GGUF tensors stacked along their outputs."""
 
 
-def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Path:
-    """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file, made on first use.
+Say = Callable[[str], None]
 
-    Two engines that start at once convert once; a conversion that was killed leaves nothing that is believed.
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | None = None) -> Path:
+    """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file, made on first use; the weights
+    with `update` added, if it belongs to the file.
+
+    Two engines that start at once convert once; a conversion that was killed leaves nothing that is believed. What was
+    made of the same file with another update goes, and of files that were in this one's place before it.
     """
     stat = gguf.stat()
-    folder = cache / "converted" / f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{FORMAT}"
+    name = f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{FORMAT}"
+    folder = cache / "converted" / (f"{name}-u{update.sha256[:12]}" if update else name)
     weights = folder / "weights.safetensors"
     if weights.exists():
         return folder
@@ -51,10 +62,12 @@ def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line:
         with FileLock(folder / "lock"):
             if not weights.exists():
                 say(f"converting {gguf.name}, once for this machine")
+                if update and not update.belongs_to(gguf):
+                    say(f"{gguf.name} is not the file that the infill update was trained for: it is left as it is")
+                    update = None
                 _tokenizer(gguf, folder / "tokenizer.json")
-                _weights(gguf, weights, say)
-                if gguf.parent == cache / "models":
-                    _forget_others(gguf, folder)
+                _weights(gguf, weights, say, update)
+                _forget_others(folder, replaced=gguf.parent == cache / "models")
     except (OSError, SafetensorError) as error:  # the second of a full disk
         why = getattr(error, "strerror", None) or error
         raise EngineError(
@@ -64,11 +77,26 @@ def converted(gguf: Path, cache: Path, say: Callable[[str], None] = lambda line:
     return folder
 
 
-def _forget_others(gguf: Path, folder: Path) -> None:
-    """Remove what was made of files that were in this one's place before it."""
-    file = folder.name.rpartition("-")[0]
+def update_in(folder: Path) -> str:
+    """The SHA-256 of the infill update that converted weights have in them; empty for none."""
+    with safe_open(folder / "weights.safetensors", framework="pt") as file:
+        return file.metadata().get("update", "")
+
+
+_FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+)-(?P<format>\d+)(?:-u[0-9a-f]{12})?")
+
+
+def _forget_others(folder: Path, replaced: bool) -> None:
+    """Remove what was made of this file in this format with another update or with none; and, if the file has
+    `replaced` another, all that was made of that.
+    """
+    mine = _FOLDER.fullmatch(folder.name)
     for each in folder.parent.iterdir():
-        if re.fullmatch(rf"{re.escape(gguf.stem)}-\d+-\d+-\d+", each.name) and each.name.rpartition("-")[0] != file:
+        other = _FOLDER.fullmatch(each.name)
+        if not mine or not other or other["stem"] != mine["stem"] or each == folder:
+            continue
+        same = other["file"] == mine["file"]
+        if (same and other["format"] == FORMAT) or (not same and replaced):
             shutil.rmtree(each, ignore_errors=True)
 
 
@@ -110,7 +138,7 @@ def _tensors(reader: GGUFReader, layers: int) -> Iterator[tuple[str, Tensor]]:
             yield f"layers.{layer}.{ours}", torch.cat([load(f"blk.{layer}.{name}") for name in theirs])
 
 
-def _weights(gguf: Path, target: Path, say: Callable[[str], None]) -> None:
+def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
     reader = GGUFReader(gguf)
     shape = architecture(reader)
     tensors: dict[str, Tensor] = {}
@@ -118,10 +146,15 @@ def _weights(gguf: Path, target: Path, say: Callable[[str], None]) -> None:
         tensors[name] = tensor
         if name.endswith("qkv.weight") and (layer := int(name.split(".")[1])) % 4 == 0:
             say(f"dequantising layer {layer} of {shape.layers}")
+    metadata = {"architecture": shape.to_json(), "source": gguf.name}
+    if update:
+        say("adding the infill update")
+        update.add_to(tensors, shape)
+        metadata["update"] = update.sha256
     say("writing the converted weights")
     partial = target.with_suffix(".partial")
     try:
-        save_file(tensors, partial, metadata={"architecture": shape.to_json(), "source": gguf.name})
+        save_file(tensors, partial, metadata=metadata)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.engine import ADAPTERS
 from dlsp_engine.errors import Damaged, EngineError
 from dlsp_engine.model.convert import converted
 from dlsp_engine.model.gpu import choose
+from dlsp_engine.model.update import Update
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API, Service, app
 from dlsp_engine.serve.listener import Listener
@@ -39,13 +41,14 @@ def serve(
     version: str,
     device: str = "auto",
     tcp: bool = sys.platform == "win32",
+    infill_update: bool = True,
 ) -> None:
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
     device = choose.resolve(device)
     with lock(state, model), Listener.open(state, model, tcp) as listener:
         raise_file_limit()
         return_large_blocks()
-        engine = load(gguf, cache, dtype, device)
+        engine = load(gguf, cache, dtype, device, infill_update)
         warm_up(engine)
         scheduler = Scheduler(engine)
         service = Service(
@@ -61,6 +64,8 @@ def serve(
                 "dtype": engine.dtype,
                 "device": device,
                 "replaced": engine.backend.replaced,
+                "update": engine.update,
+                "no_canvas": engine.no_canvas,
                 "costs": _table(engine.backend.costs),
             },
         )
@@ -74,14 +79,15 @@ def serve(
             scheduler.join()
 
 
-def load(gguf: Path, cache: Path, dtype: str, device: str) -> Engine:
+def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool = True) -> Engine:
     """The engine on converted weights; what was converted is made anew, once, if it turns out to be damaged."""
     try:
-        return Engine.load(gguf, cache, dtype, device=device)
+        return Engine.load(gguf, cache, dtype, device=device, infill_update=infill_update)
     except Damaged as error:
         log.warning("converting %s again: %s", gguf.name, error)
-        shutil.rmtree(converted(gguf, cache), ignore_errors=True)
-        return Engine.load(gguf, cache, dtype, device=device)
+        update = Update.beside(ADAPTERS, gguf) if infill_update else None
+        shutil.rmtree(converted(gguf, cache, update=update), ignore_errors=True)
+        return Engine.load(gguf, cache, dtype, device=device, infill_update=infill_update)
 
 
 def warm_up(engine: Engine) -> None:

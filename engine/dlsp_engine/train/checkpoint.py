@@ -1,4 +1,4 @@
-"""A run on disk: the checkpoint it goes on from, and the adapter in the form that the engine loads."""
+"""A run on disk: the checkpoint it goes on from, and what was trained in the form that the engine loads."""
 
 import os
 from collections.abc import Callable
@@ -10,58 +10,65 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.train.model import Parameters
+from dlsp_engine.model.update import LARGEST_BYTES
+from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.trainer import Trainer
 
-CHECKPOINT, ADAPTER = "checkpoint.pt", "adapter.safetensors"
-LARGEST = 40_000_000 - 2**16
-"""Bytes of a shipped adapter's tensors; its metadata has room in the rest."""
+CHECKPOINT, ADAPTER, UPDATE = "checkpoint.pt", "adapter.safetensors", "infill-update.safetensors"
+METADATA_BYTES = 2**16  # room for the metadata of a shipped file
 
 
-def save(folder: Path, trainer: Trainer, elapsed: float) -> None:
+def save(folder: Path, trainer: Trainer[Any], elapsed: float, taught: int) -> None:
     """Everything that the next step depends on; what it draws follows from the recipe and its number."""
     state = {
         "step": trainer.step,
         "elapsed": elapsed,
+        "taught": taught,
         "recipe": trainer.recipe.to_json(),
-        "parameters": trainer.model.parameters.state_dict(),
+        "parameters": trainer.parameters.state_dict(),
         "average": trainer.average.state_dict(),
         "optimizer": trainer.optimizer.state_dict(),
     }
     _replaced(folder / CHECKPOINT, lambda partial: torch.save(state, partial))
 
 
-def resume(folder: Path, trainer: Trainer) -> float:
-    """Go on where the run in `folder` was saved, if it was; seconds that it has taken so far.
+def resume(folder: Path, trainer: Trainer[Any]) -> tuple[float, int]:
+    """Go on where the run in `folder` was saved, if it was; seconds that it has taken and tokens that it was taught.
 
     Raises EngineError when it was begun with another recipe.
     """
     if not (folder / CHECKPOINT).exists():
-        return 0.0
-    state: dict[str, Any] = torch.load(folder / CHECKPOINT, map_location=trainer.model.device, weights_only=True)
+        return 0.0, 0
+    state: dict[str, Any] = torch.load(folder / CHECKPOINT, map_location=trainer.device, weights_only=True)
     if state["recipe"] != trainer.recipe.to_json():
         raise EngineError(
             f"The run in {folder} was begun with other settings ({state['recipe']}); give those, or another --out."
         )
-    trainer.model.parameters.load_state_dict(state["parameters"])
+    trainer.parameters.load_state_dict(state["parameters"])
     trainer.average.load_state_dict(state["average"])
     trainer.optimizer.load_state_dict(state["optimizer"])
     trainer.step = state["step"]
-    return state["elapsed"]
+    return state["elapsed"], state["taught"]
 
 
-def room(parameters: Parameters) -> int:
-    """Bytes that a shipped adapter has left for what is not trained."""
-    return LARGEST - 2 * sum(value.numel() for value in parameters.state_dict().values())
+def room(parameters: LowRanks, beside: int) -> int:
+    """Bytes that are left for what is not trained, where a file of so many bytes ships beside this one.
+
+    Raises EngineError where there is no room for what is trained.
+    """
+    size = METADATA_BYTES + 2 * sum(value.numel() for value in parameters.state_dict().values())
+    if (left := LARGEST_BYTES - beside - size) < 0:
+        raise EngineError(
+            f"Rank {parameters.rank} takes {size / 1e6:.0f} MB beside the {beside / 1e6:.0f} MB of what ships with it: "
+            f"at most {LARGEST_BYTES / 1e6:.0f} MB are shipped together."
+        )
+    return left
 
 
-def export(path: Path, parameters: Parameters, metadata: dict[str, str]) -> None:
-    """The adapter as `Adapter.load` reads it, in bf16. Raises EngineError when it is too large to be shipped."""
-    tensors = {name: value.detach().cpu().bfloat16().contiguous() for name, value in parameters.state_dict().items()}
-    if parameters.bigrams:
-        tensors |= parameters.bigrams.tensors()
-    if (size := sum(tensor.nbytes for tensor in tensors.values())) > LARGEST:
-        raise EngineError(f"An adapter of rank {parameters.rank} takes {size / 1e6:.0f} MB; at most 40 MB are shipped.")
+def export(path: Path, parameters: LowRanks, metadata: dict[str, str]) -> None:
+    """What was trained as the engine reads it, in bf16, and what was counted as it is."""
+    trained = {name: value.detach().cpu().bfloat16().contiguous() for name, value in parameters.state_dict().items()}
+    tensors = parameters.tensors() | trained
     _replaced(path, lambda partial: save_file(tensors, partial, metadata=metadata))
 
 

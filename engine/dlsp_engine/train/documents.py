@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from dlsp_engine.errors import EngineError
@@ -31,8 +31,14 @@ BEFORE = 2 / 3
 class Documents:
     """The files of a split; `segment` goes through them from document number `position` on, pass after pass."""
 
-    def __init__(self, corpus: Path, split: str, seed: int) -> None:
-        self.rows: list[Row] = list(shards.rows(corpus, split))
+    def __init__(self, corpus: Path, split: str, seed: int, held_out: Collection[str] = ()) -> None:
+        """`held_out` names packages that count as such beside those that the corpus holds out."""
+        self.rows: list[Row] = [
+            row
+            for each in ("train", "heldout")
+            for row in shards.rows(corpus, each)
+            if (each == "heldout" or row["package"] in held_out) == (split == "heldout")
+        ]
         if not self.rows:
             raise EngineError(f"The corpus in {corpus} has no files of the split '{split}'; build a larger one.")
         self._packages: dict[str, list[int]] = defaultdict(list)

@@ -3,12 +3,28 @@
 import random
 import re
 
-ENDS = {"rest": "line", "line": "line", "block": "block", "body": "body", "span": "token"}
-"""Kind -> the engine's rule that ends such a gap."""
+# Kind -> the engine's rule that ends such a gap: the rest of a line, a line, something inside a line that a closing
+# bracket or mark follows, two to five lines, a block, a body, and any span of characters.
+ENDS = {
+    "rest": "line",
+    "line": "line",
+    "inside": "token",
+    "lines": "block",
+    "block": "block",
+    "body": "body",
+    "span": "token",
+}
 
 _DEFINITION = re.compile(
     r"^[ \t]*(?:[\w*&<>:,~]+[ \t]+)*?(?:def|class|fn|func|function)\b[^\n]*|^[^\n]*\)[^\n;]*\{[ \t]*$"
 )
+_COMMENT = ("#", "//", "*", "/*")
+_OPENING, _CLOSING = "([{", ")]}"
+
+SPAN_CHARACTERS = (12, 40, 150)  # means of the lengths of spans
+AT_BRACKET = 0.75  # share of gaps inside a line that end at a bracket, where there is one, else at `;`, `:` or `,`
+WHOLE_BRACKET = 0.6  # share of these that begin behind the bracket's opening one
+IN_BLOCK = 0.5  # share of gaps of several lines at the end of their block that are kept
 
 Span = tuple[int, int]
 """First character of the gap, and the first behind it."""
@@ -17,31 +33,86 @@ Span = tuple[int, int]
 def cut(text: str, kind: str, rng: random.Random) -> Span | None:
     """A gap of this kind somewhere in `text`; None where the place drawn allows none."""
     if kind == "span":
-        start = rng.randrange(1, max(2, len(text)))
-        return _worth(text, start, min(len(text), start + 1 + int(rng.expovariate(1 / 150))))
+        start, mean = rng.randrange(1, max(2, len(text))), rng.choice(SPAN_CHARACTERS)
+        return _worth(text, start, min(len(text), start + 1 + int(rng.expovariate(1 / mean))))
     lines = text.splitlines(keepends=True)
     if len(lines) < 4:
         return None
     at = rng.randrange(1, len(lines) - 1)
     start = sum(map(len, lines[:at]))
     if kind == "body":
-        return _body(text, lines, at, start)
+        return _body(text, lines, at, start, rng)
     line = lines[at].rstrip("\r\n")
     indent = len(line) - len(line.lstrip())
+    if kind == "inside":
+        return _inside(text, line, indent, start, rng)
     if kind == "rest":
         return _worth(text, start + rng.randint(indent, max(indent, len(line) - 1)), start + len(line))
-    first = start + rng.choice((0, indent, indent))  # mostly the editor has indented already
+    first = start + rng.choice((0, 0, indent))  # on an empty line the editor has often indented already
+    # A gap from the line's beginning may hold the last line break too: the suffix then begins with text.
+    broken = first == start and rng.random() < 0.3
     if kind == "line":
-        return _worth(text, first, start + len(lines[at] if first == start else line))
-    deep = at + 1
-    most = min(len(lines), at + rng.randint(1, 12))
+        return _worth(text, first, start + len(lines[at] if broken else line))
+    deep = _several(lines, at, rng) if kind == "lines" else _block(lines, at, indent, rng)
+    if deep is None:
+        return None
+    middle = "".join(lines[at:deep])
+    return _worth(text, first, start + len(middle if broken and kind == "lines" else middle.rstrip()))
+
+
+def _inside(text: str, line: str, indent: int, start: int, rng: random.Random) -> Span | None:
+    """What stands in a line before a closing bracket, or before `;`, `:` or `,`."""
+    if line.lstrip().startswith(_COMMENT):
+        return None
+    ends = [i for i, c in enumerate(line) if i > indent + 1 and c in f"{_CLOSING};:," and not line[i - 1].isspace()]
+    brackets = [i for i in ends if line[i] in _CLOSING]
+    if not ends:
+        return None
+    end = rng.choice(brackets) if brackets and rng.random() < AT_BRACKET else rng.choice(ends)
+    first = rng.randint(indent, end - 1)
+    if line[end] in _CLOSING and rng.random() < WHOLE_BRACKET:
+        opened = _opening(line, end)
+        first = first if opened is None else opened + 1
+    return _worth(text, start + first, start + end)
+
+
+def _opening(line: str, end: int) -> int | None:
+    """Where the bracket opens that closes at `end`, if it does so in this line."""
+    depth = 0
+    for i in range(end - 1, -1, -1):
+        if line[i] in _CLOSING:
+            depth += 1
+        elif line[i] in _OPENING:
+            if depth == 0:
+                return i
+            depth -= 1
+    return None
+
+
+def _several(lines: list[str], at: int, rng: random.Random) -> int | None:
+    """The line behind two to five lines of one block, most often one that the block goes on with."""
+    own, count = _indent(lines[at]), rng.randint(2, 5)
+    deep, taken = at + 1, 1
+    while deep < len(lines) and taken < count and (not lines[deep].strip() or _indent(lines[deep]) >= own):
+        taken += bool(lines[deep].strip())
+        deep += 1
+    if taken < 2 or not lines[at].strip():
+        return None
+    follows = next((line for line in lines[deep:] if line.strip()), "")
+    goes_on = bool(follows) and _indent(follows) >= own
+    return deep if goes_on or rng.random() < IN_BLOCK else None
+
+
+def _block(lines: list[str], at: int, indent: int, rng: random.Random) -> int:
+    """The line behind a block of up to twelve lines."""
+    deep, most = at + 1, min(len(lines), at + rng.randint(1, 12))
     while deep < most and (not lines[deep].strip() or _indent(lines[deep]) >= indent):
         deep += 1
-    return _worth(text, first, start + len("".join(lines[at:deep]).rstrip()))
+    return deep
 
 
-def _body(text: str, lines: list[str], at: int, start: int) -> Span | None:
-    """The indented lines under the first definition from line `at` on."""
+def _body(text: str, lines: list[str], at: int, start: int, rng: random.Random) -> Span | None:
+    """The indented lines under the first definition from line `at` on, their own indentation in the gap or not."""
     while at < len(lines) - 1 and not _DEFINITION.match(lines[at].rstrip("\r\n")):
         start += len(lines[at])
         at += 1
@@ -51,7 +122,7 @@ def _body(text: str, lines: list[str], at: int, start: int) -> Span | None:
     while deep < len(lines) and (not lines[deep].strip() or _indent(lines[deep]) > floor):
         deep += 1
     body = "".join(lines[at:deep]).rstrip()
-    return _worth(text, start + len(body) - len(body.lstrip()), start + len(body))
+    return _worth(text, start + rng.choice((0, len(body) - len(body.lstrip()))), start + len(body))
 
 
 def _indent(line: str) -> int:

@@ -35,19 +35,46 @@ class Pair(nn.Module):
         return self.a.to(dtype), torch.block_diag(*b.split(self.outs)) if len(self.outs) > 1 else b
 
 
-class Parameters(nn.Module):
-    """What is trained, in float32, named as in the adapter's file. Starts as an adapter that changes nothing."""
+class LowRanks(nn.Module):
+    """Low-rank updates of every projection, in float32, named as in files. They start as what changes nothing."""
 
-    def __init__(self, weights: Weights, rank: int) -> None:
+    def __init__(self, shape: Architecture, rank: int) -> None:
         super().__init__()
-        shape = weights.architecture
         self.rank = rank
-        self.bigrams: Bigrams | None = None  # counted, not trained
-        self.mask_embedding = nn.Parameter(Adapter.none(weights.embedding, shape).mask_embedding.float())
         self.layers = nn.ModuleList(
             nn.ModuleDict({name: Pair(into, outs, rank) for name, (into, outs) in projections(shape).items()})
             for _ in range(shape.layers)
         )
+
+    @classmethod
+    def read(cls, path: Path, shape: Architecture) -> "LowRanks":
+        """What an infill update's file holds."""
+        tensors = load_file(path)
+        found = cls(shape, tensors["layers.0.down.a"].shape[0])
+        found.load_state_dict(tensors)
+        return found
+
+    def low(self, dtype: torch.dtype) -> list[Low]:
+        """By layer and projection: fused a and b for the forward, gradients flow through."""
+        return [
+            {name: pair.fused(dtype) for name, pair in layer.items() if isinstance(pair, Pair)}
+            for layer in self.layers
+            if isinstance(layer, nn.ModuleDict)
+        ]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that its file holds, trained or not."""
+        return dict(self.state_dict())
+
+
+class Parameters(LowRanks):
+    """What is trained of a canvas adapter: the updates of canvas rows and the mask's embedding."""
+
+    def __init__(self, weights: Weights, rank: int) -> None:
+        super().__init__(weights.architecture, rank)
+        self.bigrams: Bigrams | None = None  # counted, not trained
+        start = Adapter.none(weights.embedding, weights.architecture).mask_embedding.float()
+        self.mask_embedding = nn.Parameter(start)
 
     @classmethod
     def load(cls, path: Path, weights: Weights) -> "Parameters":
@@ -57,13 +84,8 @@ class Parameters(nn.Module):
         parameters.load_state_dict({name: t for name, t in tensors.items() if not name.startswith("bigrams.")})
         return parameters
 
-    def low(self, dtype: torch.dtype) -> list[Low]:
-        """By layer and projection: fused a and b for the forward, gradients flow through."""
-        return [
-            {name: pair.fused(dtype) for name, pair in layer.items() if isinstance(pair, Pair)}
-            for layer in self.layers
-            if isinstance(layer, nn.ModuleDict)
-        ]
+    def tensors(self) -> dict[str, Tensor]:
+        return super().tensors() | (self.bigrams.tensors() if self.bigrams else {})
 
 
 class CanvasModel:
@@ -128,18 +150,31 @@ def layer_forward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """x [batch, rows, dim] -> the same after one layer, and the keys and values of its rows."""
 
-    def linear(x: Tensor, name: str, weight: Tensor, offset: Tensor | None = None) -> Tensor:
-        y = F.linear(x, weight, offset)
-        return y + F.linear(F.linear(x, low[name][0]), low[name][1]) if name in low else y
-
-    h = F.rms_norm(x, x.shape[-1:], layer.attention_norm, shape.eps)
-    qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).unflatten(-1, (-1, shape.head_dim))
-    qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 2)
-    q, k = rope(qk, cos, sin).split([shape.heads, shape.kv_heads], 2)
-    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    q, k, v = heads(shape, layer, low, x, cos, sin)
     keys, values = (torch.cat(pair, 2) for pair in zip(past, (k, v), strict=True)) if past else (k, v)
     keys, values = (t.repeat_interleave(shape.groups, 1) for t in (keys, values))
     attended = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias).transpose(1, 2).flatten(2)
-    x = x + linear(attended, "out", layer.out)
+    return behind_attention(shape, layer, low, x, attended), k, v
+
+
+def heads(
+    shape: Architecture, layer: Layer, low: Low, x: Tensor, cos: Tensor, sin: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x [batch, rows, dim] -> queries, keys and values [batch, heads, rows, head_dim]."""
+    h = F.rms_norm(x, x.shape[-1:], layer.attention_norm, shape.eps)
+    qkv = _linear(h, layer.qkv, low.get("qkv"), layer.qkv_bias).unflatten(-1, (-1, shape.head_dim))
+    qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 2)
+    q, k = rope(qk, cos, sin).split([shape.heads, shape.kv_heads], 2)
+    return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+
+
+def behind_attention(shape: Architecture, layer: Layer, low: Low, x: Tensor, attended: Tensor) -> Tensor:
+    """x and what its rows attended to, both [batch, rows, dim] -> the same after the layer."""
+    x = x + _linear(attended, layer.out, low.get("out"))
     h = F.rms_norm(x, x.shape[-1:], layer.mlp_norm, shape.eps)
-    return x + linear(swiglu(linear(h, "gate_up", layer.gate_up)), "down", layer.down), k, v
+    return x + _linear(swiglu(_linear(h, layer.gate_up, low.get("gate_up"))), layer.down, low.get("down"))
+
+
+def _linear(x: Tensor, weight: Tensor, low: tuple[Tensor, Tensor] | None, offset: Tensor | None = None) -> Tensor:
+    y = F.linear(x, weight, offset)
+    return y + F.linear(F.linear(x, low[0]), low[1]) if low else y

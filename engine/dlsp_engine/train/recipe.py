@@ -1,11 +1,14 @@
-"""What an adapter is trained with, as options and as the metadata that travels with it."""
+"""What is trained with what: options of an adapter, a file for an update, and the metadata that travels with both."""
 
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from dlsp_engine.errors import EngineError
 from dlsp_engine.train.loss import Weighting
 
 HELP: dict[str, str] = {
@@ -26,7 +29,61 @@ HELP: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Recipe:
+class AnyRecipe:
+    """What every training has: `accumulate` forwards share a step of the optimizer, `lr` is the highest learning rate,
+    reached after `warm_up` steps, `clip` the largest norm of a gradient.
+    """
+
+    accumulate: int = 1
+    lr: float = 3e-4
+    warm_up: int = 20
+    clip: float = 1.0
+    seed: int = 0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def rate(self, step: int, progress: float) -> float:
+        """The learning rate of a step, `progress` of the budget being used up: a warm-up, then a straight fall."""
+        return self.lr * min(1.0, (step + 1) / max(1, self.warm_up)) * max(0.02, 1 - progress)
+
+
+@dataclass(frozen=True)
+class FillRecipe(AnyRecipe):
+    """Of an infill update: what is filled, in which shares, from how much text.
+
+    `tokens` are those of a forward, some gaps one behind the other; `characters` the least and the most of the usual
+    window around a gap, and the most of a large one, which `large` is the share of. `end` is the weight of the end
+    token beside the others'. `held_out` are packages that are judged by, beside those of the corpus.
+    """
+
+    rank: int = 16
+    tokens: int = 1500
+    longest: int = 200
+    kinds: dict[str, float] = field(default_factory=dict)
+    languages: dict[str, float] = field(default_factory=dict)
+    characters: tuple[int, int, int] = (400, 900, 1800)
+    large: float = 0.35
+    end: float = 1.0
+    held_out: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, name: str) -> "FillRecipe":
+        """By its name among those of `train/recipes`, or from a JSON file. Raises EngineError."""
+        shipped = files("dlsp_engine.train").joinpath("recipes", f"{name}.json")
+        try:
+            text = shipped.read_text("utf-8") if shipped.is_file() else Path(name).read_text("utf-8")
+            values = json.loads(text)
+            lists = {key: tuple(values[key]) for key in ("characters", "held_out") if key in values}
+            return cls(**values | lists)
+        except (OSError, ValueError, TypeError) as error:
+            raise EngineError(f"{name} is no recipe of an infill update ({error}).") from error
+
+
+@dataclass(frozen=True)
+class Recipe(AnyRecipe):
+    """Of a canvas adapter; HELP says what is what."""
+
     rank: int = 32
     batch: int = 1
     accumulate: int = 4
@@ -43,17 +100,17 @@ class Recipe:
 
     @classmethod
     def add_to(cls, parser: ArgumentParser) -> None:
-        for field in fields(cls):
-            of: Callable[[str], Any] = type(field.default)
-            choices = ("pace", "decay") if field.name == "weighting" else None
-            name = f"--{field.name.replace('_', '-')}"
+        for each in fields(cls):
+            of: Callable[[str], Any] = type(each.default)
+            choices = ("pace", "decay") if each.name == "weighting" else None
+            name = f"--{each.name.replace('_', '-')}"
             parser.add_argument(
-                name, type=of, default=field.default, choices=choices, help=f"{HELP[field.name]} (default %(default)s)"
+                name, type=of, default=each.default, choices=choices, help=f"{HELP[each.name]} (default %(default)s)"
             )
 
     @classmethod
     def of(cls, asked: Namespace) -> "Recipe":
-        return cls(**{field.name: getattr(asked, field.name) for field in fields(cls)})
+        return cls(**{each.name: getattr(asked, each.name) for each in fields(cls)})
 
     def width(self, turn: int) -> int:
         """Masks of a canvas in forward number `turn`."""
@@ -63,10 +120,3 @@ class Recipe:
     @property
     def rule(self) -> Weighting:
         return Weighting(self.weighting, self.decay, self.soft)
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    def rate(self, step: int, progress: float) -> float:
-        """The learning rate of a step, `progress` of the budget being used up: a warm-up, then a straight fall."""
-        return self.lr * min(1.0, (step + 1) / max(1, self.warm_up)) * max(0.02, 1 - progress)

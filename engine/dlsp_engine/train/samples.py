@@ -17,7 +17,7 @@ from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.train import gaps, segments, store
 from dlsp_engine.train.documents import Documents, Stream
 
-FORMAT = 1
+FORMAT = 2
 HELD_OUT_ROWS = 512
 GAPS = "gaps.jsonl.xz"
 PYTHON_GAPS, OTHER_GAPS = 80, 12

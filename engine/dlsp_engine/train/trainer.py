@@ -1,9 +1,11 @@
 """A training run in memory: steps of the optimizer, each the same whenever it is taken."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +14,8 @@ from torch.optim.swa_utils import AveragedModel
 from dlsp_engine.errors import EngineError
 from dlsp_engine.train.canvases import Batch, Canvases, drawn, pick
 from dlsp_engine.train.loss import Choices, Taught, backward, choices
-from dlsp_engine.train.model import CanvasModel, Parameters, Past
-from dlsp_engine.train.recipe import Recipe
+from dlsp_engine.train.model import CanvasModel, LowRanks, Parameters, Past
+from dlsp_engine.train.recipe import AnyRecipe, Recipe
 from dlsp_engine.train.store import Samples
 
 LATE = 9
@@ -23,9 +25,12 @@ LOST = 20
 """Steps one after the other whose gradients are not finite, after which a run is given up."""
 
 
+Trained = TypeVar("Trained", bound=LowRanks)
+
+
 @dataclass
 class Step:
-    """What a step of the optimizer gave: mean loss, canvas rows and how many of them taught something."""
+    """What a step of the optimizer gave: mean loss, rows and how many of them taught something."""
 
     loss: float
     rows: int
@@ -33,28 +38,73 @@ class Step:
     norm: float
 
 
-class Trainer:
+class Trainer(ABC, Generic[Trained]):
     """`step` counts the steps taken; all that a step draws follows from the recipe's seed and this number.
 
     `average` is the mean of the late parameters (Shamir and Zhang 2013, polynomial decay): it is what a run hands over,
     since single steps tear at what was learned until the rate has fallen.
     """
 
-    def __init__(self, model: CanvasModel, samples: Samples, recipe: Recipe, head_rows: int) -> None:
-        self.model = model
-        self.samples = samples
+    def __init__(self, parameters: Trained, recipe: AnyRecipe, device: torch.device) -> None:
+        self.parameters = parameters
         self.recipe = recipe
-        self.head_rows = head_rows
+        self.device = device
         self.step = 0
         self.optimizer = torch.optim.AdamW(
-            model.parameters.parameters(),
+            parameters.parameters(),
             lr=recipe.lr,
             betas=(0.9, 0.95),
             weight_decay=0.0,
-            fused=model.device.type == "cuda",
+            fused=device.type == "cuda",
         )
-        self.average = AveragedModel(model.parameters, multi_avg_fn=_late)
+        self.average = AveragedModel(parameters, multi_avg_fn=_late)
         self._lost = 0
+
+    @property
+    def late(self) -> Trained:
+        return self.average.module  # pyright: ignore[reportReturnType]
+
+    @abstractmethod
+    def forward(self, turn: int) -> tuple[float, int, int]:
+        """Forward number `turn`: its gradients are added to the parameters'. Mean loss, rows, and rows that taught."""
+
+    def advance(self, rate: float) -> Step:
+        """One step of the optimizer at this learning rate.
+
+        Raises EngineError when the gradients of LOST steps one after the other were not finite.
+        """
+        recipe = self.recipe
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        losses, rows, taught = 0.0, 0, 0
+        for part in range(recipe.accumulate):
+            of_part = self.forward(self.step * recipe.accumulate + part)
+            losses, rows, taught = losses + of_part[0], rows + of_part[1], taught + of_part[2]
+        norm = float(nn.utils.clip_grad_norm_(self.parameters.parameters(), recipe.clip))
+        if math.isfinite(norm):
+            self._lost = 0
+            self.optimizer.step()
+            self.average.update_parameters(self.parameters)
+        else:
+            self._lost += 1
+            if self._lost == LOST:
+                raise EngineError(
+                    f"The gradients of {LOST} steps were not finite; see the last scores, and lower --lr."
+                )
+        self.step += 1
+        return Step(losses / recipe.accumulate, rows, taught, norm)
+
+
+class CanvasTrainer(Trainer[Parameters]):
+    """Trains a canvas adapter to say what the frozen base says."""
+
+    def __init__(self, model: CanvasModel, samples: Samples, recipe: Recipe, head_rows: int) -> None:
+        super().__init__(model.parameters, recipe, model.device)
+        self.model = model
+        self.samples = samples
+        self.recipe: Recipe = recipe
+        self.head_rows = head_rows
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -66,38 +116,7 @@ class Trainer:
         finally:
             self.model.parameters = latest
 
-    @property
-    def late(self) -> Parameters:
-        assert isinstance(self.average.module, Parameters)
-        return self.average.module
-
-    def advance(self, rate: float) -> Step:
-        recipe = self.recipe
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.zero_grad()
-        losses, rows, taught = 0.0, 0, 0
-        for part in range(recipe.accumulate):
-            turn = self.step * recipe.accumulate + part
-            loss, canvases = self._forward(turn)
-            losses += loss
-            rows += canvases.tokens.numel()
-            taught += int(canvases.taught.sum())
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters.parameters(), recipe.clip))
-        if math.isfinite(norm):
-            self._lost = 0
-            self.optimizer.step()
-            self.average.update_parameters(self.model.parameters)
-        else:
-            self._lost += 1
-            if self._lost == LOST:
-                raise EngineError(
-                    f"The gradients of {LOST} steps were not finite; see the last scores, and lower --lr."
-                )
-        self.step += 1
-        return Step(losses / recipe.accumulate, rows, taught, norm)
-
-    def _forward(self, turn: int) -> tuple[float, Canvases]:
+    def forward(self, turn: int) -> tuple[float, int, int]:
         recipe, model = self.recipe, self.model
         generator = torch.Generator(model.device).manual_seed(recipe.seed * 1_000_003 + turn)
         batch = read(self.samples, turn * recipe.batch, recipe.batch, model.device)
@@ -113,7 +132,7 @@ class Trainer:
             )
             taught.tokens, taught.probabilities = soft
         loss = backward(hidden, model.weights.embedding, taught, recipe.rule, self.head_rows, 1 / recipe.accumulate)
-        return loss, canvases
+        return loss, canvases.tokens.numel(), int(canvases.taught.sum())
 
 
 def _late(average: Sequence[Tensor], latest: Sequence[Tensor], seen: Tensor | int) -> None:

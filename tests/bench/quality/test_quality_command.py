@@ -30,6 +30,19 @@ def test_ctrl_c_says_that_nothing_is_lost(monkeypatch, capsys):
     assert "the same command goes on" in capsys.readouterr().err
 
 
+def test_the_weights_as_published_are_recorded_and_kept_apart(monkeypatch, tmp_path):
+    plans = []
+    monkeypatch.setattr(command, "load", lambda *_: [])
+    monkeypatch.setattr(command, "run", lambda plan, load: plans.append(plan) or tmp_path)
+    for more in ([], ["--no-infill-update"]):
+        assert main(["--variants", "verified", *more]) == 0
+    updated, published = plans
+    assert "infill-update" not in updated.command
+    assert "--no-infill-update" in published.command
+    assert published.journal == f"{updated.journal}-published"
+    assert published.bench != updated.bench
+
+
 def test_the_recorded_command_gives_the_same_numbers_again_and_names_no_path():
     asked = command._parser().parse_args(["--limit", "9", "--variants", "verified", "--out", "/home/me/x.json"])
     recorded = command._command(asked)

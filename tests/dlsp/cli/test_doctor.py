@@ -36,7 +36,7 @@ def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None
     lines = {line.split()[1]: line for line in shown.splitlines()}
     assert list(lines) == [
         *("versions", "machine", "memory", "disk", "state", "model"),
-        *("engine", "adapter", "completion", "size", "quiet", "editors"),
+        *("engine", "update", "adapter", "completion", "size", "quiet", "editors"),
     ]
     assert all(line.startswith("ok ") for line in lines.values())
     assert DEFAULT.sha256 in lines["model"]
@@ -77,6 +77,18 @@ def test_what_is_wrong_says_what_to_do(
     assert "Run `dlsp model pull`." in shown
     assert shown.count("dlsp model pull") == 1, "and not twice"
     assert [line.split()[1] for line in shown.split("!! model")[1].splitlines()[2:]] == ["size", "quiet", "editors"]
+
+
+def test_what_is_in_the_weights_and_why_no_canvas_drafts_for_them() -> None:
+    step = {"update": "first", "no_canvas": "canvas adapter cpu-3 was not made for the infill update first"}
+    update, adapter = engine.update({"step": step}), engine.adapter({"adapter": None, "step": step})
+    assert update.good
+    assert "infill update first" in update.said
+    assert not adapter.good
+    assert adapter.said == step["no_canvas"]
+    assert "mode `autoregressive`" in adapter.todo
+    assert "as it was published" in engine.update({"step": {"update": ""}}).said
+    assert engine.adapter({"adapter": "cpu-3", "step": step}).good
 
 
 def test_an_engine_that_cannot_start(

@@ -69,14 +69,12 @@ async def test_start_and_stop(starting: Starting) -> None:
     assert not await launch.stop(DEFAULT)
 
 
-async def test_an_engine_is_started_with_the_threads_asked_for(
-    starting: Starting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
+async def test_an_engine_is_started_as_asked(starting: Starting, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, bool]] = []
     command = launch.serve_command(DEFAULT)
-    monkeypatch.setattr(launch, "serve_command", lambda _, threads: asked.append(threads) or command)
-    async with await launch.ensure(DEFAULT, threads=3):
-        assert asked == [3]
+    monkeypatch.setattr(launch, "serve_command", lambda _, *how: asked.append(how) or command)
+    async with await launch.ensure(DEFAULT, threads=3, infill_update=False):
+        assert asked == [(3, False)]
 
 
 async def test_one_engine_for_all_who_want_it(starting: Starting) -> None:

@@ -123,13 +123,11 @@ async def test_whatever_goes_wrong_is_a_reason(making: Making, error: Exception,
     assert len(seen.told) == 1
 
 
-async def test_the_next_start_has_the_threads_that_are_set_then(
-    making: Making, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[int] = []
+async def test_the_next_start_is_as_is_set_then(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[int, bool]] = []
 
-    async def start(model: object, progress: object, threads: int) -> Engine:
-        started.append(threads)
+    async def start(model: object, progress: object, threads: int, infill_update: bool) -> Engine:
+        started.append((threads, infill_update))
         return Engine()
 
     async def shown(*_: object) -> None: ...
@@ -140,12 +138,12 @@ async def test_the_next_start_has_the_threads_that_are_set_then(
     server = Server()
     server.status = Status(lambda method, params: None)
     making.outcomes = [None, None]
-    for threads in (2, 3):
-        server.configuration.push({"threads": threads})
+    for threads, update in ((2, True), (3, False)):
+        server.configuration.push({"threads": threads, "infill_update": update})
         server.link().engine = None
         server.link().make()
         await settle()
-    assert started == [2, 3]
+    assert started == [(2, True), (3, False)]
 
 
 async def test_who_waits_has_the_engine_or_a_reason(making: Making, clock: Any) -> None:

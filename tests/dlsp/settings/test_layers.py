@@ -126,6 +126,17 @@ def test_the_context_is_a_number_that_ends(user: Told, context: object) -> None:
     assert user.configuration.of(None).context == 2000
 
 
+def test_the_infill_update_is_on_until_it_is_set_to_false(user: Told) -> None:
+    it = user.configuration
+    it.begin({})
+    assert it.of(None).infill_update
+    it.push({"dlsp": {"infill_update": "no"}})
+    assert it.of(None).infill_update
+    assert user.told == ["`infill_update` is true, or false for the model as it was published."]
+    it.push({"dlsp": {"infill_update": False}})
+    assert not it.of(None).infill_update
+
+
 def test_threads_are_a_number_that_a_machine_may_have(user: Told) -> None:
     it = user.configuration
     it.begin({"threads": 4})

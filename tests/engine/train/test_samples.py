@@ -30,12 +30,20 @@ def test_every_kind_is_cut(kind: str):
         assert "w * h" in found
         assert not any("\n" in text for text in found)
     elif kind == "line":
-        assert {"    print(name)\n", "print(name)"} <= found
+        assert {"    print(name)\n", "    print(name)", "print(name)"} <= found
+    elif kind == "inside":
+        assert "name" in found
+        assert "w * h" not in found, "nothing behind it closes"
+        assert {"self, w, h", "os.listdir("} <= found
+        assert not any("\n" in text for text in found)
+    elif kind == "lines":
+        assert "    print(name)\n    print(len(name))" in found
+        assert all(len(text.strip("\n").split("\n")) >= 2 for text in found)
     elif kind == "block":
         assert "print(name)\n    print(len(name))" in found
         assert not any(text.startswith("size") and "def none" in text for text in found), "a block ends at a dedent"
     elif kind == "body":
-        assert {"size = w * h\n        return size", "return 0"} <= found
+        assert {"size = w * h\n        return size", "return 0", "        return 0"} <= found
     else:
         assert any("\n" in text for text in found)
 
@@ -43,7 +51,14 @@ def test_every_kind_is_cut(kind: str):
 def test_a_body_in_braces():
     text = "package a;\n\nint f(int x) {\n    int y = x;\n    return y;\n}\n\nint z;\n"
     cuts = [gaps.cut(text, "body", random.Random(seed)) for seed in range(20)]
-    assert {text[a:b] for a, b in filter(None, cuts)} == {"int y = x;\n    return y;"}
+    assert {text[a:b].lstrip() for a, b in filter(None, cuts)} == {"int y = x;\n    return y;"}
+
+
+def test_a_gap_inside_a_condition_ends_before_its_bracket():
+    text = "int f(int x) {\n    if (x > limit(3)) {\n        return 1;\n    }\n    return 0;\n}\n"
+    cuts = {span for seed in range(400) if (span := gaps.cut(text, "inside", random.Random(seed)))}
+    assert "x > limit(3)" in {text[start:end] for start, end in cuts}
+    assert {text[end] for _, end in cuts} == {")", ";"}
 
 
 @pytest.mark.parametrize("files", [(), (File("b.py", "x = 1\n"),)])

@@ -27,7 +27,7 @@ from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.score import score
 from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
-from dlsp_engine.train.trainer import LATE, Trainer
+from dlsp_engine.train.trainer import LATE, CanvasTrainer, Trainer
 from dlsp_kernels import rope_table
 
 ANSWER, WIDTH = 16, 3
@@ -76,7 +76,7 @@ def test_overfitting_is_seen_at_run_time(engine: Engine, small: Weights, tmp_pat
     parameters = Parameters(small, rank=16)
     model = CanvasModel(small, parameters)
     recipe = Recipe(batch=25, accumulate=1, rows=ANSWER * WIDTH, widths=str(WIDTH), lr=2e-2, warm_up=5, reveal=0.0)
-    trainer = Trainer(model, rows, recipe, head_rows=2048)
+    trainer = CanvasTrainer(model, rows, recipe, head_rows=2048)
     before = score(model, rows, 50, ANSWER, WIDTH, 25, 2048)
     steps = 200
     while trainer.step < steps:
@@ -102,7 +102,7 @@ def test_offline_foretells_run_time(engine: Engine, small: Weights, tmp_path: Pa
     torch.manual_seed(0)
     parameters = Parameters(small, rank=16)
     recipe = Recipe(batch=8, accumulate=1, rows=ANSWER * WIDTH, widths=str(WIDTH), lr=1e-2, warm_up=5, reveal=0.0)
-    trainer = Trainer(CanvasModel(small, parameters), rows, recipe, head_rows=2048)
+    trainer = CanvasTrainer(CanvasModel(small, parameters), rows, recipe, head_rows=2048)
     for _ in range(25):  # until drafts are right now and then
         trainer.advance(1e-2)
     checkpoint.export(tmp_path / "a.safetensors", parameters, {"base": "small.gguf"})
@@ -203,7 +203,7 @@ def test_a_full_disk_costs_nothing_that_was_saved(command: list[str], tmp_path: 
 def test_what_is_handed_over_is_the_mean_of_the_late_parameters(small: Weights, small_samples: Path):
     torch.manual_seed(0)
     recipe = Recipe(batch=2, accumulate=1, rows=32, widths="4", lr=1e-2, warm_up=1)
-    trainer = Trainer(CanvasModel(small, Parameters(small, 4)), Samples(small_samples, "train"), recipe, 2048)
+    trainer = CanvasTrainer(CanvasModel(small, Parameters(small, 4)), Samples(small_samples, "train"), recipe, 2048)
     expected, steps = torch.zeros(()), 12
     for step in range(1, steps + 1):
         trainer.advance(1e-2)
@@ -282,5 +282,16 @@ def test_clear_refusals(command: list[str], tmp_path: Path, small: Weights):
         adapter.main([*command, "--out", str(tmp_path / "c"), "--from", str(tmp_path / "nowhere.safetensors")])
     with pytest.raises(SystemExit, match=r"belongs to other\.gguf"):
         adapter.main([*command, "--out", str(tmp_path / "c"), "--from", str(tmp_path / "other.safetensors")])
-    with pytest.raises(EngineError, match="at most 40 MB"):
-        checkpoint.export(tmp_path / "huge.safetensors", Parameters(small, 12_000), {})
+
+
+def test_what_is_too_large_to_be_shipped_is_refused_before_the_first_step(
+    command: list[str], tmp_path: Path, small: Weights, monkeypatch: pytest.MonkeyPatch
+):
+    with pytest.raises(SystemExit, match=r"Rank 30000 takes .* MB beside the 0 MB .* at most 95 MB"):
+        adapter.main([*command, "--rank", "30000", "--out", str(tmp_path / "run")])
+    assert not (tmp_path / "run").exists()
+    of_four = Parameters(small, 4)
+    left = checkpoint.room(of_four, 0)
+    assert checkpoint.room(of_four, left) == 0, "an update beside it takes of its room"
+    with pytest.raises(EngineError, match="at most 95 MB"):
+        checkpoint.room(of_four, left + 1)

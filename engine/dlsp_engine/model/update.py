@@ -1,0 +1,81 @@
+"""The infill update: low-rank changes that teach the base to fill gaps, added to its weights when it is converted."""
+
+import json
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.architecture import Architecture
+
+LARGEST_BYTES = 95_000_000  # an update and a canvas adapter of one model, as they are shipped
+
+
+@dataclass(frozen=True)
+class Update:
+    """A file of updates for one base, known by the SHA-256 of the whole file.
+
+    Its metadata: `base` and `base_sha256`, name and hash of the GGUF file that it changes; `version`;
+    `canvas_adapters`, a JSON list of hashes of adapters that were measured on the changed base; `recipe`, `corpus`,
+    `tokens` and `steps`, how it came about.
+    """
+
+    path: Path
+    sha256: str
+    metadata: dict[str, str]
+
+    @classmethod
+    def of(cls, path: Path) -> "Update":
+        """Raises EngineError when the file cannot be read."""
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+            return cls(path, sha256(path), metadata)
+        except (SafetensorError, OSError) as error:
+            raise EngineError(f"The infill update {path} cannot be read ({error}); install dlsp again.") from error
+
+    @classmethod
+    def beside(cls, adapters: Path, gguf: Path) -> "Update | None":
+        """The one that is shipped for a GGUF file in the folder of canvas adapters, if there is one."""
+        path = adapters / f"{gguf.stem}.infill-update.safetensors"
+        return cls.of(path) if path.exists() else None
+
+    def belongs_to(self, gguf: Path) -> bool:
+        """Whether it was trained on this very file, byte for byte."""
+        return self.metadata.get("base_sha256") == sha256(gguf)
+
+    def add_to(self, tensors: dict[str, Tensor], shape: Architecture) -> None:
+        """Change the converted weights, by their names in the file: W + b a, in float32, then in the dtype of W."""
+        with safe_open(self.path, framework="pt") as file:
+            for layer in range(shape.layers):
+                for name, (_, outs) in projections(shape).items():
+                    a, b = (file.get_tensor(f"layers.{layer}.{name}.{part}").float() for part in "ab")
+                    low = LowRank.fuse(a, b, outs)
+                    weight = tensors[f"layers.{layer}.{name}.weight"]
+                    weight.copy_(torch.addmm(weight.float(), low.b, low.a))
+
+
+def mismatch(adapter: Adapter, path: Path, update: Update | None) -> str:
+    """Why a canvas adapter, read from `path`, cannot draft for weights with this update or with none; empty if it can.
+
+    It can where it was trained on these very weights (its `update_sha256`, none for the base as it is), or where the
+    update names it among those that were measured on the changed base.
+    """
+    trained_on = adapter.metadata.get("update_sha256", "")
+    if trained_on == (update.sha256 if update else ""):
+        return ""
+    if update and sha256(path) in json.loads(update.metadata.get("canvas_adapters", "[]")):
+        return ""
+    of = f"infill update {update.metadata.get('version', '')}" if update else "base without an infill update"
+    return f"canvas adapter {adapter.metadata.get('version', path.name)} was not made for the {of}"
+
+
+def sha256(path: Path) -> str:
+    """Of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

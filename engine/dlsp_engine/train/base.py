@@ -1,0 +1,94 @@
+"""`python -m dlsp_engine.train.base`: trains an infill update of the base on a CPU or one NVIDIA GPU."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.train import checkpoint
+from dlsp_engine.train.documents import Documents
+from dlsp_engine.train.fill_trainer import FillTrainer, Judged, judge
+from dlsp_engine.train.fills import Fills
+from dlsp_engine.train.model import LowRanks
+from dlsp_engine.train.recipe import FillRecipe
+from dlsp_engine.train.run import HEAD_ROWS, Run, add_options, base_of, command, shipped_bytes
+from dlsp_engine.train.samples import manifest_hash
+
+
+class BaseRun(Run[FillTrainer]):
+    """Hands over `infill-update.safetensors`."""
+
+    FILE = checkpoint.UPDATE
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        """Raises EngineError where the weights have an update in them: one is not put upon another."""
+        recipe, device = FillRecipe.read(asked.recipe), torch.device(asked.device)
+        metadata = _origin(asked, recipe)
+        torch.manual_seed(recipe.seed)
+        weights = Weights.load(asked.weights, torch.float32 if asked.float32 else torch.bfloat16)
+        shape = weights.architecture
+        parameters = LowRanks.read(asked.start, shape) if asked.start else LowRanks(shape, recipe.rank)
+        if parameters.rank != recipe.rank:
+            raise EngineError(
+                f"{asked.start} has rank {parameters.rank}, the recipe {recipe.rank}; start from another."
+            )
+        checkpoint.room(parameters, shipped_bytes(metadata["base"], ".safetensors"))
+        tokenizer = QwenTokenizer(asked.weights)
+        held = Documents(asked.corpus, "heldout", recipe.seed, recipe.held_out)
+        self.held_out = Fills(held, tokenizer, recipe).held_out(asked.judge_gaps)
+        fills = Fills(Documents(asked.corpus, "train", recipe.seed, recipe.held_out), tokenizer, recipe)
+        chunk = asked.head_rows or HEAD_ROWS[device.type]
+        self.found: dict[str, Judged] = {}
+        super().__init__(asked, FillTrainer(weights, parameters.to(device), fills, recipe, device, chunk), metadata)
+
+    def judge(self) -> None:
+        trainer = self.trainer
+        self.found = judge(trainer.weights, trainer.late, self.held_out, trainer.device)
+        self.say(**{kind: one.rounded() for kind, one in self.found.items()})
+
+    def scores(self) -> dict[str, Any]:
+        return {kind: one.rounded() for kind, one in self.found.items()}
+
+
+def _origin(asked: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]:
+    """What the update's metadata says of base, data and recipe."""
+    base, begun = base_of(asked.weights, asked.start, asked.base_sha256)
+    if base.pop("update_sha256", ""):
+        raise EngineError(
+            f"The weights in {asked.weights} have an infill update in them; give those of the base as published "
+            "(`infill_update: false`)."
+        )
+    return base | {
+        "version": asked.version or datetime.now(UTC).strftime("%Y%m%d"),
+        "begun_from": begun.get("version", ""),
+        "recipe": recipe.to_json(),
+        "corpus": manifest_hash(asked.corpus),
+        "canvas_adapters": json.dumps([]),
+        "licence": "Apache-2.0",
+    }
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dlsp train base", description="Train an infill update of the base.")
+    add = parser.add_argument
+    add("--corpus", type=Path, required=True, metavar="DIR", help="what `dlsp train corpus` built")
+    add("--recipe", default="infill-cpu", help="the name of a recipe, or a JSON file (default %(default)s)")
+    add_options(parser)
+    add("--judge-gaps", type=int, default=9, help="held-out gaps of each kind in a score (default %(default)s)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return command(options().parse_args(arguments), BaseRun)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

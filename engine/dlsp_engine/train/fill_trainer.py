@@ -1,0 +1,86 @@
+"""Training of an infill update: real text as target, the end token included; and how it is judged meanwhile."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.train import packed
+from dlsp_engine.train.fills import Fill, Fills
+from dlsp_engine.train.model import LowRanks
+from dlsp_engine.train.packed import Packed
+from dlsp_engine.train.recipe import FillRecipe
+from dlsp_engine.train.trainer import Trainer
+
+JUDGED_TOGETHER = 4  # gaps of a forward without gradients
+
+
+class FillTrainer(Trainer[LowRanks]):
+    """Teaches the updates, on clean rows, the text that stood in gaps."""
+
+    def __init__(
+        self, weights: Weights, parameters: LowRanks, fills: Fills, recipe: FillRecipe, device: torch.device, chunk: int
+    ) -> None:
+        super().__init__(parameters, recipe, device)
+        self.weights = weights.to(device)
+        self.fills = fills
+        self.recipe: FillRecipe = recipe
+        self._chunk = chunk
+
+    def forward(self, turn: int) -> tuple[float, int, int]:
+        fills = self.fills.batch(turn)
+        rows = Packed.of(fills, self.device)
+        low = self.parameters.low(self.weights.dtype)
+        states = packed.hidden(self.weights, low, rows)
+        shares = torch.ones(len(rows.targets), device=self.device)
+        shares[rows.targets == fills[0].answer[-1]] = self.recipe.end
+        loss = packed.backward(
+            states, self.weights.embedding, rows.targets, shares, self._chunk, 1 / self.recipe.accumulate
+        )
+        return loss, len(rows.ids), len(rows.targets)
+
+
+@dataclass
+class Judged:
+    """Held-out gaps of one kind: how many, their tokens, the mean loss in nats, the share of tokens whose likeliest is
+    the right one; and the shares of gaps of which the end is said too early, and not where it should be.
+    """
+
+    gaps: int = 0
+    tokens: int = 0
+    nats: float = 0.0
+    right: float = 0.0
+    early: float = 0.0
+    late: float = 0.0
+
+    def rounded(self) -> dict[str, Any]:
+        return {name: round(value, 4) for name, value in asdict(self).items()}
+
+
+@torch.no_grad()
+def judge(weights: Weights, parameters: LowRanks, held: Sequence[Fill], device: torch.device) -> dict[str, Judged]:
+    """By kind of gap, and "all", told each token of the answer in turn."""
+    low, found = parameters.low(weights.dtype), defaultdict(Judged)
+    for at in range(0, len(held), JUDGED_TOGETHER):
+        fills = held[at : at + JUDGED_TOGETHER]
+        rows = Packed.of(fills, device)
+        logits = F.linear(packed.hidden(weights, low, rows), weights.embedding).float()
+        nats = F.cross_entropy(logits, rows.targets, reduction="none")
+        sizes = [len(fill.answer) for fill in fills]
+        for fill, lost, said in zip(fills, nats.split(sizes), logits.argmax(-1).split(sizes), strict=True):
+            end, answer = fill.answer[-1], torch.tensor(fill.answer, device=device)
+            for kind in (fill.kind, "all"):
+                one = found[kind]
+                one.gaps, one.tokens = one.gaps + 1, one.tokens + len(answer)
+                one.nats += float(lost.sum())
+                one.right += int((said == answer).sum())
+                one.early += bool((said[:-1] == end).any())
+                one.late += bool(said[-1] != end)
+    for one in found.values():
+        one.nats, one.right = one.nats / one.tokens, one.right / one.tokens
+        one.early, one.late = one.early / one.gaps, one.late / one.gaps
+    return dict(found)

@@ -1,0 +1,79 @@
+"""Gaps with the text that stood in them, as an infill update is trained and judged on them."""
+
+import random
+from collections import defaultdict
+from typing import NamedTuple
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.text.prompt import prompt
+from dlsp_engine.text.tokenizer import Tokenizer
+from dlsp_engine.train.documents import Documents
+from dlsp_engine.train.recipe import FillRecipe
+
+LONGEST_TOKENS = 700  # of a prompt and its answer
+TRIES = 20_000  # places drawn for one gap before a corpus is given up
+
+
+class Fill(NamedTuple):
+    """The prompt's tokens; and the gap's own, the end of text behind them (the first of the tokens that end a gap)."""
+
+    known: list[int]
+    answer: list[int]
+    kind: str
+    language: str
+
+
+class Fills:
+    """Gaps drawn from documents by a recipe's shares of kinds and languages."""
+
+    def __init__(self, documents: Documents, tokenizer: Tokenizer, recipe: FillRecipe) -> None:
+        self._documents = documents
+        self._tokenizer = tokenizer
+        self._recipe = recipe
+        self._numbers: dict[str, list[int]] = defaultdict(list)
+        for number, row in enumerate(documents.rows):
+            self._numbers[row["language"]].append(number)
+        self.languages = {each: share for each, share in recipe.languages.items() if self._numbers[each]}
+        if not self.languages:
+            raise EngineError("The corpus has no file in any of the recipe's languages; build a larger one.")
+
+    def draw(self, rng: random.Random, kind: str = "", language: str = "") -> Fill:
+        """One gap, of this kind and language or by the recipe's shares. Raises EngineError if there is none."""
+        recipe = self._recipe
+        for _ in range(TRIES):
+            one = kind or _drawn(recipe.kinds, rng)
+            of = language or _drawn(self.languages, rng)
+            if made := self._made(one, of, rng):
+                return made
+        raise EngineError(f"The corpus has no gap of the kind '{kind}' in {language or 'any language'}.")
+
+    def batch(self, turn: int) -> list[Fill]:
+        """The gaps of forward number `turn`, always the same: as many as have the recipe's tokens."""
+        rng = random.Random(f"{self._recipe.seed}/{turn}")
+        made: list[Fill] = []
+        while sum(len(one.known) + len(one.answer) for one in made) < self._recipe.tokens:
+            made.append(self.draw(rng))
+        return made
+
+    def held_out(self, each: int) -> list[Fill]:
+        """So many gaps of each kind, the languages by turns: what the update is judged by while it is trained."""
+        rng, languages = random.Random(0), list(self.languages)
+        kinds = self._recipe.kinds
+        return [self.draw(rng, kind, languages[i % len(languages)]) for kind in kinds for i in range(each)]
+
+    def _made(self, kind: str, language: str, rng: random.Random) -> Fill | None:
+        least, most, largest = self._recipe.characters
+        window = rng.randint(least, largest if rng.random() < self._recipe.large else most)
+        found = self._documents.gap(rng.choice(self._numbers[language]), kind, window, rng)
+        if not found:
+            return None
+        gap, middle = found
+        known = prompt(gap, self._tokenizer)
+        answer = self._tokenizer.encode(known.forced.decode("utf-8", "replace") + middle)
+        if not answer or len(answer) > self._recipe.longest or len(known.tokens) + len(answer) > LONGEST_TOKENS:
+            return None
+        return Fill(known.tokens, [*answer, min(self._tokenizer.stops)], kind, language)
+
+
+def _drawn(shares: dict[str, float], rng: random.Random) -> str:
+    return rng.choices(list(shares), list(shares.values()))[0]

@@ -1,0 +1,39 @@
+"""`python -m dlsp_engine.train.pair UPDATE ADAPTER`: notes that a canvas adapter was measured with an infill update."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model.update import Update, sha256
+
+
+def pair(update: Path, adapter: Path) -> None:
+    """The adapter's hash among the update's `canvas_adapters`. Raises EngineError, OSError."""
+    metadata = Update.of(update).metadata
+    known = json.loads(metadata.get("canvas_adapters", "[]"))
+    metadata["canvas_adapters"] = json.dumps(sorted({*known, sha256(adapter)}))
+    partial = update.with_name(f"{update.name}.partial")
+    save_file(load_file(update), partial, metadata=metadata)
+    partial.replace(update)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m dlsp_engine.train.pair", description=__doc__)
+    parser.add_argument("update", type=Path)
+    parser.add_argument("adapter", type=Path)
+    asked = parser.parse_args(arguments)
+    try:
+        pair(asked.update, asked.adapter)
+    except (EngineError, OSError, SafetensorError) as error:
+        sys.exit(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Recipes of infill updates, as data."""

@@ -1,0 +1,170 @@
+"""A training run in a folder: steps until a budget is used up, a score and a checkpoint now and then."""
+
+import argparse
+import json
+import signal
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from dlsp_engine.engine import ADAPTERS
+from dlsp_engine.errors import EngineError
+from dlsp_engine.train import checkpoint
+from dlsp_engine.train.trainer import Trainer
+
+HEAD_ROWS = {"cpu": 128, "cuda": 4096}
+SAY_SECONDS = 20.0
+
+AnyTrainer = TypeVar("AnyTrainer", bound=Trainer[Any])
+
+
+class Run(ABC, Generic[AnyTrainer]):
+    """`log.jsonl`, `checkpoint.pt` and what the engine loads, the last two as of the last save. Resumed if there."""
+
+    FILE = ""  # what the engine loads
+
+    def __init__(self, asked: argparse.Namespace, trainer: AnyTrainer, metadata: dict[str, str]) -> None:
+        """Raises EngineError where the folder has a run with other settings."""
+        self.asked = asked
+        self.trainer = trainer
+        self.metadata = metadata
+        asked.out.mkdir(parents=True, exist_ok=True)
+        self.before, self.taught = checkpoint.resume(asked.out, trainer)
+        self.began = time.monotonic()
+        self.stopped = False
+
+    @abstractmethod
+    def judge(self) -> None:
+        """Score what was learned on what is held out, and say it."""
+
+    @abstractmethod
+    def scores(self) -> dict[str, Any]:
+        """The latest scores, for the metadata."""
+
+    @property
+    def elapsed(self) -> float:
+        return self.before + time.monotonic() - self.began
+
+    def progress(self) -> float:
+        """The share of the budget that is used up."""
+        parts = [self.trainer.step / self.asked.steps] if self.asked.steps else []
+        parts += [self.elapsed / 60 / self.asked.minutes] if self.asked.minutes else []
+        return max(parts)
+
+    def train(self) -> None:
+        asked, trainer = self.asked, self.trainer
+        self.judge()
+        said = saved = judged = time.monotonic()
+        losses, taught, rows = [], 0, 0
+        while (progress := self.progress()) < 1 and not self.stopped:
+            step = trainer.advance(trainer.recipe.rate(trainer.step, progress))
+            losses.append(step.loss)
+            taught, rows, self.taught = taught + step.taught, rows + step.rows, self.taught + step.taught
+            now = time.monotonic()
+            if asked.every_step or now - said > SAY_SECONDS:
+                self.say(
+                    loss=round(sum(losses) / len(losses), 6),
+                    norm=round(step.norm, 3),
+                    taught=self.taught,
+                    taught_per_second=round(taught / (now - said), 1),
+                    rows_per_second=round(rows / (now - said)),
+                )
+                said, losses, taught, rows = now, [], 0, 0
+            judging = now - judged > 60 * asked.judge_minutes
+            if judging or now - saved > 60 * asked.save_minutes:
+                self.save()  # before a score too: it takes long on a CPU, and a kill must cost nothing
+                saved = time.monotonic()
+            if judging:
+                self.judge()
+                judged = time.monotonic()
+        self.save()
+        if not self.stopped:
+            self.judge()
+            self.save()
+
+    def save(self) -> None:
+        more = {
+            "steps": str(self.trainer.step),
+            "tokens": str(self.taught),
+            "seconds": str(round(self.elapsed)),
+            "scores": json.dumps(self.scores()),
+        }
+        # What is handed over first: it takes a seventh of the room.
+        checkpoint.export(self.asked.out / self.FILE, self.trainer.late, self.metadata | more)
+        checkpoint.save(self.asked.out, self.trainer, self.elapsed, self.taught)
+
+    def say(self, **values: Any) -> None:
+        line = {"step": self.trainer.step, "seconds": round(self.elapsed, 1), **values}
+        with (self.asked.out / "log.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+        print("  ".join(f"{name} {value}" for name, value in line.items()), flush=True)
+
+
+def base_of(weights: Path, start: Path | None, digest: str) -> tuple[dict[str, str], dict[str, str]]:
+    """`base`, `base_sha256` and the infill update, if any, of converted weights, as a trained file says them; and all
+    that `start` says of itself. Raises EngineError where `start` belongs to another base, or no hash is known.
+    """
+    with safe_open(weights / "weights.safetensors", framework="pt") as file:
+        metadata = file.metadata() or {}
+    begun: dict[str, str] = {}
+    base, update = metadata.get("source", ""), metadata.get("update", "")
+    if start:
+        with safe_open(start, framework="pt") as file:
+            begun = file.metadata() or {}
+        if begun.get("base") != base:
+            raise EngineError(f"{start} belongs to {begun.get('base')}, not to {base}; start from another.")
+    digest = digest or begun.get("base_sha256", "")
+    if not digest:
+        raise EngineError("Give --base-sha256, the SHA-256 of the base's GGUF file: what is trained is bound to it.")
+    return {"base": base, "base_sha256": digest, **({"update_sha256": update} if update else {})}, begun
+
+
+def shipped_bytes(base: str, ending: str) -> int:
+    """Of the other file that ships beside one for this base, by its ending; 0 where there is none."""
+    path = ADAPTERS / f"{Path(base).stem}{ending}"
+    return path.stat().st_size if path.exists() else 0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What all training takes."""
+    add = parser.add_argument
+    add("--weights", type=Path, required=True, metavar="DIR", help="the base, converted: weights.safetensors in it")
+    add("--out", type=Path, required=True, metavar="DIR", help="the run's folder; resumed if there")
+    add("--from", dest="start", type=Path, metavar="FILE", help="what another run left, to start from")
+    add("--base-sha256", default="", metavar="HEX", help="of the base's GGUF file (default: as --from has it)")
+    add("--version", default="", help="its name for itself (default: the date)")
+    add("--minutes", type=float, default=0, help="training time in all, resumed runs included")
+    add("--steps", type=int, default=0, help="steps in all; whichever budget is used up first ends the run")
+    add("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
+    add("--float32", action="store_true", help="the base in float32 instead of bf16")
+    add("--threads", type=int, default=0, help="of the CPU (default: all)")
+    add("--head-rows", type=int, default=0, help="rows of logits held at once (default 128, on a GPU 4096)")
+    add("--judge-minutes", type=float, default=10, help="between scores on held-out samples (default %(default)s)")
+    add("--save-minutes", type=float, default=5, help="between checkpoints (default %(default)s)")
+    add("--every-step", action="store_true", help="say every step's loss")
+
+
+def command(asked: argparse.Namespace, make: Callable[[argparse.Namespace], Run[Any]]) -> int:
+    """Make the run and train; a signal to end saves it and says how to go on. The exit status."""
+    if max(asked.minutes, asked.steps) <= 0:
+        sys.exit("Give a budget: --minutes, --steps or both.")
+    if asked.threads:
+        torch.set_num_threads(asked.threads)
+    try:
+        run = make(asked)
+        for stop in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(stop, lambda *_: setattr(run, "stopped", True))
+        run.train()
+    except (EngineError, OSError, SafetensorError) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped before the first step.")
+    if run.stopped:
+        sys.exit(f"Stopped after step {run.trainer.step}: run this again to go on.")
+    return 0

@@ -1,0 +1,145 @@
+"""The infill update: added to the weights of the very file it was trained for, and drafted for by adapters that fit."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model import convert
+from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.update import Update, mismatch
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.train import pair
+from tests.engine import gguf_file
+
+SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=70, theta=1e6, eps=1e-6)
+RANK = 3
+
+
+@pytest.fixture(autouse=True)
+def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convert, "_tokenizer", lambda path, target: target.write_text("{}"))
+
+
+@pytest.fixture
+def gguf(tmp_path: Path) -> Path:
+    path = tmp_path / "models" / "m.gguf"
+    path.parent.mkdir()
+    gguf_file.write(path, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab)
+    return path
+
+
+def write_update(gguf: Path, seed: int = 0, **metadata: str) -> dict[str, torch.Tensor]:
+    """An update of random numbers beside `gguf`."""
+    torch.manual_seed(seed)
+    tensors = {}
+    for i in range(SHAPE.layers):
+        for name, (into, outs) in projections(SHAPE).items():
+            tensors[f"layers.{i}.{name}.a"] = torch.randn(len(outs) * RANK, into)
+            tensors[f"layers.{i}.{name}.b"] = torch.randn(sum(outs), RANK)
+    base = {"base": gguf.name, "base_sha256": sha256(gguf.read_bytes()).hexdigest(), "version": f"u{seed}"}
+    save_file(tensors, gguf.with_name("m.infill-update.safetensors"), metadata=base | metadata)
+    return tensors
+
+
+def update_of(gguf: Path) -> Update:
+    update = Update.beside(gguf.parent, gguf)
+    assert update
+    return update
+
+
+def convert_in(cache: Path, gguf: Path, update: Update | None) -> tuple[Path, list[str]]:
+    said: list[str] = []
+    return convert.converted(gguf, cache, said.append, update), said
+
+
+def test_each_part_of_a_fused_projection_gets_its_own_update(tmp_path: Path, gguf: Path) -> None:
+    plain = Weights.load(convert_in(tmp_path, gguf, None)[0], torch.float32)
+    tensors = write_update(gguf)
+    changed = Weights.load(convert_in(tmp_path, gguf, update_of(gguf))[0], torch.float32)
+    parts = {"qkv": (32, 16, 16), "out": (32,), "gate_up": (48, 48), "down": (32,)}
+    for i, (before, after) in enumerate(zip(plain.layers, changed.layers, strict=True)):
+        for name, outs in parts.items():
+            a, b = (tensors[f"layers.{i}.{name}.{part}"] for part in "ab")
+            low = [b_part @ a_part for a_part, b_part in zip(a.split(RANK), b.split(outs), strict=True)]
+            wanted = getattr(before, name) + torch.cat(low)
+            torch.testing.assert_close(getattr(after, name), wanted, rtol=2**-8, atol=1e-6)
+        assert torch.equal(before.qkv_bias, after.qkv_bias)
+        assert torch.equal(before.mlp_norm, after.mlp_norm)
+    assert torch.equal(plain.embedding, changed.embedding)
+
+
+def test_switching_or_replacing_an_update_converts_anew_and_deletes_what_was_there(tmp_path: Path, gguf: Path) -> None:
+    write_update(gguf)
+    first = update_of(gguf)
+    folders = [convert_in(tmp_path, gguf, first)[0]]
+    assert convert.update_in(folders[0]) == first.sha256
+    assert convert_in(tmp_path, gguf, first) == (folders[0], []), "the second start converts nothing"
+    write_update(gguf, seed=1)
+    second = update_of(gguf)
+    for update in (second, None, second):
+        folder, said = convert_in(tmp_path, gguf, update)
+        assert said
+        assert folder != folders[-1]
+        assert list(folder.parent.iterdir()) == [folder]
+        assert convert.update_in(folder) == (update.sha256 if update else "")
+        folders.append(folder)
+
+
+def test_an_update_leaves_alone_what_was_made_of_other_models_and_by_other_versions(tmp_path: Path, gguf: Path) -> None:
+    plain, _ = convert_in(tmp_path, gguf, None)
+    others = [plain.with_name(name) for name in ("other-1-2-1", "m-it-1-2-1-u0123456789ab", f"{plain.name[:-1]}0")]
+    for each in others:
+        each.mkdir()
+    write_update(gguf)
+    folder, _ = convert_in(tmp_path, gguf, update_of(gguf))
+    assert {*folder.parent.iterdir()} == {folder, *others}
+
+
+def test_another_file_of_the_same_name_is_not_updated(tmp_path: Path, gguf: Path) -> None:
+    write_update(gguf)
+    values = gguf_file.write(gguf, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, np.float16)
+    folder, said = convert_in(tmp_path, gguf, update_of(gguf))
+    assert any("not the file that the infill update was trained for" in line for line in said)
+    assert convert.update_in(folder) == ""
+    out = torch.from_numpy(values["blk.0.attn_output.weight"]).bfloat16()
+    assert torch.equal(Weights.load(folder, torch.bfloat16).layers[0].out, out)
+
+
+def test_a_damaged_update_is_one_sentence(gguf: Path) -> None:
+    gguf.with_name("m.infill-update.safetensors").write_bytes(b"broken")
+    with pytest.raises(EngineError, match="install dlsp again"):
+        Update.beside(gguf.parent, gguf)
+    gguf.with_name("m.infill-update.safetensors").unlink()
+    assert Update.beside(gguf.parent, gguf) is None
+
+
+def test_an_adapter_drafts_only_for_weights_it_was_made_for(tmp_path: Path, gguf: Path) -> None:
+    path = tmp_path / "adapter.safetensors"
+    path.write_bytes(b"what its hash is of")
+    write_update(gguf)
+    update = update_of(gguf)
+    of_base, of_update = Adapter(torch.zeros(1), []), Adapter(torch.zeros(1), [], {"update_sha256": update.sha256})
+    assert mismatch(of_base, path, None) == ""
+    assert mismatch(of_update, path, update) == ""
+    assert "was not made for the base without" in mismatch(of_update, path, None)
+    assert "was not made for the infill update u0" in mismatch(of_base, path, update)
+
+    write_update(gguf, seed=2, canvas_adapters=json.dumps([sha256(path.read_bytes()).hexdigest()]))
+    measured = update_of(gguf)
+    assert mismatch(of_base, path, measured) == "", "the update says that it was measured with it"
+    assert mismatch(of_update, path, measured) == "", "by its file, whatever it was trained on"
+
+    write_update(gguf, seed=3)
+    before = update_of(gguf)
+    assert pair.main([str(before.path), str(path)]) == 0
+    assert mismatch(of_base, path, update_of(gguf)) == "", "measured, and written down"
+    assert update_of(gguf).metadata.items() >= {"version": "u3", "base": "m.gguf"}.items()
+    path.write_bytes(b"another")
+    assert "was not made for the infill update u2" in mismatch(of_base, path, measured)
