@@ -20,7 +20,7 @@ from rich.table import Table
 from bench.command import DTYPES, at_least, guarded, loaded, until_stopped, written
 from bench.edits.rows import load
 from dlsp.edits.rank.proposals import request
-from dlsp.edits.rank.sites import substituted
+from dlsp.edits.rank.sites import marked, substituted
 from dlsp.models import catalogue
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def bodies(most: int) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     """(edit, kind -> the request for its first eight sites) of so many edits."""
     found = []
     for row in load("dev"):
-        sites = [site for site in substituted(row.edit, row.page, [row.page]) if site.lines is not None][:SITES]
+        sites = [site for site in substituted(marked(row.edit, row.page, [row.page])) if site.lines is not None][:SITES]
         if len(sites) == SITES:
             judged = request(row.edit, sites)
             own = [site | {"candidates": [], "propose": True} for site in judged["sites"]]

@@ -1,4 +1,4 @@
-"""`dlsp edits`: the places that a change should be carried on to, for scripts."""
+"""`dlsp edits`: the places that should follow a change, for scripts. The diff has only those that are certain."""
 
 import asyncio
 import json
@@ -22,13 +22,14 @@ from dlsp.edits.search.page import Page
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 from dlsp.syntax import languages
+from dlsp.wording import count
 
 NONE = "none"
 
 
 def add(subparsers: Any) -> None:
     """Register `dlsp edits` with argparse's sub-parsers."""
-    edits = subparsers.add_parser("edits", help="find where a change should be carried on to, and print that as a diff")
+    edits = subparsers.add_parser("edits", help="find the places that must follow a change, and print them as a diff")
     edits.add_argument(
         "--diff", required=True, metavar="FILE", help="a unified diff of the change, made already; - reads it"
     )
@@ -52,9 +53,11 @@ def run(args: Namespace) -> int:
     if args.json:
         print(json.dumps({"file": str(file), "sites": [_as_json(each) for each in found]}))
     else:
-        show_diff(_diffs(found))
+        show_diff(_diffs([each for each in found if each.certain]))
+        for line in _unsure([each for each in found if not each.certain]):
+            print(line, file=sys.stderr)
         if not found:
-            print("dlsp: the edit seems to end where it is.", file=sys.stderr)
+            print("dlsp: no place follows this edit.", file=sys.stderr)
     return 0
 
 
@@ -83,6 +86,15 @@ def _read(name: str) -> str:
         raise UserError(f"{name} cannot be read: give the file of a unified diff.") from None
 
 
+def _unsure(found: list[Proposal]) -> Iterator[str]:
+    """The places that may follow, with what they would become."""
+    if found:
+        yield f"dlsp: {count(len(found), 'place')} may follow too, and the diff leaves them out (--json has all):"
+    for each in found:
+        site = each.site
+        yield f"  {site.page.path}:{site.start + 1}: {''.join(site.lines).strip()} ({each.confidence:.0%} sure)"
+
+
 def _diffs(found: list[Proposal]) -> Iterator[str]:
     """One diff a file."""
     for page in dict.fromkeys(each.site.page for each in found):
@@ -98,4 +110,5 @@ def _as_json(proposal: Proposal) -> dict[str, Any]:
         "old": "".join(site.old),
         "new": "".join(site.lines),
         "confidence": round(proposal.confidence, 3),
+        "certain": proposal.certain,
     }

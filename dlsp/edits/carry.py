@@ -14,7 +14,7 @@ from dlsp.edits.search.page import Page
 class Offer:
     """In the document `uri`, whose lines at `hunk` are `old` now, the hunk's lines should stand.
 
-    `confidence` is from 0 to 1.
+    `confidence` is from 0 to 1; `certain` says that scopes and imports alone decide it: only then it goes with "all".
     """
 
     id: str
@@ -22,6 +22,7 @@ class Offer:
     hunk: Hunk
     old: tuple[str, ...]
     confidence: float
+    certain: bool = False
 
     def holds(self, lines: Sequence[str]) -> bool:
         """Whether the document's lines are still those that this was offered for."""
@@ -100,7 +101,9 @@ class Carry:
             if any(offer.uri == site.page.uri and offer.hunk.touches(proposal.hunk) for offer in known.offers):
                 continue
             self._made += 1
-            offer = Offer(str(self._made), site.page.uri, proposal.hunk, site.old, proposal.confidence)
+            offer = Offer(
+                str(self._made), site.page.uri, proposal.hunk, site.old, proposal.confidence, proposal.certain
+            )
             known.offers.append(offer)
             self._expect()
             if not self._is_dismissed(offer):

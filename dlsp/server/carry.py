@@ -1,4 +1,4 @@
-"""The code action and the command that carry the last edit on to all its sites at once."""
+"""The code action and the command that carry the last edit on to all sites at once that certainly follow it."""
 
 import asyncio
 from contextlib import aclosing
@@ -9,15 +9,13 @@ from pygls.exceptions import JsonRpcException
 
 from dlsp.edits.carry import Offer
 from dlsp.errors import UserError
-from dlsp.server.edits import NO_SITES, Edits, key
+from dlsp.server.edits import Edits, key
 from dlsp.server.latest import Stale
 from dlsp.server.spots import Spot, Spots
 
 COMMAND = "dlsp.carryEdit"
 KIND = types.CodeActionKind.RefactorRewrite
 LOOKING_S = 4.0
-SURE = 0.8
-"""A document with a site less sure than this is annotated as one to be confirmed."""
 
 
 def add(edits: Edits) -> None:
@@ -33,7 +31,7 @@ def add(edits: Edits) -> None:
         except UserError as error:
             raise JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed) from None
         if edit is None:
-            raise JsonRpcException(f"Nothing to carry on: {NO_SITES}.", types.LSPErrorCodes.RequestFailed)
+            raise JsonRpcException("No place follows this edit for certain.", types.LSPErrorCodes.RequestFailed)
         await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, "Carry this edit on"))
 
 
@@ -59,24 +57,24 @@ async def code_actions(edits: Edits, params: types.CodeActionParams) -> list[typ
 
 
 def workspace_edit(edits: Edits, offers: list[Offer]) -> types.WorkspaceEdit | None:
-    """One edit of all documents, versioned, annotated where the client knows annotations; None without a place."""
+    """One edit of all documents, versioned, annotated where the client knows annotations; None without a place that is
+    certain."""
     spots = Spots(edits.server)
-    found: dict[str, list[tuple[Offer, Spot]]] = {}
+    found: dict[str, list[Spot]] = {}
     for offer in offers:
-        if spot := spots.spot(offer):
-            found.setdefault(spot.uri, []).append((offer, spot))
+        if offer.certain and (spot := spots.spot(offer)):
+            found.setdefault(spot.uri, []).append(spot)
     if not found:
         return None
     workspace = edits.server.client_capabilities.workspace
     annotated = bool(workspace and workspace.workspace_edit and workspace.workspace_edit.change_annotation_support)
     changes, annotations = [], {}
     for uri, places in found.items():
-        identifier = types.OptionalVersionedTextDocumentIdentifier(uri, places[0][1].version)
-        texts: list = [types.TextEdit(spot.range, spot.new) for _, spot in places]
+        identifier = types.OptionalVersionedTextDocumentIdentifier(uri, places[0].version)
+        texts: list = [types.TextEdit(spot.range, spot.new) for spot in places]
         if annotated:
             name = unquote(uri).rpartition("/")[2]
-            unsure = any(offer.confidence < SURE for offer, _ in places)
-            annotations[uri] = types.ChangeAnnotation(f"Carry this edit on in {name}", unsure)
+            annotations[uri] = types.ChangeAnnotation(f"Carry this edit on in {name}")
             texts = [types.AnnotatedTextEdit(uri, each.range, each.new_text) for each in texts]
         changes.append(types.TextDocumentEdit(identifier, texts))
     return types.WorkspaceEdit(document_changes=changes, change_annotations=annotations or None)

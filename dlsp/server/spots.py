@@ -63,6 +63,7 @@ class Spots:
             "oldText": spot.old,
             "newText": spot.new,
             "confidence": round(offer.confidence, 3),
+            "certain": offer.certain,
         }
 
     def edit(self, edit: Edit, page: Page) -> dict[str, Any]:

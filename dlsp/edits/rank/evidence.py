@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from functools import lru_cache
 
 from dlsp.edits.search.matches import Match
+from dlsp.edits.search.rules import alike
 from dlsp.edits.search.standing import BOUND, STANDINGS
 from dlsp.edits.search.tokens import PROSE
 
@@ -13,7 +12,6 @@ GROUPS = ("bound", "prose", "pure", "mixed", "phrase")
 """Of matches: the name is bound to what the edit renamed; a pure rename meets words of prose, or other code; the edit
 renamed and did more; a phrase. Each has its own weights."""
 ROLES = ("plain", "called", "member", "keyword", "import", "path", "type", "string", "comment")
-_ALIKE = 0.6
 NAMES = (
     "always",
     *("rename", "case", "phrase"),
@@ -53,7 +51,7 @@ def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) 
     telling = _tells(rule.old[0]) and not phrase
     old = next((each for each in rule.old if each.isidentifier()), rule.old[0])
     taken = is_taken if standing in BOUND else rule.new.isidentifier() and counts[rule.new] > 0
-    alike = not phrase and _alike(rule.old[0], rule.new)
+    is_alike = not phrase and alike(rule.old[0], rule.new)
     values = {
         "always": 1.0,
         rule.kind: 1.0,
@@ -76,8 +74,8 @@ def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) 
         "common": min(counts[old], 12) / 4,
         "new name is taken": taken,
         "new name is taken, did more": taken and not rule.pure,
-        "alike": alike,
-        "another import": rule.role == "import" and not phrase and not alike,
+        "alike": is_alike,
+        "another import": rule.role == "import" and not phrase and not is_alike,
     }
     kind = "phrase" if phrase else "rename"
     for n in (1, 2, 3):
@@ -89,12 +87,6 @@ def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) 
 def _tells(name: str) -> bool:
     """Whether a name is no mere word."""
     return "_" in name.strip("_") or name.startswith("_") or any(each.isupper() for each in name[1:]) or len(name) > 9
-
-
-@lru_cache(1000)
-def _alike(one: str, other: str) -> bool:
-    """Whether a name looks like the other one: then it is that one renamed, and no other thing in its place."""
-    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE
 
 
 def group(match: Match, numbers: Sequence[float]) -> str:

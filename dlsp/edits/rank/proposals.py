@@ -28,11 +28,21 @@ class Proposal:
     def hunk(self) -> Hunk:
         return self.site.hunk
 
+    @property
+    def certain(self) -> bool:
+        """Whether scopes and imports alone decide that the edit has to follow here: only such sites go with "all"."""
+        return self.site.certain
+
 
 def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Proposal]:
     """What the edit itself teaches, without a model: the sites that are sure enough."""
-    found = (site for site in sites(edit, own, pages) if site.odds > WEIGHTS.learned_from)
-    return [Proposal(site, probability(site.odds)) for site in found]
+    found = (site for site in sites(edit, own, pages) if site.certain or site.odds > WEIGHTS.learned_from)
+    return [_unasked(site) for site in found]
+
+
+def _unasked(site: Site) -> Proposal:
+    """By the edit and the text alone."""
+    return Proposal(site, probability(site.odds))
 
 
 def probability(odds: float) -> float:
@@ -109,8 +119,8 @@ async def proposals(
         return
     doubtful = []
     for site in await asyncio.to_thread(sites, edit, own, pages):
-        if site.odds > WEIGHTS.sure_from or not site.old:
-            yield Proposal(site, probability(site.odds))
+        if site.certain or site.odds > WEIGHTS.sure_from or not site.old:
+            yield _unasked(site)
         elif site.odds > WEIGHTS.asked_from:
             doubtful.append(site)
     for start in range(0, min(len(doubtful), MOST_JUDGED), batch):

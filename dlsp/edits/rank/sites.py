@@ -2,8 +2,9 @@
 
 import math
 import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dlsp.edits.history.edit import Edit
@@ -12,9 +13,10 @@ from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.matches import Match, matches
 from dlsp.edits.search.page import SEARCH_S, Page, Site, in_time
 from dlsp.edits.search.repeats import again
-from dlsp.edits.search.rules import rules_of
-from dlsp.edits.search.standing import Standing
+from dlsp.edits.search.rules import Rule, rules_of
+from dlsp.edits.search.standing import Standing, Verdict
 from dlsp.edits.search.tokens import LONGEST
+from dlsp.syntax.source import Source, encoded
 
 MOST = 64
 """Sites that are looked at, those best founded first."""
@@ -22,12 +24,13 @@ MOST = 64
 
 @dataclass(frozen=True)
 class Marked:
-    """A line of a page with the rules that match in it, and the numbers that speak for each."""
+    """A line of a page with the rules that match in it, the numbers that speak for each, and what is known of each."""
 
     page: Page
     row: int
     found: tuple[Match, ...]
     numbers: tuple[list[float], ...]
+    verdicts: tuple[Verdict, ...]
 
     def with_only(self, kept: Sequence[Match]) -> str:
         """The line after some of the matches were replaced."""
@@ -53,43 +56,105 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
         if token.is_word and not page.is_edited_at(token.start)
     )
     for page in in_time(pages, until):
+        known = _known(page, standings, until)
         rows: dict[int, list[Match]] = {}
-        for match in matches(rules, page.tokens, until):
+        for match in _matches(page, rules, known, until):
             row = page.row(match.start)
             short = len(page.lines[row]) <= LONGEST
             if short and row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
                 rows.setdefault(row, []).append(match)
         for row, found in in_time(rows.items(), until):
-            numbers = []
+            numbers, verdicts = [], []
             for match in found:
                 standing = standings.get(match.rule)
                 at = standing.at(page, match.start) if standing else ""
                 numbers.append(evidence(match, at, bool(standing and standing.is_taken), counts))
-            yield Marked(page, row, tuple(found), tuple(numbers))
+                verdicts.append(_verdict(match, known))
+            yield Marked(page, row, tuple(found), tuple(numbers), tuple(verdicts))
+
+
+def _known(page: Page, standings: dict[Rule, Standing], until: float) -> dict[int, tuple[Match, Verdict]]:
+    """What scopes and imports say of each place of a renamed name, by its offset."""
+    return {
+        match.start: (match, standings[match.rule].verdict(page, match.start))
+        for match in matches(list(standings), page.tokens, until)
+    }
+
+
+def _matches(
+    page: Page, rules: Sequence[Rule], known: dict[int, tuple[Match, Verdict]], until: float
+) -> Iterator[Match]:
+    """Where the rules apply. A name that certainly follows is renamed and nothing else done there."""
+    sure = [match for match, verdict in known.values() if verdict is Verdict.CERTAIN]
+    yield from sure
+    starts = [match.start for match in sure]
+    for match in matches(rules, page.tokens, until):
+        if not any(match.start <= start < match.end for start in starts[bisect_left(starts, match.start) :][:1]):
+            yield match
+
+
+def _verdict(match: Match, known: dict[int, tuple[Match, Verdict]]) -> Verdict:
+    """Of a phrase: whether a name in it is known to be another one than the edit renamed."""
+    if match.start in known and known[match.start][0].rule.old == match.rule.old:
+        return known[match.start][1]
+    inside = [known[at][1] for at in range(match.start, match.end) if at in known]
+    return Verdict.REFUSED if Verdict.REFUSED in inside else Verdict.OPEN
 
 
 def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
-    """Those found in SEARCH_S, none touching another, the best founded first."""
+    """Those found in SEARCH_S, none touching another: first those that are certain, then the best founded.
+
+    None in another language, none that changes white space alone, and none that breaks what parsed before; none at all
+    of an edit that does so itself, which is not finished.
+    """
     until = time.monotonic() + SEARCH_S
-    known = [*again(edit, own, pages, until), *substituted(edit, own, pages, until)]
+    if _breaks(edit, own):
+        return []
+    pages = [page for page in pages if page.speaks_as(own)]
+    lines = list(marked(edit, own, pages, until))
+    refused = {(line.page.uri, line.row) for line in lines if Verdict.REFUSED in line.verdicts}
+    repeated = [
+        site
+        for site in again(edit, own, pages, until)
+        if not any((site.page.uri, row) in refused for row in range(site.start, site.start + max(1, len(site.old))))
+    ]
     found: list[Site] = []
-    for site in sorted(known, key=lambda each: -each.odds):
+    for site in sorted([*repeated, *substituted(lines)], key=lambda each: (not each.certain, -each.odds)):
         if len(found) == MOST:
             break
-        if not (site.is_long or any(site.touches(other) for other in found)):
+        if not (site.is_long or site.is_blank or any(site.touches(other) for other in found)):
             found.append(site)
-    return found
+    return [site for site in in_time(found, until) if not site.breaks]
 
 
-def substituted(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
-    """The lines that would change by what the edit teaches, as far as they are found `until` then.
+def _breaks(edit: Edit, own: Page) -> bool:
+    """Whether the edit left its page with more places that do not parse than there were."""
+    if own.source is None or own.language is None or not edit.hunks:
+        return False
+    source = Source(own.language)
+    before, after = source.update(edit.text), own.source.update(own.text)
+    at = len(encoded("".join(edit.before[: edit.hunks[0].start])))
+    return source.errors(before, at) < own.source.errors(after, at)
 
-    In each those matches count that are sure enough to be shown; where none is, those that are worth a question.
+
+def substituted(lines: Iterable[Marked]) -> Iterator[Site]:
+    """The lines that would change by what the edit teaches.
+
+    In each those matches count that are certain; where none is, those that are sure enough to be shown; where none is,
+    those that are worth a question.
     """
-    for line in marked(edit, own, pages, until):
+    for line in lines:
         odds = [score(WEIGHTS.match[group(each, it)], it) for each, it in zip(line.found, line.numbers, strict=True)]
-        least = WEIGHTS.learned_from if max(odds) > WEIGHTS.learned_from else WEIGHTS.asked_from
-        kept = [match for match, each in zip(line.found, odds, strict=True) if each > least]
-        old, new = line.page.lines[line.row], line.with_only(kept)
+        rated = [
+            (match, each, verdict is Verdict.CERTAIN)
+            for match, each, verdict in zip(line.found, odds, line.verdicts, strict=True)
+            if verdict is not Verdict.REFUSED
+        ]
+        if not rated:
+            continue
+        certain = any(is_certain for *_, is_certain in rated)
+        least = WEIGHTS.learned_from if max(each for _, each, _ in rated) > WEIGHTS.learned_from else WEIGHTS.asked_from
+        kept = [(match, each) for match, each, sure in rated if (sure if certain else each > least)]
+        old, new = line.page.lines[line.row], line.with_only([match for match, _ in kept])
         if kept and old != new:
-            yield Site(line.page, line.row, (old,), (new,), min(each for each in odds if each > least))
+            yield Site(line.page, line.row, (old,), (new,), min(each for _, each in kept), certain)

@@ -12,7 +12,7 @@ from typing import TypeVar
 from dlsp.edits.history.hunks import Hunk, lines_of
 from dlsp.edits.search.tokens import LONGEST, Token, tokens
 from dlsp.syntax.languages import Language
-from dlsp.syntax.source import Source
+from dlsp.syntax.source import Source, encoded
 
 # How long sites are looked for at most: a thread cannot be stopped, and the editor may be gone.
 SEARCH_S = 10.0
@@ -45,6 +45,12 @@ class Page:
         if self.language and self.language.family == "go":
             return path.parent.name or "main"
         return path.parent.name if path.stem in ("__init__", "index", "mod") and path.parent.name else path.stem
+
+    def speaks_as(self, other: "Page") -> bool:
+        """Whether both are of one family of languages, so that a name of one can mean something in the other."""
+        if self.language is None or other.language is None:
+            return self.language is other.language and PurePath(self.path).suffix == PurePath(other.path).suffix
+        return self.language.family == other.language.family
 
     @cached_property
     def lines(self) -> list[str]:
@@ -95,7 +101,8 @@ MOST_TEXT = 16_000
 class Site:
     """On a page, the lines `old` from row `start` on; `lines` might take their place.
 
-    `odds` is the logarithm of how likely that is, by the edit and the text alone.
+    `odds` is the logarithm of how likely that is, by the edit and the text alone; `certain` says that scopes and
+    imports alone decide that the edit has to follow here.
     """
 
     page: Page
@@ -103,6 +110,7 @@ class Site:
     old: tuple[str, ...]
     lines: tuple[str, ...]
     odds: float
+    certain: bool = False
 
     @property
     def is_long(self) -> bool:
@@ -113,6 +121,23 @@ class Site:
     @cached_property
     def hunk(self) -> Hunk:
         return Hunk(self.start, self.start + len(self.old), self.lines)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing but white space would change."""
+        return "".join(self.old).split() == "".join(self.lines).split()
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the page's syntax would be worse for it."""
+        page, source = self.page, self.page.source
+        tree = source.update(page.text) if source else None
+        if source is None or tree is None:
+            return False
+        before, behind = (page.text[: page.starts[self.start]], page.text[page.starts[self.hunk.end] :])
+        at = len(encoded(before))
+        after = source.imagined(encoded(before + "".join(self.lines) + behind))
+        return source.errors(after, at) > source.errors(tree, at)
 
     def touches(self, other: "Site") -> bool:
         return self.page == other.page and self.hunk.touches(other.hunk)

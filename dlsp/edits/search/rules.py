@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import Page, in_time, token_lines
@@ -13,7 +14,7 @@ from dlsp.syntax.source import Source
 
 CONTEXT = 4
 """Tokens around a rule that are remembered, blanks not counted."""
-_SIMILAR = 0.5
+_SIMILAR, _ALIKE = 0.5, 0.6
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,12 @@ def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
     texts = split(rule.new)
     given = sum(tuple(texts[at : at + len(rule.old)]) == rule.old for at in range(len(texts)))
     return max(0, same - given), max(0, other - max(0, given - same))
+
+
+@lru_cache(1000)
+def alike(one: str, other: str) -> bool:
+    """Whether a name looks like the other one: then it is that one renamed, and no other thing in its place."""
+    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE
 
 
 def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:

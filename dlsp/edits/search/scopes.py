@@ -101,7 +101,8 @@ _USES = ("use_declaration", "use_list")
 _NO_TARGETS = (
     *("attribute", "call", "subscript", "member_expression", "type"),
     *("binary_operator", "boolean_operator", "comparison_operator", "binary_expression"),
-    # Where variables are declared, they are not bound by an assignment.
+    # Where variables are declared, they are not bound by an assignment; nor by one that reads them first.
+    "augmented_assignment",
     *("assignment_expression", "augmented_assignment_expression", "compound_assignment_expr", "assignment_statement"),
 )
 

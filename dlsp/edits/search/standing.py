@@ -1,13 +1,16 @@
 """How a name at a place stands to the name that the edit changed: whether both mean the same thing."""
 
+import builtins
 import math
 import re
 from collections.abc import Mapping
+from enum import Enum
 from functools import cached_property
 from pathlib import PurePath
 
+from dlsp.edits.search import imports
 from dlsp.edits.search.page import Page
-from dlsp.edits.search.rules import Rule
+from dlsp.edits.search.rules import Rule, alike
 from dlsp.edits.search.scopes import Scope
 from dlsp.edits.search.uses import Use, uses
 
@@ -104,12 +107,156 @@ _SHARED = ("c", "java")
 """Families in which a name of another file is not bound where it is used."""
 
 
+class Verdict(Enum):
+    """What scopes and imports alone say of a place where a rename might follow."""
+
+    CERTAIN = "the name there is the one that the edit renamed"
+    OPEN = "it may be; the evidence and the model decide"
+    REFUSED = "the name there is another one"
+
+
+# Where the name is known to be another one than the edit changed.
+_OTHERS = (
+    *("out of reach", "another meaning", "another's member", "another's keyword", "another's path"),
+    *("of another kind", "prose out of reach"),
+)
+
+
 class Standing(Renamed):
     """To a name that was renamed."""
 
     def __init__(self, rule: Rule, own: Page, until: float = math.inf) -> None:
         super().__init__(rule, own, until)
         self._naming: dict[str, bool] = {}
+
+    def verdict(self, page: Page, offset: int) -> Verdict:
+        """Whether the edit has to follow at a place, may not, or neither is known."""
+        if self.is_unfinished:
+            return Verdict.REFUSED
+        if not self.edited:
+            return Verdict.OPEN
+        if page is not self.own:
+            return self._verdict_elsewhere(page, offset)
+        standing = self.at(page, offset)
+        if standing in _OTHERS or (standing == "a member" and not self._is_of_class):
+            return Verdict.REFUSED
+        # An edit that did more than rename, or that imports another thing, may have put another thing in its place.
+        is_bound = bool(self.scopes) and standing in ("follows", "own member", "own keyword")
+        sure = is_bound and self.rule.pure and not self.is_taken and not self._is_import
+        return Verdict.CERTAIN if sure else Verdict.OPEN
+
+    @cached_property
+    def is_unfinished(self) -> bool:
+        """Whether the new name is none yet: somebody types, or mistyped. A name that the edit only uses, and that looks
+        like the old one, is bound or used somewhere else, too; a member that lost letters at its end is being deleted.
+        """
+        if self.scopes or not self.edited or self._is_import:
+            return False
+        if all(use.kind == "member" for use in self.edited):
+            return self.rule.old[0].startswith(self.rule.new) and len(self.rule.old[0]) - len(self.rule.new) > 1
+        if any(use.kind != "name" for use in self.edited):
+            return False
+        known = any(use.bound or not self.own.is_edited_at(at) for at, use in self.new.items())
+        is_new = not known and len(self.edited) == 1 and not hasattr(builtins, self.rule.new)
+        return is_new and alike(self.rule.old[0], self.rule.new)
+
+    @cached_property
+    def _is_import(self) -> bool:
+        return any(use.module is not None for use in self.edited)
+
+    @cached_property
+    def _is_of_class(self) -> bool:
+        """Whether what the edit renamed is a member of something."""
+        return bool(self.kinds("member")) or any(scope.kind == "class" for scope in self.scopes)
+
+    def _verdict_elsewhere(self, page: Page, offset: int) -> Verdict:
+        use = self.uses(self.rule.old[0], page).get(offset)
+        if self.scopes and all(scope.kind in _LOCAL for scope in self.scopes):
+            return self._of_parameter(page, use)
+        if use is None:
+            return Verdict.OPEN if self._imported(page) else Verdict.REFUSED
+        if self._is_of_class and use.kind in ("member", "name") and not self._is_top:
+            return Verdict.OPEN if use.kind == "member" else Verdict.REFUSED
+        if use.module is not None and use.kind != "path":
+            return self._through(use.module, page)
+        if use.kind == "member":
+            return self._of_module(page, use)
+        if use.kind != "name":
+            return Verdict.OPEN if use.kind == "path" and self._is_import else Verdict.REFUSED
+        if use.bound is None:
+            return self._of_unbound(page)
+        return self._bound_by(page, self.rule.old[0], use.bound)
+
+    def _bound_by(self, page: Page, name: str, scope: Scope) -> Verdict:
+        """By what binds the name in a scope of another page: nothing but imports of what the edit changed."""
+        found = [use for use in self.uses(name, page).values() if use.binds == scope]
+        if any(use.module is None for use in found):
+            return Verdict.REFUSED
+        verdicts = {self._through(use.module or "", page) for use in found}
+        if len(verdicts) == 1:
+            return verdicts.pop()
+        return Verdict.REFUSED if Verdict.CERTAIN not in verdicts else Verdict.OPEN  # an import with a fallback
+
+    def _through(self, module: str, page: Page) -> Verdict:
+        """By an import of the name from a module: the edit's page, or the one that the edit's page has it from."""
+        family = page.language.family if page.language else ""
+        if self._is_top:
+            met = imports.meets(module, page.path, family, self.own.path)
+        else:
+            mine = {use.module for use in (*self.edited, *self.old.values()) if use.module is not None}
+            met = imports.Meets.MAYBE if any(_same_module(each, module) for each in mine) else imports.Meets.NO
+        if met is imports.Meets.YES:
+            return Verdict.CERTAIN
+        return Verdict.OPEN if met is imports.Meets.MAYBE else Verdict.REFUSED
+
+    def _of_module(self, page: Page, use: Use) -> Verdict:
+        """A member of a module, or of something unknown."""
+        if not self._is_top:
+            return Verdict.OPEN if self._is_of_class else Verdict.REFUSED
+        owner = re.split(r"\W+", use.of)[-1]
+        bound = [each for each in self.uses(owner, page).values() if each.module is not None]
+        if owner == self.own.module and self._imported(page):
+            family = page.language.family if page.language else ""
+            # `from lib import fees` takes the module from a package; `import lib.fees` names it.
+            modules = [module for each in bound for module in (each.module, f"{each.module}.{owner}") if module]
+            met = {imports.meets(module, page.path, family, self.own.path) for module in modules}
+            return Verdict.CERTAIN if imports.Meets.YES in met or not modules else Verdict.OPEN
+        if any(self._through(each.module or "", page) is not Verdict.REFUSED for each in bound):
+            return Verdict.OPEN  # `import httpx; httpx.unquote`, or a module by another name
+        return Verdict.REFUSED
+
+    def _of_unbound(self, page: Page) -> Verdict:
+        """A name that nothing on its page binds."""
+        if self._is_top:
+            if self._is_shared(page) and self._imported(page):
+                return Verdict.CERTAIN
+            stars = re.findall(r"^from[ \t]+([\w.]+)[ \t]+import[ \t]+\*", page.text, re.MULTILINE)
+            verdicts = {self._through(each, page) for each in stars}
+            return Verdict.REFUSED if verdicts <= {Verdict.REFUSED} else Verdict.OPEN
+        is_free = not any(use.bound for use in self.old.values())
+        return Verdict.OPEN if is_free else Verdict.REFUSED
+
+    def _of_parameter(self, page: Page, use: Use | None) -> Verdict:
+        """A keyword of a call to the function whose parameter was renamed."""
+        if use is None or use.kind != "keyword":
+            return Verdict.REFUSED
+        called = next((each for each in self.scopes if self._is_called(use.of, each) and not each.owner), None)
+        if called is None:
+            return Verdict.REFUSED
+        family = page.language.family if page.language else ""
+        bound = [each for each in self.uses(use.of, page).values() if each.binds]
+        met = {imports.meets(each.module or "", page.path, family, self.own.path) for each in bound if each.module}
+        if met != {imports.Meets.YES} or any(each.module is None for each in bound):
+            return Verdict.OPEN if met == {imports.Meets.MAYBE} else Verdict.REFUSED
+        return Verdict.CERTAIN
+
+    @cached_property
+    def _is_top(self) -> bool:
+        """Whether other files can import what the edit renamed from the edit's page."""
+        is_named = any(scope.kind == "class" and scope.name == self.own.module for scope in self.scopes)
+        own = any(use.binds and use.binds.kind == "module" and use.module is None for use in self.edited)
+        kept = any(use.binds and use.binds.kind == "module" and use.module is None for use in self.old.values())
+        return own or is_named or (not self.scopes and kept)
 
     def at(self, page: Page, offset: int) -> str:
         """One of STANDINGS, or nothing where it is not known."""
@@ -219,3 +366,10 @@ class Standing(Renamed):
 
     def _is_called(self, name: str, scope: Scope) -> bool:
         return bool(name) and name == (scope.owner if scope.name in _MAKERS else scope.name)
+
+
+def _same_module(one: str, other: str) -> bool:
+    """Whether two import statements may name one module: `lib.fees` and `.fees`, `./cart` and `../shop/cart`."""
+    parts = [[part for part in re.split(r"[./\\]+|::", each) if part] for each in (one, other)]
+    shorter, longer = sorted(parts, key=len)
+    return bool(shorter) and longer[-len(shorter) :] == shorter

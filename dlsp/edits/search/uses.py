@@ -8,6 +8,7 @@ from itertools import islice
 
 from tree_sitter import Node
 
+from dlsp.edits.search import imports
 from dlsp.edits.search.page import in_time
 from dlsp.edits.search.scopes import FIELDS, Scope, binds, scopes_of, text_of
 from dlsp.syntax.source import Source
@@ -31,7 +32,7 @@ class Use:
     `kind`: name, member, keyword, path (the module in an import). `of` is what a member is one of, what is called with
     the keyword, or what stands before a path's part. `scopes` are those in which the name is looked up, innermost
     first; `bound` is the one it is found in, `binds` the one that it is bound in at this very place, `home` the class
-    around.
+    around. `module` is what an import statement around the place takes the name from, None outside of one.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Use:
     bound: Scope | None
     binds: Scope | None
     home: Scope | None
+    module: str | None = None
 
 
 def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[int, Use]:
@@ -54,7 +56,7 @@ def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[
     made = {}
     for offset, leaf, scopes, home in places:
         bound = next((scope for scope in scopes if scope in binding), None)
-        made[offset] = Use(*_kind(leaf), scopes, bound, bound_at[offset], home)
+        made[offset] = Use(*_kind(leaf), scopes, bound, bound_at[offset], home, imports.named(leaf))
     return made
 
 

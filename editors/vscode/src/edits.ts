@@ -9,6 +9,7 @@ import { Drawing, type Hint, type Site, same, stands } from "./sites";
 const METHOD = "dlsp/edits";
 const PAUSE_MS = 500;
 const NONE = "dlsp: no place to carry an edit on to.";
+const UNSURE = "dlsp: no place follows the edit for certain; go through them one by one.";
 
 interface Range {
   start: vscode.Position;
@@ -22,6 +23,7 @@ interface Answer {
     range: Range;
     oldText: string;
     newText: string;
+    certain: boolean;
   }[];
 }
 
@@ -83,9 +85,13 @@ export class Edits implements vscode.Disposable {
     editor.revealRange(site.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
-  /** Carry it on everywhere: one undo step in each document. */
+  /** Carry it on to every place that certainly follows it: one undo step in each document. */
   async acceptAll(): Promise<void> {
-    await this.apply(this.sites);
+    const certain = this.sites.filter((site) => site.certain);
+    if (certain.length === 0) {
+      return void vscode.window.showInformationMessage(UNSURE);
+    }
+    await this.apply(certain);
   }
 
   /** None of these places. */
@@ -140,13 +146,14 @@ export class Edits implements vscode.Disposable {
 
   private show(client: LanguageClient, { edit, sites }: Answer): void {
     const { asUri } = client.protocol2CodeConverter;
-    this.sites = sites.map(({ id, textDocument, range, oldText, newText }) => ({
+    this.sites = sites.map(({ id, textDocument, range, oldText, newText, certain }) => ({
       id,
       uri: asUri(textDocument.uri),
       version: textDocument.version ?? undefined,
       range: new vscode.Range(position(range.start), position(range.end)),
       oldText,
       newText,
+      certain,
     }));
     this.sites.sort((a, b) => compare(a.uri.toString(), b.uri.toString()) || a.range.start.compareTo(b.range.start));
     for (const each of [edit, ...sites.map(({ textDocument }) => textDocument)]) {

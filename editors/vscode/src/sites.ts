@@ -10,6 +10,8 @@ export interface Site {
   range: vscode.Range;
   oldText: string;
   newText: string;
+  /** Whether it may be changed together with others, unseen. */
+  certain: boolean;
 }
 
 export interface Hint {

@@ -37,6 +37,19 @@ def test_the_answer_is_a_diff(project: Path) -> None:
     assert "+++ b/more.py\n@@ -1 +1 @@\n-from fees import late_fee\n+from fees import overdue_fee\n" in done.stdout
 
 
+def test_places_that_are_not_certain_are_told_and_left_out(project: Path) -> None:
+    """A comment names the function, or says something else."""
+    (project / "fees.py").write_text("def overdue_fee(days):\n    return days\n\n\n# The late_fee is due.\n")
+    done = edits(project, "--diff", "change.diff")
+    assert done.returncode == 0
+    assert "# The" not in done.stdout
+    assert "+from fees import overdue_fee\n" in done.stdout
+    assert "dlsp: 1 place may follow too" in done.stderr
+    assert "fees.py:5: # The overdue_fee is due." in done.stderr
+    sites = json.loads(edits(project, "--diff", "change.diff", "--json").stdout)["sites"]
+    assert [each["certain"] for each in sites] == [False, True]
+
+
 def test_json_from_a_pipe(project: Path) -> None:
     done = edits(project, "--diff", "-", "--json", stdin=DIFF)
     sites = json.loads(done.stdout)["sites"]

@@ -94,18 +94,20 @@ async def test_whatever_the_folder_is_called(tmp_path: Path, stub: StubEngine, n
 
 
 @pytest.mark.parametrize(
-    ("link", "to", "opened"), [("alias", "shop", "alias/fees.py"), ("shop/link.py", "fees.py", "shop/link.py")]
+    ("link", "to", "opened", "others"),
+    [("alias", "shop", "alias/fees.py", {"other.py"}), ("shop/link.py", "fees.py", "shop/link.py", set())],
 )
 async def test_a_file_that_is_open_through_a_link_is_no_other_file(
-    editor: Editor, folder: Path, link: str, to: str, opened: str
+    editor: Editor, folder: Path, link: str, to: str, opened: str, others: set[str]
 ) -> None:
+    """`other.py` imports from `fees`, which a file that is open as `link.py` is not."""
     (folder / "shop").mkdir()
     (folder / "fees.py").rename(folder / "shop" / "fees.py")
     (folder / link).symlink_to(to)
     place = Place(editor, folder / opened)
     place.replace("def late_fee", "def overdue_fee")
     found = {site.textDocument.uri for site in (await ask(place)).sites}
-    assert found == {place.uri, (folder / "other.py").as_uri()}
+    assert found == {place.uri, *((folder / name).as_uri() for name in others)}
 
 
 async def test_places_move_and_go_as_they_are_applied_and_dismissed(editor: Editor, folder: Path) -> None:
@@ -192,7 +194,7 @@ async def test_the_command_applies_the_edit(editor: Editor, folder: Path) -> Non
 
     place = Place(editor, folder / "fees.py")
     run = types.ExecuteCommandParams("dlsp.carryEdit", [place.uri])
-    with pytest.raises(JsonRpcException, match="Nothing to carry on"):
+    with pytest.raises(JsonRpcException, match="No place follows this edit for certain"):
         await asyncio.wait_for(editor.client.workspace_execute_command_async(run), 30)
     place.replace("def late_fee", "def overdue_fee")
     await asyncio.wait_for(editor.client.workspace_execute_command_async(run), 30)

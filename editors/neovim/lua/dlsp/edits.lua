@@ -16,6 +16,7 @@ local PAUSE_MS = 500
 local UNKNOWN = -32601
 local MOST_NAMED = 5 -- files in a question
 local NONE = "dlsp: no place should follow an edit."
+local UNSURE = "dlsp: no place follows the edit for certain; go through them one by one."
 
 ---@class dlsp.Offer
 ---@field client vim.lsp.Client
@@ -262,34 +263,42 @@ function M.go_on()
   end
 end
 
----Change all places. Where some are in other files, these are named and the user is asked first.
+---Change all places that certainly follow the edit. Where some are in other files, these are named and the user is
+---asked first.
 ---@return boolean whether there was any place
 function M.accept_all()
   if not offer then
     return false
   end
   local this, uri = offer, vim.uri_from_bufnr(0)
+  local certain = vim.tbl_filter(function(site)
+    return site.certain
+  end, this.sites)
+  if #certain == 0 then
+    vim.notify(UNSURE, vim.log.levels.INFO)
+    return true
+  end
   local here = vim.tbl_filter(function(site)
     return sites.same(site.textDocument.uri, uri)
-  end, this.sites)
-  if #here == #this.sites then
-    apply(this.sites)
+  end, certain)
+  if #here == #certain then
+    apply(certain)
     return true
   end
   local files = vim.tbl_map(function(file)
     return ("%s (%d)"):format(sites.name(file.uri), file.count)
-  end, sites.by_file(this.sites))
+  end, sites.by_file(certain))
   if #files > MOST_NAMED then
     local more = #files - MOST_NAMED
     files = vim.list_slice(files, 1, MOST_NAMED)
     files[#files + 1] = ("and %d more files"):format(more)
   end
-  local choices = { { text = "All: " .. table.concat(files, ", "), sites = this.sites } }
+  local choices = { { text = "All: " .. table.concat(files, ", "), sites = certain } }
   if #here > 0 then
     choices[2] = { text = ("This file alone (%d)"):format(#here), sites = here }
   end
   vim.ui.select(choices, {
-    prompt = ("Change %d places, some of them in other files?"):format(#this.sites),
+    prompt = ("Change %d places, some of them in other files?"):format(#certain),
     format_item = function(choice)
       return choice.text
     end,

@@ -11,6 +11,7 @@ local SPACE = vim.api.nvim_create_namespace("dlsp.sites")
 ---@field range lsp.Range
 ---@field oldText string
 ---@field newText string
+---@field certain boolean whether it may be changed together with others, unseen
 
 ---The buffer of a place, nil where its file is not loaded.
 ---@param site dlsp.Site

@@ -47,7 +47,9 @@ class Asked:
 
 
 async def confidences(engine: Asked) -> list[float]:
-    before = "def late_fee(days):\n    return days\n\n\n" + "".join(f"x = late_fee({n})\n" for n in range(20))
+    """Of places where neither scopes nor imports say whether the method is the one that was renamed."""
+    before = "class A:\n    def late_fee(self):\n        pass\n\n\n"
+    before += "".join(f"x = box.late_fee({n})\n" for n in range(20))
     edit = Edit.between("a.py", before, after := before.replace("def late", "def overdue"))
     own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
     return [each.confidence async for each in proposals(cast(Engine, engine), edit, own, [own])]
@@ -60,8 +62,8 @@ async def test_sites_are_asked_for_together_and_the_model_counts() -> None:
     assert max(await confidences(disagrees), default=0.0) < min(sure)
     (first, *_) = agrees.bodies
     assert len(first["sites"]) > 1
-    assert "-def late_fee(days):\n+def overdue_fee(days):\n" in first["edit"][0]["text"]
-    assert first["sites"][0]["text"].startswith("x = late_fee(")
+    assert "-    def late_fee(self):\n+    def overdue_fee(self):\n" in first["edit"][0]["text"]
+    assert first["sites"][0]["text"].startswith("x = box.late_fee(")
 
 
 def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
@@ -70,7 +72,8 @@ def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
     before = long + "late_fee = 1\n" + long + "x = 1\n" * 3 + long + "print(late_fee)\n" + long
     edit = Edit.between("a.py", before, after := before.replace("late_fee = 1", "overdue_fee = 1"))
     own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
-    other = Page("v", "b.js", "late_fee()\n" * 7 + f"var a = [{'0, ' * 9_000} late_fee]\n", languages.of("b.js"))
+    text = "from a import late_fee\n" + "late_fee()\n" * 6 + f"a = [{'0, ' * 9_000} late_fee]\n"
+    other = Page("v", "b.py", text, languages.of("b.py"))
     found = sites(edit, own, [own, other])
     assert len(found) == 8
     body = request(edit, found)
