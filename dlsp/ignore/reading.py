@@ -1,6 +1,7 @@
 """Reading a file that somebody else's folder offers: a clone or an unpacked archive can hold links to devices, named
 pipes, and files of any size."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -24,8 +25,8 @@ def read(path: Path, most_bytes: int, inside: Path | None) -> bytes:
     for a file that the user named in a setting of their own: it may lie anywhere, and be a link. Raises TooLarge, and
     another OSError where there is no such file.
     """
-    real = Path(os.path.realpath(path))
-    if inside is not None and not real.is_relative_to(os.path.realpath(inside)):
+    real = resolved(path)
+    if inside is not None and not real.is_relative_to(resolved(inside)):
         raise PermissionError(f"it is a link out of {inside}")
     # Opening a device can do something already, so it is asked before. It is asked again, as it may have changed.
     _check(os.lstat(real), most_bytes)
@@ -39,6 +40,17 @@ def read(path: Path, most_bytes: int, inside: Path | None) -> bytes:
     if not left:
         raise TooLarge(f"it has more than {most_bytes:,} bytes")
     return b"".join(pieces)
+
+
+def resolved(path: Path) -> Path:
+    """The path without links. Raises OSError where there are more of them one after the other than the system follows:
+    to follow them ourselves takes long."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
+    return Path(os.path.realpath(path))
 
 
 def _check(state: os.stat_result, most_bytes: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dlsp.ignore import git
 from dlsp.ignore.patterns import Patterns
-from dlsp.ignore.reading import MOST_RULE_BYTES, TooLarge, read
+from dlsp.ignore.reading import MOST_RULE_BYTES, TooLarge, read, resolved
 from dlsp.ignore.secrets import is_secret
 
 FILES = (".gitignore", ".dlspignore")
@@ -47,7 +47,10 @@ class Rules:
     def excludes(self, path: Path) -> str:
         """Why the text of `path` is not to be read, "" if it may be; looks at names, not into the file."""
         path = Path(os.path.abspath(path))
-        real = Path(os.path.realpath(path))
+        try:
+            real = resolved(path)
+        except OSError:
+            return "it is a link that leads nowhere"
         if is_secret(path, self.root) or is_secret(real, self._real):
             return "its name says that it holds secrets"
         if path.is_relative_to(self.root) and not real.is_relative_to(self._real):

@@ -273,3 +273,17 @@ def test_rules_hold_until_their_files_change(root: Path) -> None:
     rules = Rules(root / "sub")
     (root / "sub" / ".git").mkdir()
     assert not rules.hold()
+
+
+@pytest.mark.timeout(30)
+def test_chains_of_links(root: Path) -> None:
+    """Longer than the system follows, and longer than Python can recurse."""
+    for number in range(2_000):
+        os.symlink(f"l{number - 1}" if number else "a.py", root / f"l{number}")
+    for name in (".gitignore", "b.py", ".git/info", ".git/config"):
+        os.symlink(root / "l1999", root / name)
+    write(root, "a.py")
+    rules = Rules(root)
+    assert rules.excludes(root / "a.py") == ""
+    assert rules.excludes(root / "b.py") == "it is a link that leads nowhere"
+    assert rules.excludes(root / "l9") == ""
