@@ -20,9 +20,17 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty state folder, the one that dlsp and its subprocesses use."""
     folder = tmp_path / "state"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     monkeypatch.setenv("DLSP_STATE_DIR", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def umask_after() -> Iterator[None]:
+    """Files are made with the same modes after the test as before."""
+    os.umask(before := os.umask(0o022))
+    yield
+    os.umask(before)
 
 
 @pytest.fixture

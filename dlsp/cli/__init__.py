@@ -19,6 +19,7 @@ COMMANDS = ("complete", "context", "fill", "edits", "serve", "status", "doctor",
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status: 0, 1 for a user's error, 70 for ours, 130 when interrupted."""
+    os.umask(0o077)  # what is made from here on is the user's alone
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--stdio"]:  # how editors like to start a server
         given = ["serve", "--stdio"]

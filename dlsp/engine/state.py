@@ -1,7 +1,9 @@
 """What a running engine writes about itself in the state folder, so that clients reach it."""
 
 import json
+import os
 import re
+import stat
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -28,6 +30,7 @@ class State:
 
 
 KINDS: dict[str, Any] = {field.name: int | float if field.type is float else field.type for field in fields(State)}
+MOST_CHARACTERS = 64_000  # of a state file
 PORT = r"http://127\.0\.0\.1:\d{1,5}"
 ADDRESS = re.compile(PORT if sys.platform == "win32" else rf"unix:/[^\0\n]+|{PORT}")
 
@@ -35,15 +38,25 @@ ADDRESS = re.compile(PORT if sys.platform == "win32" else rf"unix:/[^\0\n]+|{POR
 def read(model: str) -> State | None:
     """What the engine of `model` last wrote, None if there is nothing readable.
 
-    An address outside this machine is not believed: text leaves it never.
+    Only a file of this user's is believed, and no address outside this machine: text leaves it never.
     """
     try:
-        written = json.loads((state_dir() / f"engine-{model}.json").read_text(encoding="utf-8"))
+        written = json.loads(_own_text(state_dir() / f"engine-{model}.json"))
         state = State(**{name: value for name, value in written.items() if name in KINDS})
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     right = all(isinstance(getattr(state, name), kind) for name, kind in KINDS.items())
     return state if right and ADDRESS.fullmatch(state.address) else None
+
+
+def _own_text(path: Path) -> str:
+    """The text of a small file; OSError where it is no plain file of this user's."""
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(opened, encoding="utf-8") as file:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode) or (sys.platform != "win32" and found.st_uid != os.geteuid()):
+            raise PermissionError(f"{path} is not ours")
+        return file.read(MOST_CHARACTERS)
 
 
 def alive(model: str) -> bool:

@@ -17,6 +17,7 @@ _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 
 def main() -> None:
+    os.umask(0o077)  # what is made from here on is the user's alone
     _end_with_parent()
     stop = threading.Event()
 

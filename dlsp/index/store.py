@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from dlsp.index.symbols import Symbol
-from dlsp.paths import cache_dir
+from dlsp.paths import index_dir
 
 VERSION = 2
 MOST_PAGES = 50_000  # of 4 kB
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 def place(root: Path) -> Path:
     """Where the index of the workspace `root` belongs, there or not."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
-    return cache_dir() / "index" / f"{name}.sqlite"
+    return index_dir() / f"{name}.sqlite"
 
 
 class Store:

@@ -12,6 +12,7 @@ from dlsp_engine.serve.log import Bounded
 
 
 def main() -> int:
+    os.umask(0o077)  # what is made from here on is the user's alone
     parser = argparse.ArgumentParser(prog="dlsp_engine", description="The resident engine of dlsp.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve one model to its user until idle")

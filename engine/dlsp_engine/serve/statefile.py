@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ def lock(folder: Path, model: str) -> FileLock:
     """The model's lock, held from now on; raises EngineError if another engine has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if sys.platform != "win32" and folder.stat().st_uid != os.geteuid():
+            raise EngineError(f"The state folder {folder} belongs to another user: set DLSP_STATE_DIR to one of yours.")
         held = FileLock(folder / f"engine-{model}.lock")
         held.acquire(timeout=0.5)  # clients look at it for a moment
     except Timeout as error:

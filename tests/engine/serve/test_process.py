@@ -51,7 +51,7 @@ SERVE = ["serve", "--model", "m", "--gguf", "m.gguf", "--threads", "1"]
 def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(tmp_path: Path, name: str):
     command = [sys.executable, "-c", MAIN, *SERVE, "--cache", str(tmp_path), "--state", str(tmp_path)]
     empty = {**os.environ, "DLSP_DEVICE": ""}  # as if it were not set
-    engine = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=empty)
+    engine = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=empty, umask=0)
     file = tmp_path / "engine-m.json"
     try:
         deadline = time.monotonic() + 60
@@ -59,6 +59,7 @@ def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(
             assert engine.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.05)
+        assert not [each for each in tmp_path.iterdir() if each.stat().st_mode & 0o077], "all of it is the user's alone"
         state = json.loads(file.read_text())
         client = asking(state["address"], state["token"])
         long = {"gaps": [{"prefix": "a", "suffix": ""}] * 8, "max_tokens": 1024, "temperature": 4}
