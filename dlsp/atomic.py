@@ -1,6 +1,5 @@
 """Files written all of it or nothing."""
 
-import os
 import shutil
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -15,7 +14,7 @@ def write(file: Path, content: bytes) -> None:
             new.write(content)
         if file.exists():
             shutil.copymode(file, new.name)
-        os.replace(new.name, file)
+        Path(new.name).replace(file)
     except BaseException:
         Path(new.name).unlink(missing_ok=True)
         raise

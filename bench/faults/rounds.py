@@ -93,7 +93,7 @@ async def take_the_address(world: World) -> None:
     path = found.address.removeprefix(UNIX) if found else ""
     with socket.socket(socket.AF_UNIX) as thief:
         with suppress(OSError):  # another engine may be there already
-            os.unlink(path)
+            os.unlink(path)  # noqa: PTH108 - a name as the socket has it
             thief.bind(path)
             thief.listen()
             mute = random.random() < 0.5

@@ -46,7 +46,7 @@ def main() -> int:
 def keep(path: Path, found: dict[str, Any]) -> None:
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(found, indent=1))
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 if __name__ == "__main__":

@@ -127,8 +127,9 @@ class Store:
         return self._db.execute(one).fetchone()
 
     def _found(self, where: str, values: tuple[str, ...], most: int) -> list[Found]:
+        # `where` is ours; what was asked for goes in by its `?`.
         query = (
-            "select files.path, symbols.name, parent, kind, row, text from symbols join files on files.id = file "
+            "select files.path, symbols.name, parent, kind, row, text from symbols join files on files.id = file "  # noqa: S608
             f"where {where} order by files.path, row limit ?"
         )
         return [Found(path, Symbol(*symbol)) for path, *symbol in self._db.execute(query, (*values, most))]

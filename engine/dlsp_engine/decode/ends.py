@@ -84,14 +84,14 @@ def _dedent(text: str, floor: int, comment: str) -> int | None:
     return None
 
 
-_TOKEN = r"""
+_LEXEME = r"""
     (?P<string> \"{3}[\s\S]*?(?:\"{3}|\Z) | '{3}[\s\S]*?(?:'{3}|\Z) | `[^`]*(?:`|\Z)
               | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
   | (?P<comment> %s [^\n]* )
   | (?P<open> [(\[{] )
   | (?P<close> [)\]}] )
 """
-_TOKENS = {mark: re.compile(_TOKEN % re.escape(mark), re.VERBOSE) for mark in ("#", "//")}
+_TOKENS = {mark: re.compile(_LEXEME % re.escape(mark), re.VERBOSE) for mark in ("#", "//")}
 
 
 def _is_open_ground(text: str, comment: str) -> bool:

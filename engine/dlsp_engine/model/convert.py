@@ -1,6 +1,5 @@
 """From a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
 
-import os
 import re
 import shutil
 import sys
@@ -155,7 +154,7 @@ def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
     partial = target.with_suffix(".partial")
     try:
         save_file(tensors, partial, metadata=metadata)
-        os.replace(partial, target)
+        partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -163,4 +162,4 @@ def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
 def _tokenizer(gguf: Path, target: Path) -> None:
     partial = target.with_suffix(".partial")
     tokenizer_from_gguf(GGUFReader(gguf)).save(str(partial))
-    os.replace(partial, target)
+    partial.replace(target)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +75,7 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
         for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*"):
             if old != partial:
                 old.unlink(missing_ok=True)
-        os.replace(partial, path)
+        partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -104,7 +104,7 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
             await server.serve(sockets=[listener.socket])
 
     serving = asyncio.create_task(serve())
-    while not server.started and not serving.done():
+    while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn sets a flag, no event
         await asyncio.sleep(0.01)
     try:
         file.write()

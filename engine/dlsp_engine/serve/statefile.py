@@ -82,10 +82,11 @@ def _replace(partial: Path, path: Path) -> None:
     """`os.replace`, which on Windows fails for the moment that somebody reads the file."""
     for _ in range(REPLACE_TRIES):
         try:
-            return os.replace(partial, path)
+            partial.replace(path)
+            return
         except PermissionError:
             time.sleep(REPLACE_S)
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def _remove(path: Path) -> None:

@@ -1,6 +1,5 @@
 """A run on disk: the checkpoint it goes on from, and what was trained in the form that the engine loads."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,7 @@ def _replaced(path: Path, write: Callable[[Path], None]) -> None:
     partial = path.with_name(f"{path.name}.partial")
     try:
         write(partial)
-        os.replace(partial, path)
+        partial.replace(path)
     except (OSError, RuntimeError, SafetensorError) as error:
         partial.unlink(missing_ok=True)
         raise EngineError(f"{path} cannot be written ({error}): what was saved before is whole; make room.") from error

@@ -3,7 +3,6 @@
 import io
 import json
 import lzma
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def replace(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
     partial = path.with_name(path.name + ".partial")
     partial.write_bytes(data)
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def index(folder: Path) -> dict[str, Any]:

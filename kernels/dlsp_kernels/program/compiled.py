@@ -26,7 +26,7 @@ def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Pr
     task = ctypes.c_int64 * fields
 
     # `run` keeps the engine, without which its memory goes.
-    def run(*given: Tensor | int, items: int, alone: int = 0, keep: object = engine) -> None:
+    def run(*given: Tensor | int, items: int, alone: int = 0, keep: object = engine) -> None:  # noqa: ARG001
         assert len(given) == fields
         values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])
         at = ctypes.addressof(values)

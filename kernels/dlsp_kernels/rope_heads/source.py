@@ -8,7 +8,7 @@ from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, float_at, flo
 POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row"
 
 
-def source(kind: Instructions, half: int, heads: int, kv_heads: int) -> str:
+def source(_: Instructions, half: int, heads: int, kv_heads: int) -> str:
     module, turned, count = ir.Module(), heads + kv_heads, heads + 2 * kv_heads
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (y, y_scale, bias, cos, sin, out, y_row) = entry.b, entry.given

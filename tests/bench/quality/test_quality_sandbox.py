@@ -88,11 +88,11 @@ def test_a_memory_hog_is_ended():
 def test_files_are_left_alone(tmp_path, deed):
     path = tmp_path / "precious"
     path.write_text("kept")
-    os.chmod(tmp_path, 0o777)
-    os.chmod(path, 0o666)
+    tmp_path.chmod(0o777)
+    path.chmod(0o666)
     assert run("import os\n" + deed.format(path=str(path)), QUICK).why == "PermissionError"
     assert path.read_text() == "kept"
-    assert os.listdir(tmp_path) == ["precious"]
+    assert [each.name for each in tmp_path.iterdir()] == ["precious"]
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_around_the_guard_files_are_left_alone(tmp_path):
     path = tmp_path / "precious"
     path.write_text("kept")
     for folder in (tmp_path, *tmp_path.parents[:2]):
-        os.chmod(folder, 0o777)
-    os.chmod(path, 0o666)
+        folder.chmod(0o777)
+    path.chmod(0o666)
     name = str(path).encode()
     attempts = (
         f"assert libc.open({name!r}, os.O_RDONLY) >= 0, 'the file must be within reach'\n"

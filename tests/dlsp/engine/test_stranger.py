@@ -230,7 +230,7 @@ async def test_another_users_process_at_the_path_of_the_socket_gets_nothing(
     """As where the folder was opened to all."""
     there = await asyncio.to_thread(running)
     folder = tempfile.mkdtemp()
-    os.chmod(folder, 0o777)
+    Path(folder).chmod(0o777)
     command = [sys.executable, "-c", OTHER_USERS, path := f"{folder}/engine.sock", str(OTHER_USER)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as stranger:
         assert stranger.stdout is not None

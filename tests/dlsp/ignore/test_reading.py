@@ -35,7 +35,7 @@ def test_what_is_no_file_of_the_folder(tmp_path: Path, kind: str) -> None:
         os.mkfifo(file)
     elif kind == "socket":
         made = socket.socket(socket.AF_UNIX)
-        here = os.getcwd()
+        here = Path.cwd()
         os.chdir(folder)  # the path of a socket is short
         made.bind("file")
         os.chdir(here)

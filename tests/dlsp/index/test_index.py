@@ -95,7 +95,7 @@ def test_a_few_changes(root: Path, index: Store) -> None:
     assert names(index) == {"one"}
     write(root, "new/deep/b.py", "def two(): pass\n")
     update.update(index, rules)
-    os.rename(root / "new", root / "moved")
+    (root / "new").rename(root / "moved")
     update.refresh(index, rules, [root / "new", root / "moved" / "deep" / "b.py"])
     assert [each.path for each in index.named("two", "python", 9)] == ["moved/deep/b.py"]
 

@@ -67,7 +67,7 @@ def test_changes_are_followed(root: Path, keeper: Keeper) -> None:
     until(root, defined("one"))
     write(root, "new/b.py", "def two(): pass\n")
     until(root, defined("two"))
-    os.rename(root / "new", root / "moved")
+    (root / "new").rename(root / "moved")
     until(root, lambda index: [each.path for each in index.named("two", "python", 9)] == ["moved/b.py"])
     shutil.rmtree(root / "moved")
     until(root, lambda index: not defined("two")(index))

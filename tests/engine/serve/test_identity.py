@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import httpx
 import pytest
@@ -33,9 +34,9 @@ with socket.socket(socket.AF_UNIX) as asking:
 def test_another_users_process_is_not_answered(served: str, service: Service) -> None:
     """Not even where the folder lets it reach the socket, and with the token."""
     with tempfile.TemporaryDirectory() as open_to_all:
-        os.chmod(open_to_all, 0o755)
+        Path(open_to_all).chmod(0o755)
         os.link(served.removeprefix("unix:"), path := f"{open_to_all}/engine.sock")
-        os.chmod(path, 0o666)
+        Path(path).chmod(0o666)
         said = {uid: subprocess.check_output([sys.executable, "-c", ASK, path, uid]) for uid in ("0", "65534")}
     assert b"200 OK" in said["0"]
     assert said["65534"] == b"b''\n"

@@ -30,8 +30,8 @@ def orders(python_mb: float, other_mb: float, splits: Sequence[str] = SPLITS) ->
     result = [Order("python", pypi.SOURCE, pypi.packages, _names("pypi"), int(python_mb * _MB))]
     target = int(other_mb * _MB)
     result.append(Order("javascript", npm.SOURCE, npm.packages, _names("npm"), target))
-    for group in ("javascript", "go", "java", "cpp"):
-        result.append(Order(group, debian.SOURCE, debian.sources, _names(f"debian-{group}"), target))
+    groups = ("javascript", "go", "java", "cpp")
+    result += [Order(group, debian.SOURCE, debian.sources, _names(f"debian-{group}"), target) for group in groups]
     result.append(Order("rust", debian.SOURCE, debian.binaries, _names("debian-rust"), target))
     return [replace(one, names=[name for name in one.names if split_of(one.group, name) in splits]) for one in result]
 
