@@ -89,5 +89,6 @@ def _starts(lines: list[str]) -> list[int]:
 
 
 def _unit(lines: list[str]) -> str:
-    """One level of indentation, as the file has it."""
-    return next((found for line in lines if line.strip() and (found := indent(line))), "    ")
+    """One level of indentation, as the file has it: a line of a comment, as ` * text`, may be indented otherwise."""
+    code = (line for line in lines if line.strip() and not COMMENT.match(line))
+    return next((found for line in code if (found := indent(line))), "    ")

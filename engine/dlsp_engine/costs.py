@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import torch
 import torch.nn.functional as F
 
@@ -50,6 +51,11 @@ FASTER = 0.7
 """A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
 
 
+# Where other programs took more than this share of the processors' time, and left no more than that share without work,
+# what was measured is noted as of a busy machine: it is measured again at the next start, and refuses no model.
+OTHERS_SHARE, IDLE_SHARE = 0.2, 0.2
+
+
 class Shape(NamedTuple):
     """Rows of a step, and the threads that take it."""
 
@@ -69,13 +75,15 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
             costs = Costs.from_json(entry["costs"])
-            if not _measured_busy(model, costs):
+            if not (entry.get("busy") or _measured_busy(model, costs)):
                 return costs
         except (KeyError, TypeError, ValueError):
             pass
+    before = Load.so_far()
     costs = measure(model)
+    busy = Load.so_far().was_shared(before)
     known = _known(path)  # another engine may have measured meanwhile
-    known[name] = {"machine": here, "costs": asdict(costs)}
+    known[name] = {"machine": here, "costs": asdict(costs), "busy": busy}
     try:
         partial = path.with_suffix(f".{os.getpid()}.partial")
         partial.write_text(json.dumps(known, indent=1))
@@ -89,6 +97,29 @@ def _measured_busy(model: Model, costs: Costs) -> bool:
     """Whether a step is so much faster now that something else ran when the costs were measured."""
     shape = Shape(CHECKED, 0, costs.threads_for(CHECKED) or torch.get_num_threads())
     return _usual(model, model.new_cache(), [shape], 3 * WIDE)[shape] < FASTER * costs(CHECKED)
+
+
+class Load(NamedTuple):
+    """Seconds of the processors that this process may use: all, those without work, and those of its own work."""
+
+    all: float
+    idle: float
+    own: float
+
+    @classmethod
+    def so_far(cls) -> "Load":
+        """Since the machine's start; of its own, since the process's."""
+        each = psutil.cpu_times(percpu=True)
+        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(each))
+        here = [each[number] for number in allowed if number < len(each)]
+        # A guest's time stands in the user's, too.
+        every = sum(sum(getattr(cpu, name) for name in cpu._fields if not name.startswith("guest")) for cpu in here)
+        return cls(every, sum(cpu.idle + getattr(cpu, "iowait", 0.0) for cpu in here), time.process_time())
+
+    def was_shared(self, before: "Load") -> bool:
+        """Whether other programs took so much since then that this one had to wait for them."""
+        every, idle, own = (now - then for now, then in zip(self, before, strict=True))
+        return every > 0 and idle < IDLE_SHARE * every and every - idle - own > OTHERS_SHARE * every
 
 
 def _known(path: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def counted(monkeypatch):
     monkeypatch.setattr(costs, "measure", measure)
     monkeypatch.setattr(costs, "TURNS", 4)
     monkeypatch.setattr(costs, "FASTER", 0)  # steps of a tiny model are too short to be compared
+    monkeypatch.setattr(costs.Load, "was_shared", lambda *_: False)  # tests may run beside each other
     return calls
 
 
@@ -87,6 +88,35 @@ def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp
     path.write_text(json.dumps(known))
     monkeypatch.setattr(costs, "FASTER", 0.1)
     assert costs.remembered(tiny.model, "tiny float32", path)(costs.CHECKED) < times[at] / 2
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize(
+    ("every", "idle", "own", "shared"),
+    [
+        (20.0, 1.0, 18.0, False),
+        (20.0, 0.5, 10.0, True),
+        (20.0, 9.0, 6.0, False),
+        (640.0, 300.0, 20.0, False),
+        (0, 0, 0, False),
+    ],
+    ids=["alone", "beside a program on all processors", "beside a small one", "on a large machine", "no time at all"],
+)
+def test_whether_other_programs_were_in_the_way(every: float, idle: float, own: float, shared: bool):
+    before = costs.Load(100.0, 50.0, 7.0)
+    assert costs.Load(100.0 + every, 50.0 + idle, 7.0 + own).was_shared(before) is shared
+
+
+def test_a_busy_measurement_is_noted_and_made_again(tiny, counted, tmp_path, monkeypatch):
+    path = tmp_path / "costs.json"
+    monkeypatch.setattr(costs.Load, "was_shared", lambda *_: True)
+    costs.remembered(tiny.model, "tiny float32", path)
+    assert [entry["busy"] for entry in json.loads(path.read_text()).values()] == [True]
+    monkeypatch.setattr(costs.Load, "was_shared", lambda *_: False)
+    costs.remembered(tiny.model, "tiny float32", path)
+    assert len(counted) == 2
+    assert [entry["busy"] for entry in json.loads(path.read_text()).values()] == [False]
+    costs.remembered(tiny.model, "tiny float32", path)
     assert len(counted) == 2
 
 

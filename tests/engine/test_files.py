@@ -1,6 +1,8 @@
 """Weights and adapters on disk: converted once, believed only when whole."""
 
+import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model import convert
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.update import sha256
 from dlsp_engine.model.weights import Weights
 from tests.engine import gguf_file
 
@@ -45,6 +48,36 @@ def test_conversion_fuses_what_the_file_holds(tmp_path: Path):
     said.clear()
     assert convert.converted(tmp_path / "m.gguf", tmp_path, said.append) == folder
     assert not said, "the second start converts nothing"
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_copy_of_the_cache_is_converted_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: bool):
+    """As for a new machine or from a backup; the times of its files are those of the copy."""
+    (tmp_path / "cache" / "models").mkdir(parents=True)
+    write_gguf(gguf := tmp_path / "cache" / "models" / "m.gguf")
+    said: list[str] = []
+    folder = convert.converted(gguf, tmp_path / "cache", said.append)
+    assert said
+    said.clear()
+    copied = shutil.copytree(tmp_path / "cache", tmp_path / "copy")
+    os.utime(copied / "models" / "m.gguf", (1, 1))
+    if noted:
+        stat = (copied / "models" / "m.gguf").stat()
+        record = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": sha256(gguf)}
+        (copied / "models" / "m.gguf.accepted").write_text(json.dumps(record))
+        monkeypatch.setattr(convert, "sha256", lambda path: pytest.fail("the note says it"))
+    assert convert.converted(copied / "models" / "m.gguf", copied, said.append) == copied / "converted" / folder.name
+    assert not said
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+def test_what_was_converted_under_a_name_by_time_is_not_converted_again(tmp_path: Path):
+    write_gguf(gguf := tmp_path / "m.gguf")
+    folder = convert.converted(gguf, tmp_path)
+    stat = gguf.stat()
+    before = folder.rename(folder.with_name(f"m-{stat.st_size}-{int(stat.st_mtime)}-{convert.FORMAT}"))
+    assert convert.converted(gguf, tmp_path) == before
 
 
 @pytest.mark.usefixtures("no_tokenizer")
@@ -108,19 +141,21 @@ def test_what_was_made_of_a_file_goes_when_another_took_its_place(tmp_path: Path
     there = tmp_path / "models"
     there.mkdir()
     write_gguf(there / "m.gguf")
-    os.utime(there / "m.gguf", (1, 1))
     old = convert.converted(there / "m.gguf", tmp_path)
     other_format = old.with_name(f"{old.name[:-1]}0")
     others = [old.with_name("m-2-3-4-5"), old.with_name("m-it-2-3-1"), old.with_name("m")]
     for each in (other_format, *others):
         each.mkdir()
 
-    # The same file elsewhere takes nobody's place.
+    # Another file elsewhere takes nobody's place.
     write_gguf(tmp_path / "m.gguf")
+    with (tmp_path / "m.gguf").open("ab") as file:
+        file.write(b"another")
     convert.converted(tmp_path / "m.gguf", tmp_path)
     assert old.exists()
 
-    os.utime(there / "m.gguf", (2, 2))
+    with (there / "m.gguf").open("ab") as file:
+        file.write(b"a third")
     new = convert.converted(there / "m.gguf", tmp_path)
     assert {*old.parent.iterdir()} == {new, *others}
 

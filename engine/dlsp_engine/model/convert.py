@@ -1,5 +1,6 @@
 """From a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
 
+import json
 import re
 import shutil
 import sys
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.update import Update
+from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
 FORMAT = "1"
@@ -50,9 +51,12 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     Two engines that start at once convert once; a conversion that was killed leaves nothing that is believed. What was
     made of the same file with another update goes, and of files that were in this one's place before it.
     """
+    made, version = cache / "converted", f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
     stat = gguf.stat()
-    name = f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{FORMAT}"
-    folder = cache / "converted" / (f"{name}-u{update.sha256[:12]}" if update else name)
+    by_time = made / f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{version}"  # as they were named before
+    if (by_time / "weights.safetensors").exists():
+        return by_time
+    folder = made / f"{gguf.stem}-{_content(gguf)}-{version}"
     weights = folder / "weights.safetensors"
     if weights.exists():
         return folder
@@ -76,13 +80,28 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     return folder
 
 
+def _content(gguf: Path) -> str:
+    """The beginning of the file's SHA-256: a copy of the file is the same one, whenever it was made.
+
+    The hash stands in the note that `dlsp model pull` leaves beside a file, if the file is as it was then.
+    """
+    stat = gguf.stat()
+    try:
+        note = json.loads(gguf.with_name(f"{gguf.name}.accepted").read_text())
+        if (note["size"], note["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
+            return str(note["sha256"])[:12]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return sha256(gguf)[:12]
+
+
 def update_in(folder: Path) -> str:
     """The SHA-256 of the infill update that converted weights have in them; empty for none."""
     with safe_open(folder / "weights.safetensors", framework="pt") as file:
         return file.metadata().get("update", "")
 
 
-_FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+)-(?P<format>\d+)(?:-u[0-9a-f]{12})?")
+_FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+|[0-9a-f]{12})-(?P<format>\d+)(?:-u[0-9a-f]{12})?")
 
 
 def _forget_others(folder: Path, replaced: bool) -> None:

@@ -24,6 +24,10 @@ FOUND = {
         'def f(a):\n    """One."""\n    BODY\n\nx = 1\n',
     ),
     "tabs": ("class A:\n\tdef f(self):|\n", "class A:\n\tdef f(self):\n\t\tBODY\n"),
+    "below a comment that is indented by one": (
+        "/**\n * Adds.\n */\nfunction g() {\n  h()\n}\nfunction f(a) {|}\n",
+        "/**\n * Adds.\n */\nfunction g() {\n  h()\n}\nfunction f(a) {\n  BODY\n}\n",
+    ),
     "braces on one line": ("function f(a) {|}\ng()\n", "function f(a) {\n    BODY\n}\ng()\n"),
     "braces with a TODO": ("function f(a) {\n  // TODO |\n}\ng()\n", "function f(a) {\n  // TODO \n  BODY\n}\ng()\n"),
     "braces around an empty line": ("fn f(a: u8) -> u8 {\n|\n}\n", "fn f(a: u8) -> u8 {\n    BODY\n}\n"),
