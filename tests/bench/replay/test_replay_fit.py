@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench import results
 from bench.journal import Journal
 from bench.replay import fit
 from bench.replay.samples import CONTENDER, asked, places, samples, shown
@@ -16,7 +17,7 @@ from dlsp.completions.gate.calibration import Model
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     """Suggestions that are right as their log-probability says; words are never right, and what is blank not shown."""
     monkeypatch.setattr("dlsp.paths.cache_dir", lambda: tmp_path)
-    journal = Journal(tmp_path / "bench" / "replay" / "replay-fit-patient-decline-qwen2.5-coder-0.5b.jsonl")
+    journal = Journal(results.kept() / "replay" / "replay-fit-patient-decline-qwen2.5-coder-0.5b.jsonl")
     rng = np.random.default_rng(0)
     for script in range(20):
         moments = []
