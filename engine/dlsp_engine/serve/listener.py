@@ -44,7 +44,7 @@ class Listener:
 
     @classmethod
     def _port(cls) -> Self:
-        bound = socket.socket()
+        bound = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio lets small pieces go at once
         if sys.platform == "win32":  # else another process could bind the same port beside us
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         bound.bind(("127.0.0.1", 0))

@@ -107,4 +107,5 @@ def test_a_port_of_this_machine_alone(tmp_path: Path) -> None:
         host, port = listener.socket.getsockname()
         assert (host, listener.address) == ("127.0.0.1", f"http://127.0.0.1:{port}")
         assert listener.reachable()
+        assert listener.socket.proto == socket.IPPROTO_TCP, "else asyncio waits with small pieces, for 40 ms each"
     assert list(tmp_path.iterdir()) == []
