@@ -15,8 +15,7 @@ from dlsp.errors import UserError
 if TYPE_CHECKING:
     import psutil
 
-CLOCK_S = 5
-"""How far the clocks of a state file and of the process table may differ."""
+CLOCK_S = 5  # how far the clocks of an older engine's state file and of the process table may differ
 LOOK_S = 0.05
 
 
@@ -108,9 +107,32 @@ def ended(found: State, within: float) -> bool:
     return True
 
 
+def birth(pid: int) -> str:
+    """When a process began, as no step of the clock changes it; "" if there is none of this number.
+
+    Linux counts ticks since the machine was started; elsewhere the system notes the time once, when a process begins.
+    """
+    if sys.platform == "linux":
+        try:
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+            told = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return ""
+        return f"{boot}/{told.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); a name may hold spaces
+    import psutil
+
+    try:
+        return repr(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return ""
+
+
 def _process(found: State) -> "psutil.Process | None":
     """The process that wrote `found`, None if this is it, or if another has its number; NoSuchProcess if it is gone."""
     import psutil
 
     process = psutil.Process(found.pid)
-    return None if found.pid == os.getpid() or process.create_time() > found.started + CLOCK_S else process
+    # An engine of an older dlsp has told the clock's time alone.
+    older = not found.birth and process.create_time() <= found.started + CLOCK_S
+    same = older or birth(found.pid) == found.birth
+    return process if same and found.pid != os.getpid() else None

@@ -17,7 +17,10 @@ from dlsp.paths import state_dir
 
 @dataclass(frozen=True)
 class State:
-    """What a running engine wrote about itself; `started` in seconds since the epoch."""
+    """What a running engine wrote about itself; `started` in seconds since the epoch.
+
+    `birth` tells its process from a later one with the same number, whatever the clock did: see `processes.birth`.
+    """
 
     address: str
     token: str
@@ -27,6 +30,7 @@ class State:
     version: str
     started: float
     api: int = 0
+    birth: str = ""
 
 
 KINDS: dict[str, Any] = {field.name: int | float if field.type is float else field.type for field in fields(State)}

@@ -27,6 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 from filelock import FileLock, Timeout
 
 from dlsp import __version__
+from dlsp.engine import processes
 
 MOST_PATH_BYTES = 103
 MODEL = "qwen2.5-coder-0.5b"
@@ -96,6 +97,7 @@ class StubEngine:
             "model": MODEL,
             "version": self.version,
             "started": time.time(),
+            "birth": processes.birth(os.getpid()),
         }
         self.file.write_text(json.dumps(state))
         return self

@@ -23,7 +23,7 @@ from dlsp_engine.serve.listener import Listener
 from dlsp_engine.serve.memory import return_large_blocks
 from dlsp_engine.serve.scheduler import Scheduler
 from dlsp_engine.serve.server import Server, raise_file_limit
-from dlsp_engine.serve.statefile import StateFile, lock
+from dlsp_engine.serve.statefile import StateFile, birth, lock
 
 log = logging.getLogger(__name__)
 
@@ -141,4 +141,5 @@ def _state(service: Service) -> dict[str, object]:
         "version": service.version,
         "api": API,
         "started": time.time(),
+        "birth": birth(),
     }

@@ -30,6 +30,20 @@ def lock(folder: Path, model: str) -> FileLock:
     return held
 
 
+def birth() -> str:
+    """When this process began, as no step of the clock changes it: with its number it is like no other process.
+
+    Linux counts ticks since the machine was started; elsewhere the system notes the time once, when a process begins.
+    """
+    if sys.platform == "linux":
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        told = Path("/proc/self/stat").read_text()
+        return f"{boot}/{told.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); a name may hold spaces
+    import psutil
+
+    return repr(psutil.Process().create_time())
+
+
 class StateFile:
     """`engine-MODEL.json`: there and right while the engine listens, whatever happens to the folder."""
 

@@ -35,6 +35,36 @@ def test_kill_spares_who_has_the_number_now(sleeper: "subprocess.Popen[bytes]") 
     assert sleeper.poll() is None
 
 
+@pytest.mark.parametrize("shift_s", [-3600, -6, 0, 3600])
+def test_a_step_of_the_clock_changes_nothing(sleeper: "subprocess.Popen[bytes]", shift_s: float) -> None:
+    """Set forward between the state file and now, a process seems younger than its own file."""
+    found = replace(STATE, pid=sleeper.pid, started=time.time() + shift_s, birth=processes.birth(sleeper.pid))
+    assert not processes.ended(found, 0)
+    assert processes.kill(found)
+    assert sleeper.wait(5) is not None
+    assert processes.ended(found, 0)
+
+
+@pytest.mark.parametrize("shift_s", [-3600, 0, 3600])
+def test_another_process_with_the_number_is_spared_whatever_the_clock_did(
+    sleeper: "subprocess.Popen[bytes]", shift_s: float
+) -> None:
+    found = replace(STATE, pid=sleeper.pid, started=time.time() + shift_s, birth=processes.birth(os.getpid()))
+    assert not processes.kill(found)
+    assert processes.ended(found, 0)
+    assert sleeper.poll() is None
+
+
+def test_the_birth_of_a_process(sleeper: "subprocess.Popen[bytes]") -> None:
+    born = processes.birth(sleeper.pid)
+    time.sleep(0.02)
+    assert born == processes.birth(sleeper.pid)
+    assert born != processes.birth(os.getpid())
+    sleeper.kill()
+    sleeper.wait()
+    assert processes.birth(sleeper.pid) == ""
+
+
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="could not be started"):
         processes.start(["/no/such/program"], tmp_path / "log")

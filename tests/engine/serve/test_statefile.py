@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dlsp.engine import processes
 from dlsp_engine.errors import EngineError
 from dlsp_engine.serve import statefile
 from dlsp_engine.serve.statefile import StateFile, lock
@@ -17,6 +18,11 @@ def test_only_one_engine_has_the_lock(tmp_path: Path):
     with lock(tmp_path / "new", "m"), pytest.raises(EngineError, match="runs already"):
         lock(tmp_path / "new", "m")
     lock(tmp_path / "new", "m").release()
+
+
+def test_clients_know_the_process_by_its_birth():
+    """Client and engine find it each by themselves."""
+    assert statefile.birth() == processes.birth(os.getpid()) != ""
 
 
 def test_written_for_its_owner_only(tmp_path: Path):
