@@ -1,7 +1,8 @@
 """The whole context of a gap within one budget."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 
 from dlsp.context import elsewhere, window
 from dlsp.context.budget import TOKENS
@@ -11,6 +12,7 @@ from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
 from dlsp.context.structure import Structure, structure
 from dlsp.ignore import Rules, Verdicts
+from dlsp.ignore.values import without_secrets
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
@@ -90,7 +92,7 @@ def _serves(previous: Context, others: tuple[Part, ...], rules: Rules | Verdicts
 def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> None:
     """Add parts to `chosen` while they fit, `most` tokens of these and `budget` in all; a long one is cut."""
     start = _cost(chosen)
-    for part in parts:
+    for part in map(_without_secrets, parts):
         if any(part.path == other.path and _overlap(part, other) for other in chosen):
             continue
         spent = _cost(chosen)
@@ -101,6 +103,11 @@ def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> 
             chosen.append(cut)
         elif left < 4:
             return
+
+
+@lru_cache(maxsize=512)
+def _without_secrets(part: Part) -> Part:
+    return replace(part, text=without_secrets(part.text))
 
 
 def _overlap(one: Part, other: Part) -> bool:

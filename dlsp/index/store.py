@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from dlsp.index.symbols import Symbol
 from dlsp.paths import index_dir
 
-VERSION = 2
+VERSION = 3
 MOST_PAGES = 50_000  # of 4 kB
 MOST_WORKSPACES = 20
 LEFT_S = 24 * 3600

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from dlsp.ignore.reading import read
 from dlsp.ignore.rules import MOST_BYTES
+from dlsp.ignore.values import without_secrets
 from dlsp.syntax import languages
 from dlsp.syntax.definitions import Definition, definitions
 from dlsp.syntax.languages import Language
@@ -43,7 +44,8 @@ class Symbol(NamedTuple):
 
 
 def symbols(path: Path, root: Path) -> list[Symbol]:
-    """The definitions of a file in the workspace `root`; none if it is no text. Raises OSError if it cannot be read."""
+    """The definitions of a file in the workspace `root`, without values that look like keys; none if it is no text.
+    Raises OSError if it cannot be read."""
     language = languages.of(path)
     content = read(path, MOST_BYTES, root)
     if language is None or b"\0" in content:
@@ -51,7 +53,7 @@ def symbols(path: Path, root: Path) -> list[Symbol]:
     if language.name == "c" and _CPP.search(content):
         language = languages.of("a.cpp") or language
     source = Source(language, _REHEARSAL)
-    tree = source.update(content.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
+    tree = source.update(without_secrets(content.decode("utf-8-sig", "replace").replace("\r\n", "\n")))
     if tree is None:
         return []
     text, known = source.bytes, islice(definitions(tree, source.bytes, language), MOST_SYMBOLS)

@@ -4,6 +4,7 @@ from dlsp.completions.filters.brackets import cut_unmatched
 from dlsp.completions.filters.definitions import cut_defined
 from dlsp.completions.filters.following_lines import cut_following_lines, cut_overlap
 from dlsp.completions.filters.indentation import indented
+from dlsp.completions.filters.new_secrets import cut_new_secrets
 from dlsp.completions.filters.repeats import cut_repeats, cut_stutter
 from dlsp.completions.filters.rest_of_line import cut_rest_of_line
 from dlsp.completions.filters.syntax import cut_broken
@@ -44,6 +45,7 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     text = cut_overlap(text, below)
     text = cut_stutter(cut_repeats(text, above), above + below)
     text = cut_unmatched(text, above)
+    text = cut_new_secrets(text, before, after)
     text = without_trailing_space(text, rest)
     text = cut_broken(with_endings(text, line_ending(before + after)), before, after, source)
     return text

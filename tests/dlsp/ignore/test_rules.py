@@ -36,14 +36,26 @@ SECRETS = [
     ),
     *("service-account-prod.json", "client_secret_1.json", "terraform.tfstate", "prod.tfvars", "vault.kdbx", "a.p12"),
 ]
+MORE_SECRETS = """
+secrets secrets.txt password.txt api_key.txt credentials.csv .credentials accessKeys.csv rootkey.csv
+serviceAccountKey.json my-firebase-adminsdk-x.json env.production .dev.vars .flaskenv secrets.prod.yaml
+prod-secrets.yaml k8s-secret.yaml vault.yml kubeconfig.yaml auth.json gradle.properties key.properties
+keystore.properties local.properties .m2/settings.xml NuGet.Config .config/gh/hosts.yml
+.terraform.d/credentials.tfrc.json wp-config.php appsettings.Production.json sftp-config.json .sentryclirc
+.databrickscfg profiles.yml rclone.conf wg0.conf deploy_key github_rsa ssh_host_rsa_key keystore.json wallet.dat
+mnemonic.txt logins.json .bash_history .psql_history gshadow dump.sql
+"""
 WHEREVER = [".ssh/config", ".aws/config", ".KUBE/config", ".docker/config.json", ".config/gcloud/a/b.json"]
 OPEN = [
     *("config.json", "settings.py", "environment.py", "secrets.py", "credentials.py", "keys.py", "key.ts", "env.go"),
+    *("tokens.py", "secrets/app.py", "token.go", "TokenParser.kt", "password_reset.md", "tokens.scss", "tokens.css"),
+    *("tokenizer.json", "design-tokens.json", "special_tokens_map.json", "keys.json", "keyboard.json", "monkey.txt"),
+    *("settings.xml", "hosts.yml", "appsettings.json", "authors.txt", "hotkeys.yaml", "requirements.txt", "Makefile"),
     *("package.json", "app.yaml", "pyproject.toml", "monkey.py", "certificate.py", "token.rs", "id_rsa_reader/main.go"),
 ]
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("name", [*SECRETS, *MORE_SECRETS.split()])
 def test_secrets_by_name(root: Path, name: str) -> None:
     assert "secrets" in Rules(root).excludes(root / name)
 

@@ -24,7 +24,7 @@ SIZES = (127, 128, 200, 254, 255, 256, 257, 341, 512, 1023)
 CASES = [(language, shape, size) for language in LANGUAGES for shape in SHAPES for size in SIZES]
 
 
-def signals(language: Language, texts: list[str], seconds: float = 2) -> list[int]:
+def signals(language: Language, texts: list[str], seconds: float = 0.5) -> list[int]:
     """The signal that ended each document's process; 0 for none, and where it only took longer than that."""
     command = [sys.executable, "-m", "tests.dlsp.syntax.parsing", language.name, str(seconds)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True)

@@ -1,0 +1,165 @@
+"""Values that look like keys, tokens and passwords: they stay in the file they stand in.
+
+Nothing tells a key from another text for certain. What is found here: the prefixes that the large services give their
+keys, private key blocks, passwords in URLs, and strings of 20 and more characters without order beside a name that
+tells what they are; beside a password's name shorter ones too. What is taken for a key and is none is only left out.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+HIDDEN = "*"
+"""Stands for each character of a value that is hidden."""
+LEAST_CHARS = 20
+LEAST_BITS = 3.0
+"""Of entropy a character; random hexadecimal digits have up to 4, words of a language often as much: they have no
+digits, which is asked too."""
+_NEAR = 160
+"""Characters after a telling name in which its value is looked for, up to the end of the next line."""
+_BLOCK_CHARS = 20_000
+"""Of a private key block, at most."""
+_AROUND = 300
+"""Characters around a suggestion that tell what its values are."""
+
+_PREFIXES = (
+    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",
+    r"gh[pousr]_[0-9A-Za-z]{30,}",
+    r"github_pat_[0-9A-Za-z_]{20,}",
+    r"gl(?:pat|ptt|dt|rt|cbt|soat)-[\w-]{20,}",
+    r"(?:sk|rk)_(?:live|test)_[0-9A-Za-z]{16,}",
+    r"whsec_[0-9A-Za-z+/=]{20,}",
+    r"xox[abeoprs]-[0-9A-Za-z-]{10,}",
+    r"xapp-[0-9A-Za-z-]{20,}",
+    r"hooks\.slack\.com/services/[\w/]{20,}",
+    r"discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}",
+    r"sk-[\w-]{20,}",
+    r"AIza[\w-]{35}",
+    r"ya29\.[\w-]{20,}",
+    r"GOCSPX-[\w-]{20,}",
+    r"npm_[0-9A-Za-z]{30,}",
+    r"pypi-[\w-]{40,}",
+    r"rubygems_[0-9a-f]{40,}",
+    r"SG\.[\w-]{16,}\.[\w-]{16,}",
+    r"key-[0-9a-f]{32}",
+    r"(?:SK|AC)[0-9a-f]{32}",
+    r"do[opr]_v1_[0-9a-f]{40,}",
+    r"shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32}",
+    r"hf_[0-9A-Za-z]{30,}",
+    r"r8_[0-9A-Za-z]{30,}",
+    r"nvapi-[\w-]{40,}",
+    r"gsk_[0-9A-Za-z]{40,}",
+    r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{10,}",
+    r"dckr_pat_[\w-]{20,}",
+    r"lin_api_[0-9A-Za-z]{30,}",
+    r"sq0(?:atp|csp)-[\w-]{20,}",
+    r"PMAK-[0-9a-f-]{30,}",
+    r"dp\.(?:pt|st|ct)\.[0-9A-Za-z.]{30,}",
+    r"gl(?:sa|c)_[0-9A-Za-z_+/=]{30,}",
+    r"AGE-SECRET-KEY-1[0-9A-Z]{40,}",
+    r"hv[sbr]\.[\w-]{20,}",
+    r"ATATT3[\w=-]{30,}",
+    r"dapi[0-9a-f]{32}",
+    r"NRAK-[0-9A-Z]{20,}",
+    r"ntn_[0-9A-Za-z]{30,}",
+    r"EAAA[\w-]{40,}",
+    r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}",
+    r"\d{8,10}:AA[\w-]{33}",
+)
+_PREFIXED = re.compile(rf"(?<![0-9A-Za-z_])(?:{'|'.join(_PREFIXES)})")
+_RUN = re.compile(r"[\w.:/+=-]{16,}")
+"""What has such a prefix is one of these; most of a source is none."""
+_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
+_BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[^\n]{0,200}")
+_URL = re.compile(r"://[^\s/:@'\"`]{0,100}:([^\s/@'\"`]{3,200})@")
+_TELLING = re.compile(
+    r"(?ai)secret|passw(?:or)?d|passphrase|\bpwd|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|account[-_ ]?key"
+    r"|(?:signing|encryption|master|license|shared|session|storage|client)[-_ ]?key|credential|authorization|bearer"
+    r"|\bauth|webhook|salt\b|\bsig="
+)
+_PASSWORD = re.compile(r"(?ai)passw(?:or)?d|passphrase|\bpwd|_pwd")
+_LONG = re.compile(r"[0-9A-Za-z+/=_.~@#$%^&*!-]{20,}")
+_QUOTED = re.compile(r"""(["'`])([^"'`\s]{5,100})\1""")
+_PLACEHOLDER = re.compile(
+    r"(?i)[x*.-]+|pass(?:word|wd|phrase)?|secret|pwd|user(?:name)?|change-?me|example|your\W?\w*|.*[{}<>%$].*|\(.*"
+)
+
+
+def secrets(text: str, *, passwords: bool = True) -> list[tuple[int, int]]:
+    """Where values that look like keys begin and end in `text`, in their order, not overlapping.
+
+    `passwords`: short ones too, which are told by the name beside them alone.
+    """
+    found = sorted(_found(text, passwords))
+    made: list[tuple[int, int]] = []
+    for start, end in found:
+        if made and start <= made[-1][1]:
+            made[-1] = made[-1][0], max(end, made[-1][1])
+        else:
+            made.append((start, end))
+    return made
+
+
+def without_secrets(text: str) -> str:
+    """The text with HIDDEN for each character of such values; as long as it was, with the same line ends."""
+    made, at = [], 0
+    for start, end in secrets(text):
+        made += [text[at:start], re.sub(r"[^\r\n]", HIDDEN, text[start:end])]
+        at = end
+    return "".join([*made, text[at:]]) if made else text
+
+
+def brought_secret(text: str, before: str, after: str) -> int | None:
+    """Where in `text`, inserted between `before` and `after`, a value begins that looks like a key and stands nowhere
+    in these; None where none does."""
+    above = before[-_AROUND:]
+    whole, begin = above + text + after[:_AROUND], len(above)
+    for start, end in secrets(whole, passwords=False):
+        value = whole[start:end]
+        if start < begin + len(text) and end > begin and value not in before and value not in after:
+            return max(0, start - begin)
+    return None
+
+
+def _found(text: str, passwords: bool) -> Iterator[tuple[int, int]]:
+    for run in _RUN.finditer(text):
+        yield from (match.span() for match in _PREFIXED.finditer(text, *run.span()))
+    at = 0
+    for match in _BLOCK.finditer(text):
+        if match.start() >= at:
+            end = _BLOCK_END.search(text, match.end(), match.end() + _BLOCK_CHARS)
+            at = end.end() if end else min(len(text), match.end() + _BLOCK_CHARS)
+            yield match.start(), at
+    for match in _URL.finditer(text):
+        if not _PLACEHOLDER.fullmatch(match[1]):
+            yield match.span(1)
+    for match in _TELLING.finditer(text):
+        yield from _values(text, match.end(), passwords and bool(_PASSWORD.match(match[0])))
+
+
+def _values(text: str, at: int, password: bool) -> Iterator[tuple[int, int]]:
+    """Behind a telling name that ends at `at`."""
+    end = text.find("\n", text.find("\n", at) + 1)
+    end = min(at + _NEAR, len(text) if end < 0 else end)
+    # A value that begins in reach is looked at to its end.
+    for found in _LONG.finditer(text, at, min(len(text), end + 4 * _NEAR)):
+        if found.start() < end and _is_random(found[0]):
+            yield found.span()
+    line_end = text.find("\n", at)
+    if password:
+        for found in _QUOTED.finditer(text, at, min(at + _NEAR, len(text) if line_end < 0 else line_end)):
+            if re.search(r"[^A-Za-z_]", found[2]) and not _PLACEHOLDER.fullmatch(found[2]):
+                yield found.span(2)
+
+
+def _is_random(value: str) -> bool:
+    """Whether a string has digits and letters, as many different ones as chance would give it, and is not of words."""
+    value = re.sub(r"\A[A-Za-z_]+=+", "", value).strip("=.-")
+    if len(value) < LEAST_CHARS - 2 or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value):
+        return False
+    counts = Counter(value)
+    bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
+    digits = sum(counts[digit] for digit in "0123456789")
+    in_words = sum(map(len, re.findall(r"[A-Z]?[a-z]{3,}", value)))
+    return bits >= LEAST_BITS and (digits >= 3 or in_words < len(value) / 2)
