@@ -23,7 +23,7 @@ from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.request import GapRequest, Request
 from dlsp_engine.site import Site, SiteRequest
-from dlsp_engine.text.prompt import Gap, prompt
+from dlsp_engine.text.prompt import Gap, Prompt, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
 
@@ -32,6 +32,7 @@ DTYPES = ("auto", "int8", "bfloat16", "float32")
 ADAPTERS = Path(__file__).parent / "adapters"
 
 STEP_ROWS = 128  # of a step at most, so that a newer request never waits long
+PREFILL_RESERVED_ROWS = 32  # of a step that prompts share with answers: however many these are, prompts go on
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
@@ -124,15 +125,27 @@ class Engine:
         """One that knows nothing yet."""
         return Session(self.model.new_cache())
 
-    def request(
-        self, gap: Gap, options: Options, session: Session | None = None, drafter: Drafter | None = None
-    ) -> GapRequest:
-        session = session or self.new_session()
-        return GapRequest(gap, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
+    def prompt(self, asked: Gap | Site) -> Prompt:
+        """The prompt of a gap, or of a site with the edit in sight."""
+        return prompt(asked if isinstance(asked, Gap) else asked.gap, self.tokenizer)
 
-    def site_request(self, site: Site, options: Options, session: Session | None = None) -> SiteRequest:
-        session = session or self.new_session()
-        return SiteRequest(site, options, session, self.tokenizer, self._drafting(self.site_acceptance))
+    def request(
+        self,
+        gap: Gap,
+        options: Options,
+        session: Session | None = None,
+        drafter: Drafter | None = None,
+        opening: Prompt | None = None,
+    ) -> GapRequest:
+        """`opening` is the gap's `prompt`, where the caller has it already."""
+        session, opening = session or self.new_session(), opening or self.prompt(gap)
+        return GapRequest(gap, opening, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
+
+    def site_request(
+        self, site: Site, options: Options, session: Session | None = None, opening: Prompt | None = None
+    ) -> SiteRequest:
+        session, opening = session or self.new_session(), opening or self.prompt(site)
+        return SiteRequest(site, opening, options, session, self.tokenizer, self._drafting(self.site_acceptance))
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:
         return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
@@ -147,6 +160,8 @@ class Engine:
             for (request, step), result in zip(batch, results, strict=True):
                 request.take(step, result)
         stepped = [request for request, _ in batch]
+        for request in requests:
+            request.left_out = 0 if request in stepped else request.left_out + 1
         for request in requests:  # who waited for the prompt of one that is done will not see it again
             request.borrow(other.session for other in stepped if other is not request and other.done)
         return stepped
@@ -217,7 +232,8 @@ def share_step(
 ) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
     """Each request's part of the next step: at most STEP_ROWS rows in all, unless one request alone needs more.
 
-    Answers take a few rows each; prompts take what is left. A prompt that begins like one before it waits until that
+    Answers take a few rows each, those that were left out longest first; prompts take what is left, and at
+    least PREFILL_RESERVED_ROWS. A prompt that begins like one before it waits until that
     one is prefilled and copies its rows. Each request plans as if `sharing` sessions shared the step's cost, by default
     those that do. What a backend that drafts can do by itself comes beside these rows.
     """
@@ -226,19 +242,21 @@ def share_step(
     others = [one for one in requests if one not in by_itself]
     prefilling = [one for one in others if one.prefilling]
     decoding = [one for one in others if not one.prefilling]
+    decoding.sort(key=lambda one: -one.left_out)
     if sharing is None:
         # Beside another's prompt every row takes the place of one of the prompt's.
         sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
     batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
     room = STEP_ROWS
     for request in [*decoding, *prefilling]:
-        if room < 1:
-            break
+        reserved = PREFILL_RESERVED_ROWS if prefilling and not request.prefilling else 0
+        if room - reserved < 1:
+            continue
         request.borrow(other.session for other in requests if other is not request)
         if request.prefilling and any(_prefills_the_same(before, request) for before, _ in batch):
             continue
         step = request.plan(room, sharing, separate_prefill=backend_drafts)
-        if not batch or len(step.rows) <= room:
+        if not batch or len(step.rows) <= room - reserved:
             batch.append((request, step))
             room -= len(step.rows)
     return [*greedy, *batch]

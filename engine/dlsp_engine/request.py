@@ -17,7 +17,7 @@ from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
 from dlsp_engine.decode.verify import Drafting, Verified
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
-from dlsp_engine.text.prompt import Gap, prompt
+from dlsp_engine.text.prompt import Gap, Prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
 
@@ -32,6 +32,9 @@ class Request(ABC):
         self.cost = Cost()
         self.prompt_end = 0
         """Index of the first row whose logits are needed; the rows before it are prefilled."""
+        self.left_out = 0
+        """Steps since the last one that had room for it."""
+        self.half_taken = False
         self._prefilled_rows = 0  # of the step that was planned last
         self._created: float | None = time.perf_counter()
 
@@ -100,7 +103,13 @@ class Request(ABC):
             self._created = None
 
     def take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
-        """What the planned `step` gave. Prefilling and decoding get their rows' share of its time."""
+        """What the planned `step` gave. Raises what goes wrong; then this request is `half_taken` and cannot go on."""
+        self.half_taken = True
+        self._take(step, result)
+        self.half_taken = False
+
+    def _take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
+        """Prefilling and decoding get their rows' share of the step's time."""
         began = time.perf_counter()
         if isinstance(result, Committed):
             rows, decode_ms = result.rows, result.milliseconds
@@ -148,6 +157,7 @@ class GapRequest(Request):
     def __init__(
         self,
         gap: Gap,
+        opening: Prompt,
         options: Options,
         session: Session,
         tokenizer: Tokenizer,
@@ -155,7 +165,6 @@ class GapRequest(Request):
         drafter: Drafter | None = None,
     ) -> None:
         super().__init__(session, options)
-        opening = prompt(gap, tokenizer)
         self.set_aside = session.set_aside(opening.tokens)
         self.cost.prompt_tokens = len(opening.tokens)
         self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens)

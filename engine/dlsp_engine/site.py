@@ -15,7 +15,7 @@ from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import Options
 from dlsp_engine.request import Request, make_decoder
-from dlsp_engine.text.prompt import Gap, opening, prompt
+from dlsp_engine.text.prompt import Gap, Prompt, opening
 from dlsp_engine.text.tokenizer import Tokenizer
 
 
@@ -126,13 +126,19 @@ class SiteRequest(Request):
     """
 
     def __init__(
-        self, site: Site, options: Options, session: Session, tokenizer: Tokenizer, drafting: Drafting
+        self,
+        site: Site,
+        opening: Prompt,
+        options: Options,
+        session: Session,
+        tokenizer: Tokenizer,
+        drafting: Drafting,
     ) -> None:
         super().__init__(session, options)
         self.site = site
         self._tokenizer = tokenizer
         self._drafting = drafting
-        self._known = prompt(site.gap, tokenizer)
+        self._known = opening
         self._cut = ""
         self._given: dict[str, float] = {}
         self._plain: dict[str, float] = {}

@@ -47,9 +47,9 @@ COST = {
 class StubEngine:
     """Answers each infill with `answer(request)`; while `hold` is set, only when it is cleared.
 
-    `requests` holds what was asked, `dropped` the requests whose client went away while they were held.
-    `raw`, if set, is sent as the answer's body instead; while `more` is set, the answer goes on, once it is cleared,
-    with what `raw` is then.
+    `requests` holds what was asked, `clients` by whom, `dropped` the requests whose client went away while they were
+    held. `raw`, if set, is sent as the answer's body instead; while `more` is set, the answer goes on, once it is
+    cleared, with what `raw` is then.
     """
 
     def __init__(self, folder: Path, version: str = __version__, tcp: bool = sys.platform == "win32") -> None:
@@ -80,6 +80,7 @@ class StubEngine:
         self.more = threading.Event()
         self.status = 200
         self.requests: list[dict[str, Any]] = []
+        self.clients: list[str | None] = []
         self.dropped: list[dict[str, Any]] = []
 
     @property
@@ -189,6 +190,7 @@ class StubEngine:
                     self.reply(202, b"")
                     threading.Thread(target=stub.http.shutdown).start()
                 else:
+                    stub.clients.append(request.pop("client", None))
                     stub.requests.append(request)
                     while stub.hold.is_set():
                         if self.client_left():

@@ -140,3 +140,23 @@ def test_drafts_that_pay_alone_are_not_laid_where_many_share_a_step(engine: Coun
     request = engine.request(gap, Options(copy=False), engine.prefilled(gap))
     assert len(request.plan(STEP_ROWS, 1).rows) > 1
     assert len(request.plan(STEP_ROWS, 16).rows) == 1
+
+
+def test_many_answers_in_a_full_step_take_turns_and_starve_no_prompt(engine: Counted):
+    wide = Options(schedule="merged", draft=4, copy=False, max_tokens=200)
+    decoding = [engine.request(Gap(f"x{n} = 1;", ""), wide) for n in range(32)]
+    while any(one.prefilling for one in decoding if not one.done):
+        engine.step([one for one in decoding if not one.done])
+    long = engine.request(Gap("a = 1\n" * 400, ""), Options(max_tokens=4))
+    assert sum(not one.done for one in decoding) > 20
+    waited = dict.fromkeys(decoding, 0)
+    prefilled = 0
+    for _ in range(40):
+        live = [one for one in decoding if not one.done]
+        stepped = engine.step([*live, long])
+        assert long in stepped
+        assert long.session.cache.length >= prefilled + 30
+        prefilled = long.session.cache.length
+        for one in live:
+            waited[one] = 0 if one in stepped else waited[one] + 1
+            assert waited[one] < len(live), "each step has room for one at least"

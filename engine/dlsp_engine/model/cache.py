@@ -92,6 +92,10 @@ class Cache:
     def bytes(self) -> int:
         return self._kv.nbytes
 
+    def fitting(self, most_bytes: int) -> int:
+        """The most positions that a fork of at most so many bytes can have; below 1 where it cannot have any."""
+        return most_bytes // self.bytes_of(BLOCK) * BLOCK - BLOCK // 2
+
     def bytes_of(self, positions: int) -> int:
         """What so many positions take."""
         return self._kv.nbytes // self._kv.shape[3] * positions

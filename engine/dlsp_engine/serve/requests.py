@@ -14,6 +14,7 @@ MOST_GAPS = 64
 MOST_CHARACTERS = 400_000
 MOST_NAME = 4096
 MOST_QUIET = 32
+MAX_CLIENT_CHARACTERS = 64
 GAP_FIELDS = {"prefix", "suffix", "middle", "path", "session"}
 OPTIONS = {field.name: field.default for field in fields(Options)}
 
@@ -31,19 +32,22 @@ class Parsed(Generic[Asked]):
     asked: tuple[Asked, ...]
     options: Options
     priority: int  # index into PRIORITIES: smaller goes first
+    client: str = ""
+    """Who asks: clients have equal shares, and sessions of their own."""
     quiet: dict[str, int] = field(default_factory=dict)
     """Reasons for which the client stayed quiet since its last request, and how often."""
 
 
 def parse(body: Any) -> Parsed[Gap]:
     """Raises EngineError with one sentence that names the field and what it takes."""
-    checked(body, {"gaps", "files", "priority", "quiet"} | OPTIONS.keys())
+    checked(body, {"gaps", "files", "priority", "client", "quiet"} | OPTIONS.keys())
     given = files(body, "files")
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
     if not 1 <= len(gaps) <= MOST_GAPS:
         raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
     bounded([text for gap in gaps for text in (gap.prefix, gap.suffix, gap.middle, gap.path)], given)
-    return Parsed(gaps, options(body), priority(body, "typing"), _quiet(body))
+    default = "typing" if len(gaps) == 1 else "filling"
+    return Parsed(gaps, options(body), priority(body, default), client(body), _quiet(body))
 
 
 def checked(body: Any, known: set[str], where: str = "The body") -> None:
@@ -65,6 +69,13 @@ def priority(body: dict[str, Any], default: str) -> int:
     if not isinstance(value, str) or value not in PRIORITIES:
         raise EngineError(f"'priority' must be one of {', '.join(PRIORITIES)}.")
     return PRIORITIES.index(value)
+
+
+def client(body: dict[str, Any]) -> str:
+    value = body.get("client", "")
+    if not isinstance(value, str) or len(value) > MAX_CLIENT_CHARACTERS:
+        raise EngineError(f"'client' must be a text of at most {MAX_CLIENT_CHARACTERS} characters.")
+    return unicode(value, "'client'")
 
 
 def options(body: dict[str, Any]) -> Options:

@@ -4,8 +4,9 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
@@ -19,21 +20,21 @@ from dlsp_engine.text.prompt import Gap
 
 log = logging.getLogger(__name__)
 
-MOST_WAITING = 256
-MOST_RUNNING = 32
-MOST_PROMPT = 32_768
-"""Tokens: what the models were trained on."""
-MOST_BEGUN = 4_096
-"""Tokens of prompts that are made between two steps: that takes time too, and somebody may be typing."""
-MOST_FAILURES = 3
-"""Failed steps in a row after which the engine is taken for broken."""
+MAX_WAITING = 256  # tickets that have not ended
+SHARE_OF_WAITING = (1.0, 0.75, 0.5)  # by priority: so many may wait in all before one of it is refused
+MAX_RUNNING = 32  # requests that share steps
+MAX_PROMPT_TOKENS = 32_768  # what the models were trained on
+MAX_BEGUN_TOKENS = 4_096  # of prompts that are begun between two steps: that takes time, and somebody may be typing
+MAX_FAILED_PROBES = 3  # in a row, after which the engine is taken for broken
+TYPING = 0  # the most urgent priority
+
+PROBE = Gap("a", "")
+PROBE_OPTIONS = Options(mode="autoregressive", max_tokens=1)
 
 FAILED = "The engine could not finish this gap; its log says why."
 ENDING = "The engine is ending; ask again."
 BUSY = "The engine has too many requests waiting; ask again in a moment."
 
-SITES = "sites"
-"""Under this name the prompt of the last site is kept: the next edit is most likely seen with the same files."""
 
 Outcome = Fill | Judgement
 
@@ -43,7 +44,7 @@ class Busy(EngineError):
 
 
 class Ticket:
-    """A gap or a site handed to the scheduler.
+    """A gap or a site handed to the scheduler by `client`; `number` is that of its HTTP request, which counts up.
 
     `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets the outcome, or a sentence why there is
     none.
@@ -56,9 +57,13 @@ class Ticket:
         priority: int,
         on_step: Callable[[Request], None],
         on_end: Callable[[Outcome | str], None],
+        client: str = "",
+        number: int = 0,
     ) -> None:
         self.asked = asked
-        self.session = asked.session if isinstance(asked, Gap) else SITES
+        self.client = client
+        self.number = number
+        self.session = session_key(client, asked)
         self.options = options
         self.priority = priority
         self.on_step = on_step
@@ -71,6 +76,9 @@ class Ticket:
 
 class Scheduler:
     """Tickets of the most urgent priority share each step; the others wait, also those that were begun.
+
+    Within a priority clients have equal shares. Of a client that types only the newest request runs: what it typed
+    before is out of date. Other tickets of a client go in the order in which they came.
 
     `closed` once its thread has ended; once it is `broken` the process is to end.
     """
@@ -85,27 +93,27 @@ class Scheduler:
         self._tickets: list[Ticket] = []
         self._changed = threading.Condition()
         self._closing = False
-        self._failures = 0
+        self._failed_probes = 0
         self._began: float | None = None
         self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
         self._thread.start()
 
     def submit(self, ticket: Ticket) -> None:
-        """Raises Busy when too many wait, EngineError when the engine ends."""
+        """Raises Busy when the engine ends, or when too many wait; less urgent ones leave room for more urgent ones."""
         with self._changed:
             if self._closing or self.closed:
                 raise Busy(ENDING)
-            if len(self._tickets) >= MOST_WAITING:
+            if len(self._tickets) >= SHARE_OF_WAITING[ticket.priority] * MAX_WAITING:
                 raise Busy(BUSY)
             self._tickets.append(ticket)
             self._changed.notify()
 
-    def cancel(self, sessions: Iterable[str | None]) -> None:
-        """Cancel the gaps of these sessions, which keep what is cached."""
+    def cancel(self, client: str, sessions: Iterable[str | None]) -> None:
+        """Cancel the gaps of these sessions of a client, which keep what is cached."""
         named = {name for name in sessions if name}
         with self._changed:
             for ticket in self._tickets:
-                if isinstance(ticket.asked, Gap) and ticket.session in named:
+                if isinstance(ticket.asked, Gap) and ticket.client == client and ticket.asked.session in named:
                     ticket.cancelled.set()
 
     def close(self) -> None:
@@ -161,7 +169,7 @@ class Scheduler:
                 cancelled = [ticket for ticket in self._tickets if ticket.cancelled.is_set()]
                 left = [ticket for ticket in self._tickets if ticket not in cancelled]
                 urgent = min((ticket.priority for ticket in left), default=0)
-                tickets = [ticket for ticket in left if ticket.priority == urgent]
+                tickets = in_turn([ticket for ticket in left if ticket.priority == urgent])
             for ticket in cancelled:
                 self._end(ticket, "Cancelled.")
             if tickets:
@@ -174,9 +182,9 @@ class Scheduler:
         """
         running: dict[Request, Ticket] = {}
         begun = 0
-        for ticket in tickets[:MOST_RUNNING]:
+        for ticket in tickets[:MAX_RUNNING]:
             new = ticket.request is None
-            if new and running and (begun > MOST_BEGUN or self._held > self.sessions.most_bytes):
+            if new and running and (begun > MAX_BEGUN_TOKENS or self._held > self.sessions.most_bytes):
                 break
             try:
                 request = ticket.request or self._start(ticket)
@@ -193,32 +201,54 @@ class Scheduler:
         return sum(ticket.request.bytes for ticket in list(self._tickets) if ticket.request)
 
     def _start(self, ticket: Ticket) -> Request:
+        """Raises EngineError for a prompt that is too long, before its session is touched."""
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
-        asked, options, session = ticket.asked, ticket.options, self.sessions.take(ticket.session)
+        asked, options = ticket.asked, ticket.options
+        opening = self._engine.prompt(asked)
+        if (tokens := len(opening.tokens)) > MAX_PROMPT_TOKENS:
+            raise EngineError(f"The prompt holds {tokens} tokens; at most {MAX_PROMPT_TOKENS} are taken.")
+        session = self.sessions.take(ticket.session)
         if isinstance(asked, Gap):
-            request: Request = self._engine.request(asked, options, session)
+            request: Request = self._engine.request(asked, options, session, opening=opening)
             if request.set_aside:
                 self.sessions.keep_unnamed(request.set_aside)
         else:
-            request = self._engine.site_request(asked, options, session)
+            request = self._engine.site_request(asked, options, session, opening)
         request.borrow(self.sessions)
-        if (tokens := request.cost.prompt_tokens) > MOST_PROMPT:
-            raise EngineError(f"The prompt holds {tokens} tokens; at most {MOST_PROMPT} are taken.")
         ticket.request = request
         return request
 
     def _step(self, running: dict[Request, Ticket]) -> None:
+        """One step for all; where that raises, one for each alone, so that a request that raises fails alone."""
         if not running:
             return
+        error = self._stepped(running)
+        if error is None:
+            return
+        if out_of_memory(error):
+            self.sessions.clear()
+        if len(running) == 1:
+            failed = dict.fromkeys(running.values(), error)
+        else:
+            _logged(error)
+            failed = {}
+            for request, ticket in running.items():
+                again = error if request.half_taken else self._stepped({request: ticket})
+                if again is not None:
+                    failed[ticket] = again
+        self._probe()
+        for ticket, error in failed.items():
+            self._fail(ticket, error)
+
+    def _stepped(self, running: dict[Request, Ticket]) -> Exception | None:
+        """One step; returns what it raised."""
         began = self._began = time.monotonic()
         try:
             stepped = self._engine.step(list(running))
         except Exception as error:
-            self._fail(list(running.values()), error)
-            return
+            return error
         finally:
             self._began = None
-        self._failures = 0
         took = time.monotonic() - began
         self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
         for request in stepped:
@@ -228,20 +258,29 @@ class Scheduler:
                 self._end(ticket, request.outcome())
             elif request.cost.forwards:
                 ticket.on_step(request)
+        return None
 
-    def _fail(self, tickets: list[Ticket], error: Exception) -> None:
-        """A step raised: what its sessions hold is not to be trusted."""
+    def _fail(self, ticket: Ticket, error: Exception) -> None:
+        """End a ticket whose step raised: what its session holds is not to be trusted."""
         sentence = _logged(error)
-        if sentence == MEMORY:
-            self.sessions.clear()
-        for ticket in tickets:
-            if ticket.request:
-                ticket.request.close()
-                ticket.request = None
-            self._end(ticket, sentence)
-        self._failures += 1
-        if self._failures >= MOST_FAILURES:
-            log.error("%s steps in a row have failed: this engine ends", self._failures)
+        if ticket.request:
+            ticket.request.close()
+            ticket.request = None
+        self._end(ticket, sentence)
+
+    def _probe(self) -> None:
+        """After a failure: whether the model still answers at all. A request that raises says nothing of others."""
+        self._began = time.monotonic()
+        try:
+            self._engine.fill(PROBE, PROBE_OPTIONS)
+            self._failed_probes = 0
+        except Exception as error:
+            _logged(error)
+            self._failed_probes += 1
+        finally:
+            self._began = None
+        if self._failed_probes >= MAX_FAILED_PROBES:
+            log.error("The model has failed %s times in a row: this engine ends", self._failed_probes)
             self.broken = True
 
     def _end(self, ticket: Ticket, outcome: Outcome | str) -> None:
@@ -256,6 +295,27 @@ class Scheduler:
         else:
             self.metrics.ended("cancelled" if ticket.cancelled.is_set() else "failed", None)
         ticket.on_end(outcome)
+
+
+def session_key(client: str, asked: Gap | Site) -> Hashable | None:
+    """Under what a session is kept: the name is the client's own. All sites of a client have one session, as the next
+    edit is most likely judged with the same files. None for a gap that names no session.
+    """
+    if isinstance(asked, Site):
+        return ("sites", client)
+    return ("gap", client, asked.session) if asked.session else None
+
+
+def in_turn(tickets: Sequence[Ticket]) -> list[Ticket]:
+    """Tickets of one priority, one of each client in turn; of a client that types its newest request alone."""
+    clients: dict[str, list[Ticket]] = {}
+    for ticket in tickets:
+        clients.setdefault(ticket.client, []).append(ticket)
+    for client, own in clients.items():
+        if own[0].priority == TYPING:
+            newest = max(ticket.number for ticket in own)
+            clients[client] = [ticket for ticket in own if ticket.number == newest]
+    return [ticket for each in zip_longest(*clients.values()) for ticket in each if ticket]
 
 
 def _logged(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Prefilled prompts, kept for the next request of the same place, and for coming back to one."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import count
 
 from dlsp_engine.decode.session import Session
@@ -16,7 +16,7 @@ class Sessions:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.most_bytes = most_bytes
-        self._kept: OrderedDict[str | int, Session] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Session] = OrderedDict()
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -29,11 +29,11 @@ class Sessions:
     def bytes(self) -> int:
         return sum(session.cache.bytes for session in self)
 
-    def take(self, name: str | None) -> Session | None:
+    def take(self, name: Hashable | None) -> Session | None:
         """The session of that name, which is the caller's now; None if none is kept."""
         return self._kept.pop(name, None) if name else None
 
-    def keep(self, name: str | None, session: Session) -> None:
+    def keep(self, name: Hashable | None, session: Session) -> None:
         """Keep `session` under a name; without one it is let go."""
         if name:
             self._keep(name, session)
@@ -45,11 +45,13 @@ class Sessions:
                 del self._kept[name]
         self._keep(next(self._numbers), session)
 
-    def _keep(self, name: str | int, session: Session) -> None:
+    def _keep(self, name: Hashable, session: Session) -> None:
         if session.cache.bytes > self.most_bytes:
-            session.cache = session.cache.fork(session.cache.length)  # without the room that it grew into
-            if session.cache.bytes > self.most_bytes:
+            # Without the room that it grew into; if that is still too much, the beginning of it.
+            fitting = session.cache.fitting(self.most_bytes)
+            if fitting <= 0:
                 return
+            session.cache = session.cache.fork(min(session.cache.length, fitting))
         self._kept[name] = session
         self._kept.move_to_end(name)
         while self.bytes > self.most_bytes:

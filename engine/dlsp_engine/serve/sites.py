@@ -8,6 +8,7 @@ from dlsp_engine.serve.requests import (
     TooLarge,
     bounded,
     checked,
+    client,
     files,
     listed,
     options,
@@ -22,7 +23,8 @@ from dlsp_engine.text.prompt import File, Gap
 MOST_SITES = 64
 MOST_CANDIDATES = 8
 MOST_TEXT = 16_000
-FIELDS = {"files", "edit", "sites", "end", "stop", "max_tokens", "mode", "schedule", "draft", "copy", "priority"}
+OPTION_FIELDS = {"end", "stop", "max_tokens", "mode", "schedule", "draft", "copy"}
+FIELDS = {"files", "edit", "sites", "priority", "client"} | OPTION_FIELDS
 SITE_FIELDS = {"path", "prefix", "suffix", "text", "candidates", "propose", "without"}
 
 
@@ -36,7 +38,7 @@ def parse_sites(body: Any) -> Parsed[Site]:
     if any(len(each) > MOST_TEXT for site in sites for each in (site.text, *site.candidates)):
         raise TooLarge(f"A text or candidate of a site holds at most {MOST_TEXT} characters.")
     bounded([each for site in sites for each in _texts(site)], given + edit)
-    return Parsed(sites, options(body), priority(body, "filling"))
+    return Parsed(sites, options(body), priority(body, "filling"), client(body))
 
 
 def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:

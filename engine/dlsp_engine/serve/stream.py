@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 from starlette.responses import StreamingResponse
@@ -18,6 +19,8 @@ from dlsp_engine.text.prompt import Gap
 
 MOST_UNREAD = 256
 """Events that wait for a client that does not read; no more canvases are laid beside them."""
+_numbers = count(1)
+
 BEAT_S = 0.5
 """A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck."""
 
@@ -35,9 +38,10 @@ class Stream(StreamingResponse):
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._tickets: list[Ticket] = []
+        self._number = next(_numbers)
         try:
             # A session serves its newest request: one that still holds it would leave nothing to go on from.
-            scheduler.cancel(each.session for each in wanted.asked if isinstance(each, Gap))
+            scheduler.cancel(wanted.client, [each.session for each in wanted.asked if isinstance(each, Gap)])
             for number, each in enumerate(wanted.asked):
                 ticket = self._ticket(number, each, wanted)
                 scheduler.submit(ticket)
@@ -81,7 +85,10 @@ class Stream(StreamingResponse):
             if isinstance(request, GapRequest) and self._events.qsize() < MOST_UNREAD:
                 put(_canvas(number, request))
 
-        return Ticket(asked, wanted.options, wanted.priority, on_step, lambda outcome: put(_ended(number, outcome)))
+        def on_end(outcome: Outcome | str) -> None:
+            put(_ended(number, outcome))
+
+        return Ticket(asked, wanted.options, wanted.priority, on_step, on_end, wanted.client, self._number)
 
 
 def _line(event: dict[str, Any]) -> bytes:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 import pytest
 
 from dlsp.engine import launch
-from dlsp.engine.client import Engine, EngineError, EngineGone
+from dlsp.engine.client import CLIENT, Engine, EngineError, EngineGone
 from dlsp.models.catalogue import DEFAULT
 from tests.dlsp.stub_engine import COST, StubEngine
 
@@ -23,6 +23,7 @@ async def test_events_as_they_come(stub: StubEngine) -> None:
         events = [event async for event in engine.infill(REQUEST)]
     assert [event["event"] for event in events] == ["canvas", "fill"]
     assert stub.requests == [REQUEST]
+    assert stub.clients == [CLIENT]
     assert events[1]["cost"] == COST
 
 

@@ -154,7 +154,7 @@ def test_an_engine_that_cannot_tell_its_steps_is_broken(
 def test_a_request_that_cannot_begin_harms_no_other(
     client: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_PROMPT", 200)
+    monkeypatch.setattr("dlsp_engine.serve.scheduler.MAX_PROMPT_TOKENS", 200)
     with client.stream("POST", "/v1/infill", json=LONG | {"max_tokens": 60}) as good:
         lines = good.iter_lines()
         next(lines)
@@ -163,7 +163,7 @@ def test_a_request_that_cannot_begin_harms_no_other(
 
 
 def test_too_much_at_once_is_refused(client: httpx.Client, service: Service, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_WAITING", 3)
+    monkeypatch.setattr("dlsp_engine.serve.scheduler.MAX_WAITING", 4)
     answer = client.post("/v1/infill", json={"gaps": [GAP] * 4, "max_tokens": 4})
     assert (answer.status_code, answer.json()["error"][:40]) == (503, "The engine has too many requests waiting")
     while service.scheduler.busy:  # the first three were cancelled
@@ -197,11 +197,13 @@ def test_a_long_prompt_is_no_wait_for_who_types(
     client: httpx.Client, service: Service, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
 ):
     """Prompts are made between steps: only so much of them at a time."""
-    monkeypatch.setattr("dlsp_engine.serve.scheduler.MOST_BEGUN", 100)
+    monkeypatch.setattr("dlsp_engine.serve.scheduler.MAX_BEGUN_TOKENS", 100)
     begun: list[int] = []  # how many had been begun at each step
     step, request = engine.step, engine.request
     requests: list[object] = []
-    monkeypatch.setattr(engine, "request", lambda *asked: requests.append(made := request(*asked)) or made)
+    monkeypatch.setattr(
+        engine, "request", lambda *asked, **more: requests.append(made := request(*asked, **more)) or made
+    )
     monkeypatch.setattr(engine, "step", lambda running: begun.append(len(requests)) or step(running))
     gaps = [GAP | {"prefix": f"{number}" * 60} for number in range(8)]
     assert events(client, {"gaps": gaps, "max_tokens": 30})[-1] == {"event": "done"}

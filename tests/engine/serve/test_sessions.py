@@ -37,13 +37,20 @@ def test_bytes_count_and_not_the_number(tiny: Engine):
     assert kept.bytes <= kept.most_bytes
 
 
-def test_one_that_is_too_large_is_not_kept(tiny: Engine):
-    small = session(tiny, 256)
-    kept = Sessions(2 * small.cache.bytes)
-    kept.keep("a", small)
+def test_of_one_that_is_too_large_the_beginning_is_kept(tiny: Engine):
+    kept = Sessions(session(tiny, 1024).cache.bytes)
+    tokens = [2] * 2048
+    kept.keep("b", read(tiny, tokens))
+    assert kept.bytes <= kept.most_bytes
+    again = kept.take("b")
+    assert again
+    assert 600 < again.advance(tokens) <= 1024
+
+
+def test_one_of_which_nothing_fits_is_not_kept(tiny: Engine):
+    kept = Sessions(session(tiny, 256).cache.bytes - 1)
     kept.keep("b", read(tiny, [2] * 2048))
-    kept.keep_unnamed(read(tiny, [1] * 2048))
-    assert list(kept) == [small], "and the others stay"
+    assert len(kept) == 0
 
 
 def test_room_that_a_session_grew_into_is_no_reason_to_lose_it(tiny: Engine):

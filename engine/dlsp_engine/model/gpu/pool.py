@@ -89,6 +89,9 @@ class PagedCache(Cache):
     def bytes(self) -> int:
         return self.bytes_of(len(self.pages) * PAGE)
 
+    def fitting(self, most_bytes: int) -> int:
+        return most_bytes // self.bytes_of(1) * PAGE
+
     def bytes_of(self, positions: int) -> int:
         """What so many positions take, in whole pages."""
         return -(-positions // PAGE) * self.pool.kv[:, :, 0].nbytes
