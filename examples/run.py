@@ -16,7 +16,7 @@ from dlsp.cli import guarded
 from dlsp.cli._common import engine_of
 from dlsp.cli.show import GHOST, MARKS, excerpt
 from dlsp.completions import infill
-from dlsp.completions.infill import Suggestion
+from dlsp.completions.types import CompletionResult
 from dlsp.context.build import build
 from dlsp.engine.client import Engine
 from dlsp.models.catalogue import DEFAULT
@@ -42,8 +42,8 @@ async def run() -> None:
         await watch(console, engine, WATCHED)
 
 
-async def complete(engine: Engine, place: Place, mode: str) -> Suggestion:
-    return infill.suggestion(await engine.fill(request(place, mode)), *place.around())
+async def complete(engine: Engine, place: Place, mode: str) -> CompletionResult:
+    return infill.result(await engine.fill(request(place, mode)), *place.around())
 
 
 def request(place: Place, mode: str, use: str = "compared") -> dict[str, Any]:
@@ -54,7 +54,7 @@ def request(place: Place, mode: str, use: str = "compared") -> dict[str, Any]:
     return infill.request(build(place.file, before, after), path=place.file, session=session, mode=mode, end=end)
 
 
-def show(console: Console, place: Place, made: dict[str, Suggestion]) -> None:
+def show(console: Console, place: Place, made: dict[str, CompletionResult]) -> None:
     """The text around the gap with the suggestion in place, and what each mode needed for it."""
     before, after = place.around()
     marks = ("", "") if console.color_system else MARKS

@@ -9,7 +9,7 @@ from bench.evals import rows
 from bench.quality.sets import SETS, Task, load
 from dlsp.completions import infill
 from dlsp.completions.body import body
-from dlsp.completions.infill import MOST_TOKENS
+from dlsp.completions.infill import MAX_TOKENS
 from dlsp.context.build import build
 from dlsp.errors import UserError
 from dlsp.function import Gap
@@ -50,12 +50,12 @@ def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
 def asked(task: Task, name: str, way: str) -> Asked:
     """What to ask: the whole text, or the window that dlsp chooses of it."""
     if way == "raw":
-        whole = "body", MOST_TOKENS["body"]
+        whole = "body", MAX_TOKENS["body"]
         end, most = whole if name in (BODIES, FOLLOWED) else (SETS[name].end, SETS[name].max_tokens)
         return Asked(task.prefix, task.suffix, end, most)
     window = build(PATH, task.prefix, task.suffix, source=_source()).window
     end = "body" if name in (BODIES, FOLLOWED) else infill.end_rule(task.prefix)
-    return Asked(window.prefix, window.suffix, end, MOST_TOKENS[end])
+    return Asked(window.prefix, window.suffix, end, MAX_TOKENS[end])
 
 
 def finished(task: Task, name: str, way: str, answer: str) -> str:

@@ -15,11 +15,11 @@ from dlsp.cli import project
 from dlsp.cli._common import engine_of, show_diff, unified
 from dlsp.cli.context import seen
 from dlsp.cli.place import find_line, read
-from dlsp.completions import infill
-from dlsp.completions.body import request, write
+from dlsp.completions.body import body, request, write
 from dlsp.completions.filters.text import line_ending, with_endings, with_newlines
 from dlsp.errors import UserError
 from dlsp.function import Gap, gap
+from dlsp.settings.schema import MODES
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 from dlsp.wording import count
@@ -35,7 +35,7 @@ def add(subparsers: Any) -> None:
     fill.add_argument("--write", action="store_true", help="write it into the file")
     fill.add_argument("--seed", type=int, default=0, help="another than 0 gives an alternative")
     fill.add_argument("--model", metavar="NAME", help="default: the project's, else the one for this machine")
-    fill.add_argument("--mode", choices=infill.MODES, help="default: the project's, else verified")
+    fill.add_argument("--mode", choices=MODES, help="default: the project's, else verified")
     fill.add_argument("--json", action="store_true", help="print one JSON object")
     fill.set_defaults(run=run)
 
@@ -79,8 +79,12 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
     path, context = seen(file, before, after, settings, index_s=INDEX_S)
     language = languages.of(file)
     async with await engine_of(settings.model) as engine:
-        asked = request(context, path, settings.mode, args.seed)
-        return await write(engine, asked, text, found, Source(language) if language else None)
+        asked, source = request(context, path, settings.mode, args.seed), Source(language) if language else None
+
+        async def finish(answer: str) -> str:
+            return body(answer, text, found, source)
+
+        return await write(engine, asked, finish)
 
 
 def _mark(file: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dlsp.context.workspace import around
 from dlsp.models.sizing import named
-from dlsp.settings.layers import Configuration
+from dlsp.settings.layers import SettingsLayers
 from dlsp.settings.schema import Settings
 
 
@@ -16,6 +16,6 @@ def settings(file: Path, model: str | None = None, mode: str | None = None) -> S
     """
     if model:
         named(model)
-    configuration = Configuration(lambda complaint: print(f"dlsp: {complaint}", file=sys.stderr))
-    configuration.begin({"model": model, "mode": mode})
-    return configuration.of(around(file).root)
+    layers = SettingsLayers(lambda complaint: print(f"dlsp: {complaint}", file=sys.stderr))
+    layers.set_initial({"model": model, "mode": mode})
+    return layers.of(around(file).root)

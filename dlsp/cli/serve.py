@@ -17,6 +17,6 @@ def add(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     if sys.stdin.isatty():
         raise UserError("`dlsp serve` talks to an editor on standard input and output; let the editor start it.")
-    from dlsp.server.serve import serve
+    from dlsp.server.transport import serve
 
     return serve()

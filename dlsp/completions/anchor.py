@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from dlsp.context.parts import Context, Window, plain
 from dlsp.syntax.brackets import closes_alone
 
-MOST_TYPED = 256
-"""Characters typed (about 64 tokens) after which a new anchor is worth its prefill."""
+# Characters typed (about 64 tokens) after which a new anchor is worth its prefill.
+MAX_TYPED_CHARACTERS = 256
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """The text around the cursor when the session began, and the context chosen for it then."""
+    """The text around the cursor when the session began, and the context that was chosen for it."""
 
     before: str
     after: str
@@ -22,12 +22,12 @@ class Anchor:
         return self.context.window
 
     def middle(self, before: str, after: str) -> str | None:
-        """What was typed since; None if the text changed elsewhere, or so much that this anchor is spent.
+        """What was typed since; None if the text changed elsewhere, or so much that a new anchor is due.
 
-        Brackets and quotes that the editor put behind the cursor meanwhile are left for the model to write.
+        Brackets and quotes that the editor has inserted after the cursor are left for the model to write.
         """
         closers = after[: max(0, len(after) - len(self.after))]
         if not after.endswith(self.after) or not closes_alone(closers) or not before.startswith(self.before):
             return None
         typed = before[len(self.before) :]
-        return plain(typed) if len(typed) <= MOST_TYPED else None
+        return plain(typed) if len(typed) <= MAX_TYPED_CHARACTERS else None

@@ -1,63 +1,63 @@
-"""What was decided at each question: one line of JSON each in the state folder, without any text of documents.
-
-`dlsp doctor --last` shows them, and the gate is fitted on them.
-"""
+"""What was decided for each completion request: a line of JSON in the state folder, without text of documents."""
 
 import json
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dlsp import logfile
+from dlsp.completions.observers import Silent
+from dlsp.completions.types import Completed
 from dlsp.errors import UserError
-from dlsp.logfile import SharedFile
 from dlsp.paths import state_dir
 
-if TYPE_CHECKING:
-    from dlsp.server.offer import Offer
-    from dlsp.server.question import Question
-    from dlsp.server.server import Server
-
 NAME = "decisions.jsonl"
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 
-class Decisions:
+def as_json(completed: Completed) -> dict[str, Any]:
+    """An answered request as data, without any text of documents: what the decision log and editors get."""
+    result, verdict = completed.result, completed.result.verdict
+    known = verdict.probability if verdict else None
+    return {
+        "language": completed.language_id,
+        "version": completed.version,
+        "line": completed.position.line,
+        "character": completed.position.character,
+        "automatic": not completed.invoked,
+        "quiet": result.skip.code if result.skip else None,
+        "length": len(result.text),
+        "memory": result.from_cache,
+        "ms": round(completed.milliseconds, 1),
+        "probability": round(known, 3) if known is not None else None,
+        "features": {name: round(float(value), 3) for name, value in verdict.features.items() if value}
+        if verdict
+        else None,
+    }
+
+
+class DecisionLog(Silent):
+    """Writes a line of JSON for each request to the state folder, in a thread.
+
+    `dlsp doctor --last` shows them, and the gate is fitted on them.
+    """
+
     def __init__(self) -> None:
-        self._handler: SharedFile | None = None
+        self._file = logfile.background_file(NAME, MAX_BYTES, kept=1)
 
-    def note(self, server: "Server", question: "Question", made: "Offer", milliseconds: float) -> None:
-        """Write down what became of a question."""
-        document = server.document(question.uri)
-        verdict = made.verdict
-        line: dict[str, Any] = {
-            "time": round(time.time(), 3),
-            "language": document.language_id if document else None,
-            "version": document.version if document else None,
-            "line": question.position.line,
-            "character": question.position.character,
-            "automatic": not question.invoked,
-            "quiet": made.quiet.name.lower() if made.quiet else None,
-            "length": len(made.text),
-            "memory": made.memory,
-            "ms": round(milliseconds, 1),
-            "probability": round(verdict.probability, 3) if verdict and verdict.probability is not None else None,
-            "features": {name: round(float(value), 3) for name, value in verdict.features.items() if value}
-            if verdict
-            else None,
-        }
-        self._write(json.dumps(line))
+    def completed(self, completed: Completed) -> None:
+        line = {"time": round(time.time(), 3), **as_json(completed)}
+        if self._file:
+            self._file.handle(logging.makeLogRecord({"msg": json.dumps(line)}))
 
-    def _write(self, line: str) -> None:
-        if self._handler is None:
-            try:
-                self._handler = SharedFile(state_dir() / NAME, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8")
-            except (OSError, UserError):
-                return
-        self._handler.emit(logging.makeLogRecord({"msg": line}))
+    def close(self) -> None:
+        """Write what is left."""
+        if self._file:
+            self._file.close()
 
 
 def last(most: int) -> list[dict[str, Any]]:
-    """The last decisions, the oldest first; those that cannot be read are left out."""
+    """The last decisions, at most `most`, the oldest first; lines that cannot be read are left out."""
     found: list[dict[str, Any]] = []
     try:
         file = state_dir() / NAME

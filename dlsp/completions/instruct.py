@@ -1,7 +1,7 @@
-"""What the model is asked for a selection and an instruction, and what its answer changes.
+"""Changing selected lines as an instruction says: what the model is asked, and what its answer changes.
 
-It sees the instruction as the subject of a patch that takes the selected lines away, and is asked for what comes in
-their place. Lines as they stand are its first draft, so those that the instruction leaves alone cost next to nothing.
+The model sees the instruction as the subject of a patch that removes the selected lines, and writes what comes in their
+place. The lines as they are serve as its first draft, so those that stay cost next to nothing.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from dlsp.edits.history.edit import diff_lines
 from dlsp.edits.history.hunks import Hunk, canonical
 from dlsp.edits.search.page import Page
 
-BEFORE, AFTER = 30, 10
-"""Lines shown around the selection."""
-NAME = "change.patch"
-MOST_LINES = 60
-TOKENS_A_LINE, FEWEST_TOKENS, MOST_TOKENS = 40, 96, 1024
+# Lines shown above and below the selection.
+LINES_BEFORE, LINES_AFTER = 30, 10
+PATCH_NAME = "change.patch"
+MAX_LINES = 60
+TOKENS_A_LINE, MIN_TOKENS, MAX_TOKENS = 40, 96, 1024
 
 
 def request(page: Page, first: int, last: int, instruction: str, sketch: str, mode: str) -> dict[str, Any]:
@@ -24,13 +24,14 @@ def request(page: Page, first: int, last: int, instruction: str, sketch: str, mo
     subject = " ".join(instruction.split()) or "Work out the sketch"
     wish = f"\n{sketch.rstrip()}\n" if sketch.strip() else ""
     head = f"Subject: [PATCH] {subject}\n{wish}---\n--- a/{page.path}\n+++ b/{page.path}\n@@ @@\n"
+    above = lines[max(0, first - LINES_BEFORE) : first]
     site = {
-        "path": NAME,
-        "prefix": head + diff_lines(" ", lines[max(0, first - BEFORE) : first]) + diff_lines("-", lines[first:last]),
-        "suffix": diff_lines(" ", lines[last : last + AFTER]),
+        "path": PATCH_NAME,
+        "prefix": head + diff_lines(" ", above) + diff_lines("-", lines[first:last]),
+        "suffix": diff_lines(" ", lines[last : last + LINES_AFTER]),
         "text": diff_lines("+", lines[first:last]),
     }
-    most = max(FEWEST_TOKENS, min(MOST_TOKENS, TOKENS_A_LINE * (last - first)))
+    most = max(MIN_TOKENS, min(MAX_TOKENS, TOKENS_A_LINE * (last - first)))
     return {"sites": [site], "mode": mode, "max_tokens": most, "priority": "filling"}
 
 

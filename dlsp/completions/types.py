@@ -1,10 +1,21 @@
-"""Why a request was answered with nothing, on purpose."""
+"""The values that pass through a completion: where it is asked for, what the document went through, what came of it."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dlsp.context.workspace import Workspace
+from dlsp.settings.schema import Settings
+from dlsp.syntax.languages import Language
+
+# Pairs that editors close by themselves, which leaves the cursor between the two.
+AUTO_CLOSED_PAIRS = frozenset(["()", "[]", "{}", '""', "''", "``"])
 
 
 class SkipReason(Enum):
-    """A reason for quiet; the value is what the log says."""
+    """Why there is no suggestion; the value is a sentence for the user."""
 
     UNKNOWN = "the document is not open"
     OUTSIDE = "the position is not in the document"
@@ -28,3 +39,125 @@ class SkipReason(Enum):
     UNSURE = "the model is not sure enough"
     NEWLINE = "the line is complete"
     DISMISSED = "you sent this suggestion away"
+
+    @property
+    def code(self) -> str:
+        """The name that logs, metrics and editors know it by."""
+        return self.name.lower()
+
+
+class Position(NamedTuple):
+    """A place in a document: the line from 0, the character in the units of whoever asks."""
+
+    line: int
+    character: int
+
+
+START = Position(0, 0)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One open document at one moment, with the settings and the workspace that hold for it.
+
+    `name` is its path as the workspace sees it, `language_id` what the editor calls its language, `language` its
+    grammar (None for plain text). `edits_elsewhere` counts the edits in other documents of its workspace so far.
+    """
+
+    uri: str
+    path: Path
+    name: str
+    language_id: str
+    language: Language | None
+    version: int | None
+    text: str
+    settings: Settings
+    workspace: Workspace
+    edits_elsewhere: int = 0
+
+    @property
+    def eagerness(self) -> str:
+        """`auto`, `eager`, `manual` or `off`: when suggestions come by themselves."""
+        return self.settings.suggests(self.language_id)
+
+
+@dataclass(frozen=True)
+class Cursor(Snapshot):
+    """A cursor in a snapshot, between the texts `before` and `after`.
+
+    A notebook is one document: these two hold the cells around the cursor's cell, too, but `position` counts in the
+    cell. `text` is the cell's alone.
+    """
+
+    position: Position = START
+    before: str = ""
+    after: str = ""
+
+    def with_before(self, before: str) -> "Cursor":
+        """The same cursor with other text before it; its position is not true any more."""
+        return replace(self, before=before)
+
+
+@dataclass(frozen=True)
+class DocumentChange:
+    """The range from `start` to `end` was replaced by `text`; `units` is the length of a text in position units."""
+
+    start: Position
+    end: Position
+    text: str
+    units: Callable[[str], int]
+
+    @property
+    def cursors(self) -> tuple[Position, ...]:
+        """Where the cursor may be after the change, the likeliest last: at the end of what was typed, or inside the
+        brackets that the editor has closed."""
+        lines = self.text.replace("\r\n", "\n").split("\n")
+        column = self.units(lines[-1]) + (self.start.character if len(lines) == 1 else 0)
+        end = Position(self.start.line + len(lines) - 1, column)
+        if self.text in AUTO_CLOSED_PAIRS:
+            return end, Position(end.line, max(0, end.character - 1))
+        if not self.text.strip() and len(lines) == 3 and len(lines[1]) > len(lines[2]):  # Enter between two brackets
+            return end, Position(self.start.line + 1, self.units(lines[1]))
+        return (end,)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's judgement: `skip` is None where all is well; `probability` that what was judged is right, None where
+    it is not known."""
+
+    skip: SkipReason | None
+    probability: float | None
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class CompletionResult:
+    """The text to insert at the cursor, with the document's line endings, or the reason why there is none.
+
+    `note` says more for the log, never text of a document. `from_cache`: the engine was not asked. `reason` says why
+    the engine's text ends, `cost` what it took (both as the engine's interface has them).
+    """
+
+    text: str = ""
+    skip: SkipReason | None = None
+    note: str = ""
+    verdict: Verdict | None = None
+    from_cache: bool = False
+    reason: str = ""
+    cost: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A completion request that was answered, as observers see it. `id` is the suggestion's, given back by editors that
+    tell what became of it."""
+
+    id: str
+    uri: str
+    version: int | None
+    language_id: str | None
+    position: Position
+    invoked: bool
+    result: CompletionResult
+    milliseconds: float

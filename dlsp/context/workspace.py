@@ -14,6 +14,7 @@ from dlsp.index.keep import bring_up_to_date
 from dlsp.index.process import Keeper, is_workspace
 from dlsp.index.store import Store, place
 from dlsp.syntax import languages
+from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source
 
 _MARKS = (".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt", "Gemfile")
@@ -40,7 +41,7 @@ class Workspace:
         self.recent = Recent()
         self._globs, self._budget, self._patience_s = globs, budget, patience_s
         self._verdicts: OrderedDict[Path, Verdicts] = OrderedDict()
-        self._sources: OrderedDict[str, Source] = OrderedDict()
+        self._sources: OrderedDict[tuple[str, str], Source] = OrderedDict()
         self._index: Store | None = None
         self._made: int | None = None
         self._keeper: Keeper | None = None
@@ -76,13 +77,14 @@ class Workspace:
         """Why nothing may be read of the file, "" if it may be."""
         return self._rules(path).excludes(path)
 
-    def source(self, path: Path) -> Source | None:
-        """The document's tree, to be updated with its text; None for plain text."""
-        key = str(path)
+    def source(self, path: Path, language: Language | None = None) -> Source | None:
+        """The document's tree, to be updated with its text; None for plain text. `language` is what its editor says,
+        by default what its name says."""
+        language = language or languages.of(path)
+        if language is None:
+            return None
+        key = str(path), language.name
         if key not in self._sources:
-            language = languages.of(path)
-            if language is None:
-                return None
             self._sources[key] = Source(language)
         self._sources.move_to_end(key)
         while len(self._sources) > MOST_SOURCES:
@@ -91,7 +93,8 @@ class Workspace:
 
     def forget(self, path: Path) -> None:
         """The document was closed."""
-        self._sources.pop(str(path), None)
+        for key in [key for key in self._sources if key[0] == str(path)]:
+            del self._sources[key]
 
     def edits_besides(self, path: Path) -> int:
         """How many edits there were in other documents."""
@@ -111,8 +114,17 @@ class Workspace:
                 return
             seen = folder
 
-    def context(self, path: Path, before: str, after: str, previous: Context | None = None) -> Context:
+    def context(
+        self,
+        path: Path,
+        before: str,
+        after: str,
+        previous: Context | None = None,
+        language: Language | None = None,
+    ) -> Context:
         """The context of a gap in the document at `path`, which is one that may be read.
+
+        `language` is what its editor says, by default what its name says.
 
         Other files are those of `previous`, the document's context before, where they still serve.
         """
@@ -120,7 +132,7 @@ class Workspace:
             self.name(path),
             before,
             after,
-            source=self.source(path),
+            source=self.source(path, language),
             index=self._reader(),
             rules=self._rules(path) if self.root else None,
             recent=self.recent,

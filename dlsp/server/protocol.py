@@ -3,13 +3,15 @@
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError
-from pygls.protocol import LanguageServerProtocol
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, PyglsError
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from dlsp import __version__
 from dlsp.server.documents import Documents
 
 log = logging.getLogger(__name__)
@@ -19,13 +21,18 @@ PLACE = re.compile(r"line (\d+), in (\w+)")
 INTERNAL = "Something went wrong inside dlsp; its log says where."
 
 
+NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells(notebook="*", cells=[types.NotebookCellLanguage("*")])]
+)
+
+
 class Protocol(LanguageServerProtocol):
     """Answers what cannot be understood with an error; pygls alone would leave the editor waiting.
 
-    `ghosts`: the editor says that it asks for ghost text.
+    `asks_inline`: the editor says that it asks for inline completions.
     """
 
-    ghosts = False
+    asks_inline = False
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Called by the JSON parser for every object, nested ones too: only `handle_message` knows the outermost."""
@@ -43,7 +50,7 @@ class Protocol(LanguageServerProtocol):
         if method != types.EXIT and (why := self._untimely(method)):
             return self._refuse(known, *why) if asks else None
         if method == types.INITIALIZE:
-            self.ghosts = _ghosts(message)
+            self.asks_inline = _asks_inline(message)
         try:
             structured: Any = super().structure_message(message)
         except JsonRpcException as error:
@@ -76,6 +83,16 @@ class Protocol(LanguageServerProtocol):
 
         super()._execute_handler(msg_id, handler, ended, args, kwargs)
 
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
+        """Cancel what is being answered. pygls does it over the dictionary that a cancelled command leaves at once."""
+        if (handler := self.fm.features.get(types.SHUTDOWN)) is not None:
+            yield handler, args, None
+        for id, future in list(self._request_futures.items()):
+            if id != self.msg_id and not future.done():
+                future.cancel()
+        self._shutdown = True
+
     def unparsed(self) -> None:
         """What came was no JSON."""
         self._refuse(None, ERRORS.ParseError, "The message is not valid JSON.")
@@ -107,12 +124,36 @@ class Protocol(LanguageServerProtocol):
         super()._send_response(msg_id, result, error)
 
 
-def _ghosts(message: dict[str, Any]) -> bool:
+def _asks_inline(message: dict[str, Any]) -> bool:
     """Whether an editor's `initialize` names the capability, be it as `null`, as lsp-mode does: parsed, it is none."""
     at: Any = message
     for name in ("params", "capabilities", "textDocument"):
         at = at.get(name) if isinstance(at, dict) else None
     return isinstance(at, dict) and "inlineCompletion" in at
+
+
+class Server(LanguageServer):
+    """pygls' server with this protocol."""
+
+    def __init__(self) -> None:
+        super().__init__("dlsp", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol)
+
+    @property
+    def lsp(self) -> Protocol:
+        """The protocol as the type that it is."""
+        assert isinstance(self.protocol, Protocol)
+        return self.protocol
+
+    def hold_documents(self) -> None:
+        """Hold the editor's documents as `documents.Document`; at `initialize`."""
+        self.lsp.keep(Documents(self.workspace))
+
+    def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
+        """Log what pygls would pop up in the user's face, and answer what it could not parse."""
+        if source is JsonRpcException and unreadable(error):
+            self.lsp.unparsed()
+        log.info("%s", described(error))
+        self.window_log_message(types.LogMessageParams(types.MessageType.Log, described(error)))
 
 
 def described(error: Exception) -> str:

@@ -4,93 +4,135 @@ The later the stronger: `[tool.dlsp]` in the folder's `pyproject.toml`, `initial
 says in `workspace/configuration` or `workspace/didChangeConfiguration`. The user's editor goes before the project.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import attrs
+
+from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp.models.catalogue import CATALOGUE
+from dlsp.paths import cache_dir
 from dlsp.settings.project import Unusable, tool_table
-from dlsp.settings.schema import PROJECT, READERS, Settings, settings
+from dlsp.settings.schema import FIELDS, PROJECT_FIELDS, Settings, Sizing, merged, sizing
 
 SECTION = "dlsp"
-EDITORS_OWN = frozenset({"command", "debounce", "edits", "enabled", "languages"})
-"""What extensions keep for themselves under the same section, and send along."""
+# What extensions keep for themselves under the same section, and send along.
+EXTENSION_SETTINGS = frozenset({"command", "debounce", "edits", "enabled", "languages"})
 
 Stamp = tuple[int, int] | None
 
 
-class Configuration:
-    """`of(folder)` are the settings there. What cannot be used is told once."""
+@dataclass(frozen=True)
+class Project:
+    """The `[tool.dlsp]` of a folder's pyproject.toml, read when the file had this stamp."""
+
+    stamp: Stamp = None
+    table: Mapping[str, Any] = ()  # type: ignore[assignment]
+    complaints: tuple[str, ...] = ()
+
+
+class SettingsLayers:
+    """`of(folder)` are the settings there. `tell` is called with a sentence for what cannot be used, once until it is
+    mended.
+
+    Only `refresh` reads files; it may run in a thread.
+    """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._told: set[str] = set()
+        self._standing: dict[Hashable, frozenset[str]] = {}
         self._initial: Mapping[str, Any] = {}
         self._pushed: Mapping[str, Any] = {}
         self._pulled: dict[Path | None, Mapping[str, Any]] = {}
-        self._made: dict[Path | None, tuple[Stamp, Settings]] = {}
+        self._projects: dict[Path | None, Project] = {None: Project()}
+        self._machine: tuple[Any, ...] | None = None
+        self._sizing = Sizing()
+        self._made: dict[Path | None, Settings] = {}
 
-    def begin(self, options: Any) -> None:
+    def set_initial(self, options: Any) -> None:
         """Take `initializationOptions`."""
-        self._initial = self._named(options)
-        self._made.clear()
-        self.of(None)
+        self._initial = self._known("initial", options)
+        self._changed()
 
-    def push(self, given: Any) -> None:
+    def set_pushed(self, given: Any) -> None:
         """Take the settings of a `didChangeConfiguration`, with or without our section's name around them."""
-        given = _mapping(given)
-        self._pushed = self._named(given[SECTION]) if SECTION in given else given
-        self._made.clear()
-        self.of(None)
+        given = as_mapping(given)
+        if SECTION in given:
+            self._pushed = self._known("pushed", given[SECTION])
+        else:
+            self._pushed, self._standing["pushed"] = given, frozenset()
+        self._changed()
 
-    def pull(self, given: Mapping[Path | None, Any]) -> None:
+    def set_pulled(self, given: Mapping[Path | None, Any]) -> None:
         """Take what the editor answered for each folder, and for None, to `workspace/configuration`."""
-        self._pulled = {folder: self._named(each) for folder, each in given.items()}
-        self._made.clear()
-        self.of(None)
+        self._pulled = {folder: self._known(("pulled", folder), each) for folder, each in given.items()}
+        self._changed()
+
+    def refresh(self, folder: Path | None) -> None:
+        """Read what has changed of the folder's pyproject.toml, and of what decides which model suits the machine."""
+        self._refresh_project(folder)
+        machine = _machine_stamp()
+        if machine != self._machine:
+            self._machine, self._sizing = machine, sizing()
+            self._made = {}
 
     def of(self, folder: Path | None) -> Settings:
-        """The settings of documents in this folder of the workspace, of others for None."""
-        file = folder / "pyproject.toml" if folder else None
-        stamp = _stamp(file)
-        if (made := self._made.get(folder)) and made[0] == stamp:
-            return made[1]
-        project = self._project(file) if file and stamp else {}
+        """The settings of documents in this folder of the workspace, of others for None, as of the last `refresh`."""
+        if folder not in self._projects or self._machine is None:
+            self.refresh(folder)
+        if (made := self._made.get(folder)) is not None:
+            return made
+        project = self._projects[folder]
         own = self._pulled.get(folder, self._pulled.get(None, {}))
-        read, complaints = settings([project, self._initial, self._pushed, own])
-        for complaint in complaints:
-            self._complain(complaint)
-        self._made[folder] = stamp, read
-        return read
+        settings, complaints = merged([dict(project.table), self._initial, self._pushed, own])
+        self._complain(("project", folder), project.complaints)
+        self._complain(("settings", folder), complaints)
+        self._made[folder] = attrs.evolve(settings, sizing=self._sizing)
+        return self._made[folder]
 
-    def _named(self, given: Any) -> Mapping[str, Any]:
-        """Settings that are meant for this server: a name that it does not know is a slip."""
-        table = self._table(given, "The settings of dlsp are")
-        for name in sorted(table.keys() - READERS.keys() - EDITORS_OWN):
-            self._complain(f"There is no setting '{name[:40]}': use one of {', '.join(sorted(READERS))}.")
+    def _changed(self) -> None:
+        self._made = {}
+        self.of(None)
+
+    def _refresh_project(self, folder: Path | None) -> None:
+        if folder is None:
+            return
+        file = folder / "pyproject.toml"
+        stamp, known = _stamp(file), self._projects.get(folder)
+        if known and known.stamp == stamp:
+            return
+        try:
+            self._projects[folder] = _project(file, stamp) if stamp else Project()
+        except Unusable as why:
+            # While it is broken, as when it is being edited, what stood there last still holds: it may keep files out.
+            table = known.table if known else {}
+            complaint = f"{file} cannot be read ({why}): its [tool.dlsp] is left out."
+            self._projects[folder] = Project(stamp, table, (complaint,))
+        self._made.pop(folder, None)
+
+    def _known(self, source: Hashable, given: Any) -> Mapping[str, Any]:
+        """Settings that are meant for this server: a name that it does not know is a mistake."""
+        table, complaints = _table(given, "The settings of dlsp are")
+        unknown = sorted(table.keys() - FIELDS.keys() - EXTENSION_SETTINGS)
+        names = ", ".join(sorted(FIELDS))
+        complaints += [f"There is no setting '{name[:40]}': use one of {names}." for name in unknown]
+        self._complain(source, complaints)
         return table
 
-    def _table(self, given: Any, what: str) -> Mapping[str, Any]:
-        if isinstance(given, str | int | float | list) and given != []:  # in Lua an empty table is an empty list
-            self._complain(f"{what} a table of names and values, not '{str(given)[:40]}'.")
-        return _mapping(given)
-
-    def _project(self, file: Path) -> Mapping[str, Any]:
-        try:
-            table = self._table(tool_table(file), f"[tool.dlsp] in {file} is")
-        except Unusable as why:
-            self._complain(f"{file} cannot be read ({why}): its [tool.dlsp] is left out.")
-            return {}
-        for name in table.keys() - PROJECT:
-            self._complain(f"'{name[:40]}' cannot be set in pyproject.toml: use one of {', '.join(sorted(PROJECT))}.")
-        return {name: value for name, value in table.items() if name in PROJECT}
-
-    def _complain(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
-            self._tell(sentence)
+    def _complain(self, source: Hashable, sentences: Iterable[str]) -> None:
+        """Tell those sentences about a source that do not stand already; the others of it are mended."""
+        before = frozenset().union(*self._standing.values())
+        sentences = list(dict.fromkeys(sentences))
+        self._standing[source] = frozenset(sentences)
+        for sentence in sentences:
+            if sentence not in before:
+                self._tell(sentence)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """What an editor sent, as pygls may have wrapped it."""
     if isinstance(value, Mapping):
         return value
@@ -99,9 +141,34 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return getattr(value, "__dict__", {})
 
 
-def _stamp(file: Path | None) -> Stamp:
+def _project(file: Path, stamp: Stamp) -> Project:
+    """Raises Unusable."""
+    table, complaints = _table(tool_table(file), f"[tool.dlsp] in {file} is")
+    allowed = ", ".join(sorted(PROJECT_FIELDS))
+    for name in table.keys() - PROJECT_FIELDS:
+        complaints.append(f"'{name[:40]}' cannot be set in pyproject.toml: use one of {allowed}.")
+    mine = {name: value for name, value in table.items() if name in PROJECT_FIELDS}
+    return Project(stamp, mine, tuple(complaints))
+
+
+def _table(given: Any, what: str) -> tuple[Mapping[str, Any], list[str]]:
+    wrong = isinstance(given, str | int | float | list) and given != []  # in Lua an empty table is an empty list
+    complaint = f"{what} a table of names and values, not '{str(given)[:40]}'."
+    return as_mapping(given), [complaint] if wrong else []
+
+
+def _stamp(file: Path) -> Stamp:
     try:
-        stat = file.stat() if file else None
+        stat = file.stat()
     except OSError:
         return None
-    return (stat.st_mtime_ns, stat.st_size) if stat else None
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _machine_stamp() -> tuple[Any, ...]:
+    """Changes when the engine has measured itself, or when a model was brought here."""
+    try:
+        costs = _stamp(cache_dir() / "costs.json")
+        return costs, *(store.place(model).is_file() for model in CATALOGUE)
+    except (OSError, UserError):
+        return ()

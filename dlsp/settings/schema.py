@@ -1,45 +1,30 @@
-"""What may be set, and by whom."""
+"""What can be set: one attrs field a setting, from which readers and the JSON Schema follow."""
+
+# ruff: noqa: RUF009 - `_setting` is a field
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlsp.completions.gate.gate import MODES as MANNERS
-from dlsp.completions.infill import MODES
+import attrs
+
 from dlsp.context.budget import TOKENS, within_bounds
 from dlsp.errors import UserError
 from dlsp.ignore.patterns import is_pattern
-from dlsp.models.catalogue import Model
-from dlsp.models.sizing import AUTO, CONTEXT_TOKENS, default_context, named
+from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
+from dlsp.models.sizing import AUTO, CONTEXT_TOKENS, choose, default_context
 
+MODES = ("verified", "autoregressive", "diffusion")
+EAGERNESS = ("auto", "eager", "manual", "off")
 LOGS = ("plain", "text")
-EVERYWHERE = "*"
+ALL_LANGUAGES = "*"
+EVERYTHING = ("*",)
+MAX_THREADS = 256
 
 
-@dataclass(frozen=True)
-class Settings:
-    """`log` set to `text` lets suggestions and the text around them into the log file.
-
-    `suggest` says how eagerly suggestions come, by language identifier, `*` for the others.
-    `ignore` are globs as in `.gitignore` of files that are never read; `context` is the budget in tokens, where nobody
-    set it what suits the model and the machine. `threads` are those of an engine that is started, 0 for what suits the
-    machine; its weights have the infill update added unless `infill_update` is false.
-    """
-
-    model: Model = field(default_factory=lambda: named(AUTO))
-    mode: str = "verified"
-    log: str = "plain"
-    suggest: tuple[tuple[str, str], ...] = ((EVERYWHERE, "auto"),)
-    ignore: tuple[str, ...] = ()
-    context: int = CONTEXT_TOKENS[-1]
-    threads: int = 0
-    infill_update: bool = True
-
-    def suggests(self, language: str) -> str:
-        """`auto`, `eager`, `manual` or `off`."""
-        table = dict(self.suggest)
-        return table.get(language, table[EVERYWHERE])
+def _model(value: Any) -> Model | None:
+    name = str(value)[:40]
+    return None if name == AUTO else find(name)
 
 
 def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
@@ -52,18 +37,20 @@ def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
 
 
 def _suggest(value: Any) -> tuple[tuple[str, str], ...]:
-    """One mode for all languages, or a table of them."""
-    one = _one_of("way to suggest", MANNERS)
-    table = {EVERYWHERE: value} if isinstance(value, str) else value
+    """One eagerness for all languages, or a table of them."""
+    one = _one_of("way to suggest", EAGERNESS)
+    table = {ALL_LANGUAGES: value} if isinstance(value, str) else value
     if not isinstance(table, Mapping):
-        raise UserError("`suggest` is one of {}, or a table of them by language.".format(", ".join(MANNERS)))
-    return tuple({EVERYWHERE: "auto", **{str(name): one(mode) for name, mode in table.items()}}.items())
+        raise UserError("`suggest` is one of {}, or a table of them by language.".format(", ".join(EAGERNESS)))
+    return tuple({ALL_LANGUAGES: "auto", **{str(name): one(each) for name, each in table.items()}}.items())
 
 
 def _globs(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise UserError('`ignore` is a list of globs: for example ["private/", "*.sql"].')
-    return tuple(value)
+    """A glob alone is a list of one. What cannot be read excludes everything: it was to keep something out."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+        return EVERYTHING
+    return tuple(given)
 
 
 def _budget(value: Any) -> int:
@@ -73,8 +60,8 @@ def _budget(value: Any) -> int:
 
 
 def _threads(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 256:
-        raise UserError("`threads` is a number from 0, for what suits the machine, to 256.")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_THREADS:
+        raise UserError(f"`threads` is a number from 0, for what suits the machine, to {MAX_THREADS}.")
     return value
 
 
@@ -84,38 +71,154 @@ def _infill_update(value: Any) -> bool:
     return value
 
 
-READERS: dict[str, Callable[[Any], Any]] = {
-    "model": lambda value: named(str(value)[:40]),
-    "mode": _one_of("mode", MODES),
-    "suggest": _suggest,
-    "log": _one_of("log", LOGS),
-    "ignore": _globs,
-    "context": _budget,
-    "threads": _threads,
-    "infill_update": _infill_update,
-}
-PROJECT = frozenset({"model", "mode", "ignore"})
-"""What a project's file may set: nothing that a project could harm its reader with."""
+def _setting(default: Any, read: Callable[[Any], Any], description: str, schema: Mapping[str, Any]) -> Any:
+    """A field that `read` takes from a value of JSON (UserError for one that cannot be used)."""
+    return attrs.field(default=default, metadata={"read": read, "schema": {"description": description, **schema}})
+
+
+@attrs.frozen
+class Sizing:
+    """What `auto` means on this machine: the model, and the context budget of each model, in tokens."""
+
+    model: Model = DEFAULT
+    contexts: Mapping[Model, int] = attrs.Factory(dict)
+
+
+def sizing() -> Sizing:
+    """What it means now. Reads files."""
+    return Sizing(choose().model, {model: default_context(model) for model in CATALOGUE})
+
+
+@attrs.frozen
+class Settings:
+    """The settings of one document; `model` and `context` are what suits the machine where nobody chose them."""
+
+    chosen_model: Model | None = _setting(
+        None,
+        _model,
+        "The size of the model; `auto` is the largest that answers fast enough on this machine.",
+        {"enum": [AUTO, *(model.short for model in CATALOGUE)]},
+    )
+    mode: str = _setting(MODES[0], _one_of("mode", MODES), "How the model decodes.", {"enum": list(MODES)})
+    log: str = _setting(
+        LOGS[0],
+        _one_of("log", LOGS),
+        "What the server's log file may hold: `text` lets suggestions and the text around them in.",
+        {"enum": list(LOGS)},
+    )
+    suggest: tuple[tuple[str, str], ...] = _setting(
+        ((ALL_LANGUAGES, "auto"),),
+        _suggest,
+        "When suggestions come: `auto` (where they are likely to be right), `eager`, `manual` (by a key only) or `off` "
+        "(no work at all); or a table of these by language identifier, `*` for the others.",
+        {
+            "anyOf": [
+                {"enum": list(EAGERNESS)},
+                {"type": "object", "additionalProperties": {"enum": list(EAGERNESS)}},
+            ]
+        },
+    )
+    ignore: tuple[str, ...] = _setting(
+        (),
+        _globs,
+        "Files that are never read, as globs like in `.gitignore`, besides those that `.gitignore` and `.dlspignore` "
+        "name. What one layer excludes, none lets in.",
+        {"type": "array", "items": {"type": "string"}},
+    )
+    chosen_context: int | None = _setting(
+        None,
+        _budget,
+        "How many tokens of context the model sees at most; by default what suits the machine.",
+        {"type": "integer"},
+    )
+    threads: int = _setting(
+        0,
+        _threads,
+        "How many threads the engine uses, from its next start; 0 for what suits the machine.",
+        {"type": "integer", "minimum": 0, "maximum": MAX_THREADS},
+    )
+    infill_update: bool = _setting(
+        True,
+        _infill_update,
+        "Whether an engine that is started adds the infill update to the weights; false for the model as it was "
+        "published.",
+        {"type": "boolean"},
+    )
+    sizing: Sizing = Sizing()
+
+    @property
+    def model(self) -> Model:
+        return self.chosen_model or self.sizing.model
+
+    @property
+    def context(self) -> int:
+        """The budget for the context, in tokens."""
+        return self.chosen_context or self.sizing.contexts.get(self.model, CONTEXT_TOKENS[-1])
+
+    def suggests(self, language_id: str) -> str:
+        """`auto`, `eager`, `manual` or `off`: when suggestions come by themselves in a language."""
+        table = dict(self.suggest)
+        return table.get(language_id, table[ALL_LANGUAGES])
+
+
+# The fields that can be set, by the name that users know.
+FIELDS = {field.name.removeprefix("chosen_"): field for field in attrs.fields(Settings) if "read" in field.metadata}
+# What a project's file may set: nothing that a project could harm its reader with.
+PROJECT_FIELDS = frozenset({"model", "mode", "ignore"})
+
+
+def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
+    """Settings from layers, the later the stronger, and a sentence for each value that could not be used.
+
+    Null means unset. Names that are not known are left out. Of `ignore` all layers count; globs that are none are left
+    out, and the others stand: what they exclude is not to be read for a mistake beside them.
+    """
+    values: dict[str, Any] = {}
+    complaints: list[str] = []
+    for layer in layers:
+        for name, value in layer.items():
+            if value is None or name not in FIELDS:
+                continue
+            field = FIELDS[name]
+            try:
+                read = field.metadata["read"](value)
+            except UserError as error:
+                complaints.append(str(error))
+                continue
+            if name == "ignore":
+                if read == EVERYTHING and value not in (EVERYTHING[0], list(EVERYTHING)):
+                    complaints.append(
+                        '`ignore` is a list of globs, for example ["private/", "*.sql"]: until it is one, no file is '
+                        "read."
+                    )
+                read = values.get(field.name, ()) + read
+            values[field.name] = read
+    globs = values.get("ignore", ())
+    refused = [glob for glob in globs if not is_pattern(glob)]
+    complaints += [f"`ignore` cannot use '{glob[:40]}', which is no pattern of .gitignore." for glob in refused]
+    values["ignore"] = tuple(filter(is_pattern, globs))
+    return Settings(**values), complaints
 
 
 def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
-    """Settings from layers, the later the stronger, and a sentence for each value that could not be used.
+    """The same for this machine. Reads files."""
+    made, complaints = merged(layers)
+    return attrs.evolve(made, sizing=sizing()), complaints
 
-    Null means unset. Names that are not known are passed over. Of `ignore`, the globs that are none are left out and
-    the others stand: what they exclude is not to be read for a slip beside them.
-    """
-    made, complaints = Settings(context=0), []
-    for layer in layers:
-        for name, value in layer.items():
-            if value is None or name not in READERS:
-                continue
-            try:
-                read = READERS[name](value)
-                # What one layer excludes, none lets in.
-                made = replace(made, **{name: made.ignore + read if name == "ignore" else read})
-            except UserError as error:
-                complaints.append(str(error))
-    refused = [glob for glob in made.ignore if not is_pattern(glob)]
-    complaints += [f"`ignore` cannot use '{glob[:40]}', which is no pattern of .gitignore." for glob in refused]
-    made = replace(made, ignore=tuple(filter(is_pattern, made.ignore)))
-    return (made if made.context else replace(made, context=default_context(made.model))), complaints
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a table of settings."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Settings of dlsp",
+        "type": "object",
+        "properties": {name: _property(field) for name, field in FIELDS.items()},
+        "additionalProperties": False,
+    }
+
+
+def _property(field: "attrs.Attribute[Any]") -> dict[str, Any]:
+    schema = dict(field.metadata["schema"])
+    if isinstance(field.default, str | int):
+        schema["default"] = field.default
+    return schema

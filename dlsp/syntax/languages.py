@@ -177,11 +177,30 @@ LANGUAGES = (
     Language("markdown", "markdown", (".md", ".markdown")),
 )
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
+_BY_NAME = {language.name: language for language in LANGUAGES}
+# What editors call languages, where it is not the grammar's name.
+_EDITORS_NAMES = {
+    "csharp": "c_sharp",
+    "cs": "c_sharp",
+    "javascriptreact": "javascript",
+    "jsonc": "json",
+    "objective-cpp": "cpp",
+    "sh": "bash",
+    "shellscript": "bash",
+    "typescriptreact": "tsx",
+    "zsh": "bash",
+}
 
 
 def of(path: str | PurePath) -> Language | None:
     """The language of a file by its name; None where it is plain text to us."""
     return _BY_EXTENSION.get(PurePath(path).suffix.lower())
+
+
+def for_document(language_id: str, path: str | PurePath) -> Language | None:
+    """The language of an open document: what its editor says, else what its name says; None for plain text."""
+    name = language_id.lower()
+    return _BY_NAME.get(_EDITORS_NAMES.get(name, name)) or of(path)
 
 
 @cache

@@ -32,6 +32,7 @@ class Editor:
     """Use as `async with Editor() as editor`. Positions count from 0, in units of `encoding`.
 
     `settings` maps a scope (a URI, or None) to what `workspace/configuration` is answered; None: it cannot be asked.
+    `answers` are the parameters of `dlsp/didAnswer`, one for each completion that was asked for.
     `ghosts`: it says that it asks for ghost text. `completion`: what it says that it knows of items.
     """
 
@@ -54,6 +55,7 @@ class Editor:
         self.shown: list[str] = []
         self.progress: list[Any] = []
         self.statuses: list[Any] = []
+        self.answers: list[dict[str, Any]] = []
         self.folder, self.encoding, self.options = folder, encoding, options
         self.folders, self.settings, self.annotations = folders, settings, annotations
         self.ghosts, self.completion, self.name = ghosts, completion, name
@@ -80,6 +82,10 @@ class Editor:
         @client.feature(types.WORKSPACE_CONFIGURATION)
         def configuration(params: types.ConfigurationParams) -> list[Any]:
             return [(self.settings or {}).get(item.scope_uri) for item in params.items]
+
+        @client.feature("dlsp/didAnswer")
+        def answered(params: Any) -> None:
+            self.answers.append(_plain(params))
 
         @client.feature("didChangeStatus")
         def status(params: Any) -> None:
@@ -189,11 +195,23 @@ class Editor:
         assert len(items) <= 1
         return items[0] if items else None
 
+    @property
+    def skip(self) -> str | None:
+        """Why the last completion that was asked for was skipped; None for a suggestion."""
+        return self.answers[-1]["skip"]
+
     async def ready(self, uri: str, seconds: float = 60) -> None:
         """Until the engine is: ask as long as the reason for quiet is that it loads."""
         async with asyncio.timeout(seconds):
             while True:
                 await self.suggestion(uri, 0, 0)
-                if not self.log[-1].startswith("quiet: the engine is loading"):
+                if self.skip != "loading":
                     return
                 await asyncio.sleep(0.02)
+
+
+def _plain(value: Any) -> Any:
+    """Objects that pygls has made of JSON, as dictionaries and lists."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(each) for name, each in value._asdict().items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,5 +1,6 @@
 import contextlib
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,17 +23,21 @@ def logger() -> Iterator[logging.Logger]:
 
 
 def test_lines_and_their_tail(state_folder: Path, logger: logging.Logger) -> None:
-    logfile.begin()
+    handler = logfile.begin()
+    assert handler
     for number in range(30):
         logger.info("line %s", number)
+    handler.close()
     assert [line.rpartition("] ")[2] for line in logfile.tail(2)] == ["line 28", "line 29"]
 
 
 def test_it_rotates(state_folder: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logfile, "MOST_BYTES", 2000)
-    logfile.begin()
+    monkeypatch.setattr(logfile, "MAX_SERVER_LOG_BYTES", 2000)
+    handler = logfile.begin()
+    assert handler
     for number in range(500):
         logger.info("line %s", number)
+    handler.close()
     files = sorted(state_folder.iterdir())
     assert [file.name for file in files] == [f"server.log{end}" for end in ("", ".1", ".2", ".3")]
     assert all(file.stat().st_size <= 2000 for file in files)
@@ -68,3 +73,19 @@ def test_a_full_disk_costs_the_line_alone(capsys: pytest.CaptureFixture[str]) ->
     with contextlib.suppress(OSError):
         handler.close()
     assert capsys.readouterr().err == ""
+
+
+def test_who_logs_does_not_wait_for_the_disk(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, waits = threading.Event(), threading.Event()
+
+    def slow(self: object, record: object) -> None:
+        waits.set()
+        assert written.wait(30)
+
+    monkeypatch.setattr(SharedFile, "emit", slow)
+    handler = logfile.background_file("x.log", 1000, 1)
+    assert handler
+    handler.handle(logging.makeLogRecord({"msg": "line"}))  # would wait for ever in this thread
+    assert waits.wait(30)
+    written.set()
+    handler.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from dlsp import function
-from dlsp.completions.gate.features import inside
+from dlsp.completions.gate.features import text_kind
 from dlsp.context.names import Names
 from dlsp.syntax.brackets import unclosed
 
@@ -35,7 +35,7 @@ def _names(line: str) -> object:
 
 
 LOOKS: dict[str, Callable[[str], object]] = {
-    "what the cursor is inside of": lambda line: [inside(line, path) for path in ("a.py", "a.js", "a.lua")],
+    "what the cursor is inside of": lambda line: [text_kind(line, "", path) for path in ("a.py", "a.js", "a.lua")],
     "brackets": unclosed,
     "where a function ends": lambda line: function.end(f"{line}\n    x", "\n}\n"),
     "a body to be written": lambda line: function.gap(f"def f():\n{line}\n", 10),

@@ -15,8 +15,7 @@ from pygls.io_ import run_async
 from dlsp import logfile
 from dlsp.engine import launch
 from dlsp.errors import UserError
-from dlsp.server.serve import build
-from dlsp.server.server import Server
+from dlsp.server.app import App, build
 from tests.faults.mutation import bent, damaged, encoded
 
 URI = "file:///p/a.py"
@@ -95,14 +94,15 @@ class Pipe:
         self.lines.put_nowait(b"")
 
 
-async def serve(pipe: Pipe) -> tuple[Server, "asyncio.Task[None]"]:
-    server = build()
+async def serve(pipe: Pipe) -> tuple[App, "asyncio.Task[None]"]:
+    app = build()
+    server = app.server
     server.protocol.set_writer(pipe)  # type: ignore[arg-type]
     running = run_async(threading.Event(), pipe, server.protocol, error_handler=server.report_server_error)  # type: ignore[arg-type]
     task = asyncio.create_task(running)
     pipe.send(encoded({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"capabilities": {}}}))
     await answered(pipe, 0)
-    return server, task
+    return app, task
 
 
 async def answered(pipe: Pipe, id: Any, before: int = 0) -> dict[str, Any]:
@@ -119,7 +119,8 @@ async def fuzz(inputs: int, seed: int) -> float:
     """The longest time that one input took, in seconds."""
     rng = random.Random(seed)
     pipe = Pipe()
-    server, task = await serve(pipe)
+    app, task = await serve(pipe)
+    server = app.server
     given = seeds()
     longest = 0.0
     for number in range(inputs):
@@ -148,7 +149,7 @@ async def fuzz(inputs: int, seed: int) -> float:
             assert len(server.protocol._request_futures) < MOST_KEPT, "what was handled is not let go"
     pipe.close()
     await asyncio.wait_for(task, LEAST_S)
-    await server.close()
+    await app.close()
     return longest
 
 

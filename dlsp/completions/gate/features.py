@@ -24,6 +24,36 @@ PROSE = frozenset([".md", ".markdown", ".rst", ".txt", ".tex", ".adoc", ".org", 
 _PYTHON = frozenset([".py", ".pyi", ".ipynb"])
 _HASH = frozenset([*_PYTHON, ".rb", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".r", ".pl", ".mk", ".cfg"])
 _DASHES = frozenset([".lua", ".sql", ".hs", ".elm", ".ada"])
+# The suffix of a language's files, by what editors call the language.
+_SUFFIXES = {
+    "ada": ".ada",
+    "asciidoc": ".adoc",
+    "elm": ".elm",
+    "haskell": ".hs",
+    "html": ".html",
+    "latex": ".tex",
+    "lisp": ".lisp",
+    "lua": ".lua",
+    "makefile": ".mk",
+    "markdown": ".md",
+    "org": ".org",
+    "perl": ".pl",
+    "python": ".py",
+    "r": ".r",
+    "restructuredtext": ".rst",
+    "rst": ".rst",
+    "ruby": ".rb",
+    "rust": ".rs",
+    "sh": ".sh",
+    "shellscript": ".sh",
+    "sql": ".sql",
+    "tex": ".tex",
+    "toml": ".toml",
+    "yaml": ".yaml",
+    "zsh": ".sh",
+}
+# What editors say where they know no language.
+_NO_LANGUAGE = frozenset(["", "plaintext", "text", "plain", "fundamental"])
 # One that is not closed reaches to the end: looked for again from each of its quotes, it would take seconds.
 _STRING = re.compile(r"([\"'`])(?:\\.|(?!\1)[^\\])*(\1|\\?\Z)")
 _TRIPLE = ('"""', "'''")
@@ -68,10 +98,14 @@ class Facts:
     dismissed: int | None = None
 
 
-def inside(before: str, path: str) -> str:
-    """What kind of text the cursor at the end of `before` stands in, by its line and the strings of many lines."""
-    suffix = PurePath(path).suffix.lower()
-    if suffix in PROSE:
+def text_kind(before: str, language_id: str, path: str) -> str:
+    """What the cursor at the end of `before` stands in: `code`, `comment`, `string` or `prose`.
+
+    Known from its line and from strings of several lines. The language is what the editor says, else what the file's
+    name says.
+    """
+    suffix = _SUFFIXES.get(language_id.lower()) or PurePath(path).suffix.lower()
+    if suffix in PROSE and (suffix or language_id.lower() in _NO_LANGUAGE):
         return "prose"
     seen = before[-SEARCHED_CHARACTERS:]
     if suffix in _PYTHON and any(before.count(triple) % 2 for triple in _TRIPLE):

@@ -33,19 +33,21 @@ class Learning:
         self._since[language] += RATE * (right - probability)
 
     def save(self) -> None:
-        """Add what was learned to the file, in which other servers keep theirs too."""
-        file = self._file()
-        if file is None or not any(self._since.values()):
+        """Add what was learned to the file, in which other servers keep theirs too. It may run in a thread."""
+        file, since = self._file(), {name: change for name, change in self._since.items() if change}
+        if file is None or not since:
             return
         try:
             with FileLock(file.with_suffix(".lock"), timeout=1):
                 kept = _read(file)
-                for language, change in self._since.items():
+                for language, change in since.items():
                     kept[language] = round(_bounded(kept.get(language, 0.0) + change), 4)
                 atomic.write(file, json.dumps(kept).encode())
         except (OSError, Timeout):
             return  # kept for the next time
-        self._shifts, self._since = kept, defaultdict(float)
+        self._shifts = kept
+        for language, change in since.items():
+            self._since[language] -= change
 
     def _file(self) -> Path | None:
         try:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-LEAST = 4
+MIN_CHARACTERS = 4
 """Characters of a part; fewer are sooner typed than read."""
 
 _OPENS = re.compile(r"[\s(\[{]*(?:(?<=[\s(\[{=,:])[\"'`])?\Z")
@@ -25,7 +25,7 @@ def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]
             return
         log_p.append(each)
         part = _OPENS.sub("", line[:at].rstrip())
-        if len(part.strip()) >= LEAST and not (_of_word(line[at - 1]) and _of_word(line[at])):
+        if len(part.strip()) >= MIN_CHARACTERS and not (_of_word(line[at - 1]) and _of_word(line[at])):
             yield part, list(log_p)
 
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import Hunk
@@ -14,7 +14,12 @@ from dlsp.edits.rank.sites import sites
 from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.page import Page, Site
 from dlsp.edits.search.tokens import LONGEST
-from dlsp.engine.client import Engine
+
+
+class JudgingEngine(Protocol):
+    """An engine, or a connection to one."""
+
+    def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ MOST_JUDGED = 32
 
 
 async def proposals(
-    engine: Engine | None, edit: Edit, own: Page, pages: Sequence[Page], batch: int = BATCH
+    engine: JudgingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], batch: int = BATCH
 ) -> AsyncGenerator[Proposal]:
     """The sure ones first. Without an engine only what the edit teaches by itself; may raise EngineGone.
 
@@ -129,7 +134,7 @@ async def proposals(
                 yield proposal
 
 
-async def _judged(engine: Engine, edit: Edit, asked: Sequence[Site]) -> AsyncGenerator[Proposal]:
+async def _judged(engine: JudgingEngine, edit: Edit, asked: Sequence[Site]) -> AsyncGenerator[Proposal]:
     async with aclosing(engine.sites(request(edit, asked))) as events:
         async for event in events:
             if proposal := judged(asked[event["site"]], event):

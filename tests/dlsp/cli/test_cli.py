@@ -35,7 +35,7 @@ def test_complete(stub: StubEngine, file: Path, capsys: Output) -> None:
         "verified, split · 7 tokens in 4 forwards, tau 1.75 · 203 ms (queue 0, prefill 61, decode 142)"
     )
     del stub.requests[1:]
-    gap = {"prefix": "def add(a, b):\n    return (", "suffix": ")\n", "path": "sum.py"}
+    gap = {"prefix": "def add(a, b):\n    return (", "suffix": ")\n", "middle": "", "path": "sum.py"}
     assert stub.requests == [{"gaps": [gap], "mode": "verified", "schedule": "split", "end": "line", "max_tokens": 64}]
 
 

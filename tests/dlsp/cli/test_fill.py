@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dlsp import cli
-from dlsp.completions.body import DRAWS
+from dlsp.completions.body import MAX_ATTEMPTS
 from tests.dlsp.stub_engine import StubEngine
 
 Output = pytest.CaptureFixture[str]
@@ -125,7 +125,7 @@ def test_a_stub_is_no_body(file: Path, stub: StubEngine, capsys: Output, stub_bo
     assert said.count("\n") == 1
     assert file.read_bytes() == before
     seeds = [each.get("seed", 0) for each in stub.requests]
-    assert (seeds[0], len(set(seeds))) == (0, DRAWS)
+    assert (seeds[0], len(set(seeds))) == (0, MAX_ATTEMPTS)
 
 
 def test_after_a_stub_another_is_drawn(file: Path, stub: StubEngine, capsys: Output) -> None:

@@ -1,4 +1,4 @@
-from dlsp.completions.anchor import MOST_TYPED, Anchor
+from dlsp.completions.anchor import MAX_TYPED_CHARACTERS, Anchor
 from dlsp.context.build import build
 
 BEFORE, AFTER = "def f(a):\n    ret", "\n\nprint(f(1))\n"
@@ -18,5 +18,5 @@ def test_a_new_anchor_after_any_other_edit() -> None:
 
 
 def test_a_new_anchor_after_much_typing() -> None:
-    assert ANCHOR.middle(ANCHOR.before + "x" * MOST_TYPED, ANCHOR.after) is not None
-    assert ANCHOR.middle(ANCHOR.before + "x" * (MOST_TYPED + 1), ANCHOR.after) is None
+    assert ANCHOR.middle(ANCHOR.before + "x" * MAX_TYPED_CHARACTERS, ANCHOR.after) is not None
+    assert ANCHOR.middle(ANCHOR.before + "x" * (MAX_TYPED_CHARACTERS + 1), ANCHOR.after) is None

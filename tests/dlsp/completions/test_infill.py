@@ -51,8 +51,8 @@ def test_other_files_of_a_request() -> None:
 )
 def test_a_suggestion_or_a_reason(answer: str, text: str, quiet: SkipReason | None) -> None:
     fill = {"event": "fill", "gap": 0, "text": answer, "reason": "line", "cost": COST}
-    made = infill.suggestion(fill, "f(", ")\n")
-    assert (made.text, made.quiet, made.reason) == (text, quiet, "line")
+    made = infill.result(fill, "f(", ")\n")
+    assert (made.text, made.skip, made.reason) == (text, quiet, "line")
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_a_suggestion_or_a_reason(answer: str, text: str, quiet: SkipReason | No
 )
 def test_a_line_that_the_length_cut_off_is_not_offered(answer: str, reason: str, text: str) -> None:
     fill = {"event": "fill", "gap": 0, "text": answer, "reason": reason, "cost": COST}
-    assert infill.suggestion(fill, "", "\n").text == text
+    assert infill.result(fill, "", "\n").text == text
 
 
 def test_what_would_break_the_syntax_is_not_offered() -> None:
     fill = {"event": "fill", "gap": 0, "text": "b = = 1", "reason": "line", "cost": COST}
     language = languages.of("a.py")
     assert language
-    made = infill.suggestion(fill, "def f():\n    ", "\n", Source(language))
-    assert (made.text, made.quiet) == ("", SkipReason.BROKEN)
+    made = infill.result(fill, "def f():\n    ", "\n", Source(language))
+    assert (made.text, made.skip) == ("", SkipReason.BROKEN)

@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from dlsp.server.documents import Document, Documents
-from dlsp.server.offer import item
+from dlsp.server.features.inline_completion import item
 from tests.dlsp.editor import CODECS, WIDTH, applied
 
 # A tab, wide and combining characters, beyond the basic plane, right to left; line ends, and what looks like them.

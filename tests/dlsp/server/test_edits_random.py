@@ -4,7 +4,6 @@ Nothing outside of the proposed ranges changes, a place holds what it says, and 
 """
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,15 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.workspace import Workspace
 
+from dlsp.completions.worker import Worker
+from dlsp.server import params as read
+from dlsp.server.client import Client as EditorClient
 from dlsp.server.documents import Document, Documents
-from dlsp.server.edits import Edits, answer
-from dlsp.server.server import Server
+from dlsp.server.features.next_edit.edits import FEATURE, NextEdits
+from dlsp.server.features.next_edit.requests import answer
+from dlsp.server.protocol import Server
+from dlsp.server.session import Session
+from dlsp.server.tasks import Tasks
 from tests.dlsp.editor import CODECS, WIDTH
 
 NAMES = ("fee", "late_fee", "rate", "überzug")
@@ -37,12 +42,7 @@ ENDINGS = st.sampled_from(("\n", "\r\n"))
 URI = "file:///project/fees.py"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a client asks for, as pygls hands it on."""
-
-    textDocument: Any
-    partialResultToken: None = None
+REQUEST = read.Edits(read.Document(URI))
 
 
 class Client:
@@ -54,9 +54,9 @@ class Client:
         self.sites: list[dict[str, Any]] = []
         self.server = Server()
         workspace = Workspace("file:///project", position_encoding=types.PositionEncodingKind(encoding))
-        self.server.protocol.keep(Documents(workspace))  # type: ignore[attr-defined]
-        self.server.link = lambda uri=None: NoLink()  # type: ignore[assignment,method-assign]
-        self.edits = Edits(self.server)
+        self.server.lsp.keep(Documents(workspace))
+        self.session, self.tasks = Session(self.server, EditorClient(self.server), Worker()), Tasks()
+        self.edits = NextEdits(self.session, NoEngines(), self.tasks)  # type: ignore[arg-type]
         self.server.workspace.put_text_document(types.TextDocumentItem(URI, "python", 1, text))
         self.edits.opened(URI)
 
@@ -75,12 +75,13 @@ class Client:
         self.version += 1
         self.server.workspace.update_text_document(types.VersionedTextDocumentIdentifier(self.version, URI), change)
         self.edits.changed(URI)
-        document = self.edits.server.document(URI)
+        self.tasks.cancel(FEATURE, URI)
+        document = self.session.document(URI)
         assert isinstance(document, Document)
         assert document.source == self.text
 
     async def ask(self) -> None:
-        result = await answer(self.edits, Request(types.TextDocumentIdentifier(URI)))
+        result = await answer(self.session, self.edits, self.tasks, REQUEST)
         self.sites = [site for site in result["sites"] if site["textDocument"]["uri"] == URI]
         ends = [-1]
         for site in self.sites:
@@ -89,7 +90,7 @@ class Client:
             assert site["textDocument"]["version"] == self.version
             assert start >= ends[-1], "two places overlap"
             ends.append(end)
-        last = self.edits.last(URI)
+        last = await self.edits.last(URI)
         if last:
             start, end = self.span(result["edit"])
             assert self.text[start:end] == result["edit"]["newText"]
@@ -121,12 +122,15 @@ class Client:
         return types.Position(self.text.count("\n", 0, offset), units)
 
 
-class NoLink:
+class NoEngines:
     """There is no engine: what the edit teaches by itself is all there is."""
 
-    engine = None
+    is_ready = False
 
-    def make(self) -> None:
+    def connection(self, *_: object) -> "NoEngines":
+        return self
+
+    def connect_in_background(self) -> None:
         pass
 
 
@@ -161,13 +165,12 @@ async def run(client: Client, data: st.DataObject) -> int:
         elif what == "undo":
             client.undo()
         elif what == "dismiss" and client.sites:
-            for carry in client.edits.carries():
-                carry.dismiss({client.sites[0]["id"]})
+            client.edits.dismissed({client.sites[0]["id"]})
             gone = client.sites[0]["id"]
             await client.ask()
             assert gone not in [site["id"] for site in client.sites]
         elif what == "race":
-            asked = asyncio.create_task(answer(client.edits, Request(types.TextDocumentIdentifier(URI))))
+            asked = asyncio.create_task(answer(client.session, client.edits, client.tasks, REQUEST))
             await asyncio.sleep(0)
             client.replace(0, 0, "#")
             (result,) = await asyncio.gather(asked, return_exceptions=True)
@@ -184,7 +187,14 @@ SEQUENCES = given(st.lists(LINES, min_size=2, max_size=9), ENDINGS, st.sampled_f
 
 def sequence(lines: list[str], ending: str, encoding: str, data: st.DataObject) -> None:
     client = Client(ending.join(lines) + ending, encoding)
-    APPLIED.append(asyncio.run(run(client, data)))
+    APPLIED.append(asyncio.run(closed(client, data)))
+
+
+async def closed(client: Client, data: st.DataObject) -> int:
+    try:
+        return await run(client, data)
+    finally:
+        await client.session.close()
 
 
 APPLIED: list[int] = []

@@ -4,21 +4,17 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from pygls.workspace import Workspace
 
-from dlsp.engine import launch
-from dlsp.server.documents import Documents
-from dlsp.server.fill import fill
-from dlsp.server.server import Server
-from dlsp.server.status import Status
+from dlsp.server import params as read
+from dlsp.server.features.fill import Fills
 from tests.dlsp.editor import Editor
+from tests.dlsp.server.conftest import Loading
 from tests.dlsp.stub_engine import COST, StubEngine
 
 URI = "file:///project/mean.py"
@@ -121,36 +117,25 @@ async def test_cancel(editor: Editor, stub: StubEngine) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_it_waits_for_an_engine_that_loads(monkeypatch: pytest.MonkeyPatch, state_folder: Path) -> None:
+async def test_it_waits_for_an_engine_that_loads(loading: Loading) -> None:
     """Who stops waiting does not stop the loading."""
-    loaded = asyncio.Event()
-
-    async def connect(model: object) -> Any:
-        await loaded.wait()
-        return SimpleNamespace(infill=infill)
-
-    async def infill(request: object) -> AsyncIterator[Any]:
-        yield FILL
-
-    monkeypatch.setattr(launch, "connect", connect)
-    server = Server()
-    server.status = Status(lambda method, params: None)
-    server.protocol.keep(Documents(Workspace(None)))  # type: ignore[attr-defined]
-    server.workspace.put_text_document(types.TextDocumentItem(URI, "python", 1, "def add(a, b):\n    ...\n"))
+    app = loading.app
+    app.server.workspace.put_text_document(types.TextDocumentItem(URI, "python", 1, "def add(a, b):\n    ...\n"))
+    fills = Fills(app.session, app.engines, app.tasks)
 
     def ask() -> asyncio.Task[dict[str, Any]]:
-        here = SimpleNamespace(textDocument=SimpleNamespace(uri=URI), position=types.Position(1, 4))
-        return asyncio.create_task(fill(server, here))
+        return asyncio.create_task(fills.fill(read.Fill(read.Document(URI), read.Position(1, 4))))
 
     left = ask()
-    await asyncio.sleep(0.01)
+    await loading.begun.wait()
     left.cancel()
     with pytest.raises(asyncio.CancelledError):
         await left
     asked = ask()
     await asyncio.sleep(0.01)
     assert not asked.done()
-    loaded.set()
+    loading.stub.raw = answer(FILL)
+    loading.loaded.set()
     assert (await asked)["newText"] == "\n    return a + b"
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from tests.dlsp.editor import Editor
+from tests.dlsp.server.conftest import Running
 from tests.dlsp.stub_engine import StubEngine
 
 URI = "file:///project/sum.py"
@@ -22,32 +22,22 @@ TEXT = "def add(a, b):\n    return \n"
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Editor, StubEngine]]:
-    """A server that has found its stub engine, shared by the tests that leave it running."""
-    folder = tmp_path_factory.mktemp("state")
-    with pytest.MonkeyPatch.context() as patch, StubEngine(folder) as stub:
-        patch.setenv("DLSP_STATE_DIR", str(folder))
-        async with Editor(Path("/project")) as editor:
-            yield editor, stub
-
-
 @pytest.fixture
-def stub(running: tuple[Editor, StubEngine]) -> StubEngine:
+def stub(running: Running) -> StubEngine:
     """The stub engine, answering as at first."""
-    stub = running[1]
+    stub = running.stub
     stub.reset()
     return stub
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def editor(running: tuple[Editor, StubEngine], stub: StubEngine) -> Editor:
+async def editor(running: Running, stub: StubEngine) -> Editor:
     """An editor with `URI` just opened."""
-    editor = running[0]
+    editor = running.editor
     editor.open(URI, TEXT)
     await editor.ready(URI)
     stub.requests.clear()
-    editor.log.clear()
+    editor.answers.clear()
     return editor
 
 
@@ -70,7 +60,8 @@ async def test_a_suggestion(editor: Editor, stub: StubEngine) -> None:
     }
     stub.asked[0].pop("quiet", None)  # reasons that `ready` met
     assert stub.asked == [{"gaps": [gap], "mode": "verified", "end": "line", "max_tokens": 64}]
-    assert editor.log[0].startswith("a suggestion, 5 characters, 7 tokens, tau 1.75, ")
+    assert (editor.skip, editor.answers[0]["decision"]["length"]) == (None, 5)
+    assert editor.answers[0]["note"] == "5 characters, 7 tokens, tau 1.75"
 
 
 async def test_capabilities(editor: Editor) -> None:
@@ -102,7 +93,7 @@ async def test_the_newest_request_wins(editor: Editor, stub: StubEngine) -> None
     await until(lambda: stub.dropped == stub.requests[:1])
     stub.hold.clear()
     assert len((await asyncio.wait_for(newer, 30)).items) == 1
-    assert editor.log[0].startswith("quiet: an edit or a newer request came first")
+    assert editor.answers[0]["skip"] == "stale"
 
 
 async def test_other_documents_are_left_alone(editor: Editor, stub: StubEngine) -> None:
@@ -134,7 +125,7 @@ async def test_cancel(editor: Editor, stub: StubEngine) -> None:
     await until(lambda: stub.dropped)
     stub.hold.clear()
     assert await editor.suggestion(URI, 1, 11) is not None
-    assert editor.log[0].startswith("cancelled by the editor")
+    assert [each["skip"] for each in editor.answers] == [None], "who cancels has no answer"
 
 
 async def test_answers_are_trimmed(editor: Editor, stub: StubEngine) -> None:
@@ -152,20 +143,20 @@ async def test_answers_are_trimmed(editor: Editor, stub: StubEngine) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [("  \n", "the model has nothing to add here"), ("return ", "the model only repeats the text after")],
+    [("  \n", "empty"), ("return ", "repeat")],
 )
 async def test_quiet_about_nothing(editor: Editor, stub: StubEngine, answer: str, reason: str) -> None:
     editor.open("file:///project/c.py", "if a:\n    \n    return\n")
     stub.answer = lambda request: answer
     assert await editor.suggestion("file:///project/c.py", 1, 4) is None
-    assert reason in editor.log[-1]
+    assert editor.skip == reason
 
 
 async def test_quiet_about_unknown_places(editor: Editor, stub: StubEngine) -> None:
     assert await editor.suggestion("file:///project/closed.py", 0, 0) is None
-    assert "not open" in editor.log[-1]
+    assert editor.skip == "unknown"
     assert await editor.suggestion(URI, 99, 0) is None
-    assert "not in the document" in editor.log[-1]
+    assert editor.skip == "outside"
     assert stub.requests == []
 
 
@@ -214,13 +205,14 @@ async def test_malformed_requests_are_answered(editor: Editor, params: Any) -> N
 async def test_a_refusal_is_a_reason(editor: Editor, stub: StubEngine) -> None:
     stub.status, stub.raw = 400, b'{"error": "No gap was given."}'
     assert await editor.suggestion(URI, 1, 11) is None
-    assert editor.log[-1].startswith("quiet: the engine could not answer, No gap was given.")
+    assert (editor.skip, editor.answers[-1]["note"]) == ("failed", "No gap was given.")
 
 
 async def test_the_engine_goes_and_comes_back(editor: Editor, stub: StubEngine) -> None:
     stub.raw = b""  # it breaks off
     assert await editor.suggestion(URI, 1, 11) is None
-    assert "quiet: the engine could not answer, The engine broke off" in editor.log[-1]
+    assert editor.skip == "failed"
+    assert "broke off" in editor.answers[-1]["note"]
     stub.raw = None
     await editor.ready(URI)
     assert await editor.suggestion(URI, 1, 11) is not None
@@ -234,7 +226,7 @@ async def test_a_missing_model_is_told_once(
         editor.open(URI, TEXT)
         await editor.ready(URI)
         assert await editor.suggestion(URI, 1, 11) is None
-        assert editor.log[-1].startswith("quiet: the model is not on this machine")
+        assert editor.skip == "missing"
         assert len(editor.shown) == 1
         assert "`dlsp model pull`" in editor.shown[0]
         assert [value["kind"] for value in editor.progress] == ["begin", "end"]
@@ -302,8 +294,9 @@ async def test_no_text_of_the_document_is_logged(running: object, stub: StubEngi
         stub.raw = b'{"event": "fill", "gap": 0, "text": "hunter2"}\n{"event": "done"}\n'  # without a cost
         editor.open(URI, "hunter2 = \n")
         assert await editor.suggestion(URI, 0, 10) is None
-        assert "the engine could not answer, KeyError in _grow" in editor.log[-1]
-    assert "hunter2" not in json.dumps(editor.log) + editor.stderr
+        assert editor.skip == "failed"
+        assert editor.answers[-1]["note"].startswith("KeyError in _take, line ")
+    assert "hunter2" not in json.dumps([editor.log, editor.answers]) + editor.stderr
 
 
 async def test_a_closed_pipe_ends_the_server(running: object) -> None:

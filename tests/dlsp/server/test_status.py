@@ -1,21 +1,32 @@
 import asyncio
 from typing import Any
 
-from dlsp.server.status import BUSY_S, Status
+from dlsp.server.client import BUSY_AFTER_S, Status
+
+
+class Server:
+    """A server, as far as the status needs one."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.protocol = self
+
+    def notify(self, method: str, params: Any) -> None:
+        self.sent.append((method, params["busy"], params["kind"], params["message"]))
 
 
 async def test_changes_alone_are_sent() -> None:
-    sent: list[Any] = []
-    status = Status(lambda method, params: sent.append((method, params["busy"], params["kind"], params["message"])))
-    status.engine(True, "Normal", "loading the model")
-    status.engine(True, "Normal", "loading the model")
-    status.engine(False, "Normal")
-    with status:
+    server = Server()
+    status = Status(server)  # type: ignore[arg-type]
+    status.engine(busy=True, kind="Normal", message="loading the model")
+    status.engine(busy=True, kind="Normal", message="loading the model")
+    status.engine(busy=False, kind="Normal")
+    with status.busy():
         pass  # answered at once
-    with status, status:
-        await asyncio.sleep(2 * BUSY_S)
-    status.engine(False, "Error", "No model.")
-    assert sent == [
+    with status.busy(), status.busy():
+        await asyncio.sleep(2 * BUSY_AFTER_S)
+    status.engine(busy=False, kind="Error", message="No model.")
+    assert server.sent == [
         ("didChangeStatus", True, "Normal", "loading the model"),
         ("didChangeStatus", False, "Normal", ""),
         ("didChangeStatus", True, "Normal", ""),

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pygls.uris import to_fs_path
 
 from dlsp import cli
 from tests.dlsp.editor import Editor
+from tests.dlsp.server.conftest import Running
 from tests.dlsp.stub_engine import COST, StubEngine
 
 URI = "file:///project/sum.py"
@@ -21,32 +23,23 @@ TEXT = "def add(a, b):\n    return \n"
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Editor, StubEngine, Path]]:
-    folder = tmp_path_factory.mktemp("state")
-    with pytest.MonkeyPatch.context() as patch, StubEngine(folder) as stub:
-        patch.setenv("DLSP_STATE_DIR", str(folder))
-        async with Editor(Path("/project")) as editor:
-            yield editor, stub, folder
-
-
 @pytest.fixture
-def stub(running: tuple[Editor, StubEngine, Path]) -> StubEngine:
-    stub = running[1]
+def stub(running: Running) -> StubEngine:
+    stub = running.stub
     stub.reset()
     return stub
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def editor(running: tuple[Editor, StubEngine, Path], stub: StubEngine) -> Editor:
+async def editor(running: Running, stub: StubEngine) -> Editor:
     """An editor with `URI` just opened, that has asked at its start."""
-    editor = running[0]
+    editor = running.editor
     editor.configure({"dlsp": {}})
     editor.open(URI, TEXT)
     await editor.ready(URI)
     await quiet_for(stub, 0.1)
     stub.requests.clear()
-    editor.log.clear()
+    editor.answers.clear()
     return editor
 
 
@@ -92,7 +85,7 @@ async def test_it_shrinks_with_typing_and_grows_with_backspace(editor: Editor, s
     editor.delete(URI, 1, 11, 12)
     assert await text(editor, 1, 11) == "a + b"
     assert len(asked(stub)) == 1
-    assert all("from memory" in line for line in editor.log[1:])
+    assert all(each["decision"]["memory"] for each in editor.answers[1:])
 
 
 async def test_brackets_that_close_themselves(editor: Editor, stub: StubEngine) -> None:
@@ -116,14 +109,14 @@ async def test_enter_between_brackets_goes_on_where_the_cursor_is(editor: Editor
     editor.type(URI, 1, 4, "x = ")
     editor.type(URI, 1, 8, "{}")
     assert await text(editor, 1, 9) is None
-    assert "the line is complete" in editor.log[-1]
+    assert editor.skip == "newline"
     await quiet_for(stub, 0.1)
     count = len(stub.requests)
     editor.type(URI, 1, 9, "\n        \n    ")
     await quiet_for(stub, 0.1)
     assert len(stub.requests) == count, "nothing is asked at the bracket's line"
     assert await text(editor, 2, 8) == "1: a,"
-    assert "from memory" in editor.log[-1]
+    assert editor.answers[-1]["decision"]["memory"]
 
 
 async def test_after_an_accept_the_next_one_is_there(editor: Editor, stub: StubEngine) -> None:
@@ -134,10 +127,10 @@ async def test_after_an_accept_the_next_one_is_there(editor: Editor, stub: StubE
     await quiet_for(stub, 0.1)
     editor.type(URI, 1, 11, "a + b")
     assert await text(editor, 1, 16) is None
-    assert "the line is complete" in editor.log[-1]
+    assert editor.skip == "newline"
     editor.type(URI, 1, 16, "\n\n")
     assert await text(editor, 3, 0) == "print(add(1, 2))"
-    assert "from memory" in editor.log[-1]
+    assert editor.answers[-1]["decision"]["memory"]
     assert len(asked(stub)) == 1
 
 
@@ -177,7 +170,7 @@ async def test_where_the_first_lines_are_none_to_show_the_others_are_waited_for(
 async def test_after_a_deletion_nothing_comes_unasked(editor: Editor, stub: StubEngine) -> None:
     editor.delete(URI, 1, 10, 11)
     assert await text(editor, 1, 10) is None
-    assert "something was just deleted" in editor.log[-1]
+    assert editor.skip == "deleted"
     assert asked(stub) == []
     assert len(await invoked(editor, 1, 10)) == 1
 
@@ -219,7 +212,7 @@ async def test_an_edit_elsewhere_is_seen_where_typing_goes_on(stub: StubEngine, 
         await editor.suggestion(here, 1, 11)
         editor.type(total, 0, 15, ", tax")
         await editor.suggestion(here, 1, 11)
-        assert "memory" not in editor.log[-1]
+        assert not editor.answers[-1]["decision"]["memory"]
         editor.type(here, 1, 11, "y")
         await editor.suggestion(here, 1, 12)
     first, second = [each for each in stub.asked if each["gaps"][0]["session"] == here][-2:]
@@ -236,12 +229,12 @@ async def test_who_does_not_ask_is_left_alone(editor: Editor, stub: StubEngine) 
     assert [each for each in stub.requests if "gaps" in each] == []
 
 
-@pytest.mark.parametrize(("suggest", "reason"), [("off", "off here"), ({"python": "manual"}, "only when asked for")])
+@pytest.mark.parametrize(("suggest", "reason"), [("off", "off"), ({"python": "manual"}, "manual")])
 async def test_off_and_manual(editor: Editor, stub: StubEngine, suggest: Any, reason: str) -> None:
     editor.configure({"dlsp": {"suggest": suggest}})
     for column in (11, 12, 13):
         assert await text(editor, 1, column - 2) is None
-        assert reason in editor.log[-1]
+        assert editor.skip == reason
         editor.type(URI, 1, column, "x")
     await quiet_for(stub, 0.3)
     assert asked(stub) == []
@@ -259,7 +252,7 @@ async def test_by_a_key_alone_it_comes_sure_or_not(editor: Editor, stub: StubEng
 async def test_in_an_empty_file_it_is_quiet_until_asked_by_a_key(editor: Editor, stub: StubEngine) -> None:
     editor.open(URI, "")
     assert await text(editor, 0, 0) is None
-    assert "the file is empty" in editor.log[-1]
+    assert editor.skip == "blank"
     assert asked(stub) == []
     assert [each.insert_text for each in await invoked(editor, 0, 0)] == ["a + b"]
     assert asked(stub)[0]["path"] == "sum.py"
@@ -272,7 +265,7 @@ async def test_snooze(editor: Editor, stub: StubEngine) -> None:
 
     await snooze(5)
     assert await text(editor, 1, 11) is None
-    assert "snoozed" in editor.log[-1]
+    assert editor.skip == "snoozed"
     assert asked(stub) == []
     await snooze(0)
     assert await text(editor, 1, 11) == "a + b"
@@ -286,7 +279,7 @@ async def test_what_was_dismissed_does_not_come_back_on_its_line(editor: Editor,
     editor.client.protocol.notify("textDocument/didDismissCompletion", {"item": {"insertText": "a + b"}})
     editor.type(URI, 1, 11, "a")
     assert await text(editor, 1, 12) is None
-    assert "you sent this suggestion away" in editor.log[-1]
+    assert editor.skip == "dismissed"
     assert len(await invoked(editor, 1, 12)) == 1
 
 
@@ -302,14 +295,14 @@ async def test_lines_that_were_dismissed_do_not_come_back(editor: Editor, stub: 
     for what in ("Show", "Dismiss"):
         editor.client.protocol.notify(f"textDocument/did{what}Completion", {"item": {"insertText": offered}})
     assert await text(editor, 1, 4) is None
-    assert "you sent this suggestion away" in editor.log[-1]
+    assert editor.skip == "dismissed"
 
 
 async def test_one_that_is_not_sure_is_not_shown(editor: Editor, stub: StubEngine) -> None:
     answer = {"event": "fill", "gap": 0, "text": "a + b", "reason": "line", "cost": COST, "confidence": [[5, -9.0]]}
     stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
     assert await text(editor, 1, 11) is None
-    assert "not sure enough" in editor.log[-1]
+    assert editor.skip == "unsure"
 
 
 def partly_sure() -> bytes:
@@ -339,7 +332,7 @@ async def test_behind_the_sure_part_it_is_quiet(editor: Editor, stub: StubEngine
     assert await text(editor, 1, 15) == "ute(item"
     editor.type(URI, 1, 15, "ute(item")
     assert await text(editor, 1, 23) is None
-    assert "not sure enough" in editor.log[-1]
+    assert editor.skip == "unsure"
     assert len(asked(stub)) == 1
 
 
@@ -351,23 +344,37 @@ async def test_a_part_that_was_dismissed_does_not_come_back_on_its_line(editor: 
         editor.client.protocol.notify(f"textDocument/did{what}Completion", {"item": {"insertText": "ompute(item"}})
     editor.type(URI, 1, 12, "o")
     assert await text(editor, 1, 13) is None
-    assert "you sent this suggestion away" in editor.log[-1]
+    assert editor.skip == "dismissed"
+
+
+def decisions(folder: Path, is_last: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """What is written down, once the last of it is what is waited for."""
+    deadline = time.monotonic() + 30
+    while True:
+        written = [json.loads(line) for line in (folder / "decisions.jsonl").read_text().splitlines()]
+        if is_last(written[-1]):
+            return written
+        assert time.monotonic() < deadline, "the decision was not written down"
+        time.sleep(0.01)
 
 
 async def test_every_silence_is_written_down(
-    editor: Editor, stub: StubEngine, running: tuple[Editor, StubEngine, Path], capsys: pytest.CaptureFixture[str]
+    editor: Editor, stub: StubEngine, running: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:
     editor.open(URI, "hunter2 = \n")
     await text(editor, 0, 10)
     editor.delete(URI, 0, 9, 10)
     await text(editor, 0, 9)
-    lines = (running[2] / "decisions.jsonl").read_text().splitlines()
-    shown, deleted = (json.loads(line) for line in lines[-2:])
+    written = await asyncio.to_thread(
+        decisions, running.folder, lambda last: last["version"] == 2 and last["line"] == 0
+    )
+    shown, deleted = written[-2:]
+    assert {**deleted, "time": None} == {**editor.answers[-1]["decision"], "time": None}
     assert (shown["quiet"], shown["length"], shown["language"]) == (None, 5, "python")
     assert (deleted["quiet"], deleted["version"], deleted["line"]) == ("deleted", 2, 0)
     assert deleted["features"]["deleted"] == 1
-    assert "hunter2" not in "".join(lines)
+    assert "hunter2" not in json.dumps(written)
     assert cli.main(["doctor", "--last", "2"]) == 0
     told = capsys.readouterr().out
     assert "python, line 1: a suggestion of 5 characters from the engine" in told
-    assert "quiet, deleted: something was just deleted" in told
+    assert "quiet: something was just deleted" in told

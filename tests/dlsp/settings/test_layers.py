@@ -1,16 +1,32 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dlsp.settings.layers import Configuration
+from dlsp.context.workspace import Workspace
+from dlsp.models import store
+from dlsp.models.catalogue import CATALOGUE
+from dlsp.models.sizing import CONTEXT_TOKENS, GAP_STEP_ROWS, PROMPT_STEP_ROWS
+from dlsp.settings.layers import SettingsLayers
+from dlsp.settings.schema import EVERYTHING, Settings, json_schema
+
+SMALL, LARGE = CATALOGUE
+
+
+class Refreshed(SettingsLayers):
+    """Reads what has changed before it says what the settings are, as a request does."""
+
+    def of(self, folder: Path | None) -> Settings:
+        self.refresh(folder)
+        return super().of(folder)
 
 
 class Told:
     def __init__(self) -> None:
         self.told: list[str] = []
-        self.configuration = Configuration(self.told.append)
+        self.layers = Refreshed(self.told.append)
 
 
 @pytest.fixture
@@ -26,23 +42,23 @@ def project(folder: Path, table: str) -> None:
 
 
 def test_the_later_layer_is_the_stronger(user: Told, tmp_path: Path) -> None:
-    it = user.configuration
+    it = user.layers
     project(tmp_path, 'mode = "diffusion"\nmodel = "1.5b"')
     assert (it.of(tmp_path).mode, it.of(tmp_path).model.name) == ("diffusion", "qwen2.5-coder-1.5b")
     assert it.of(None).mode == "verified"
-    it.begin({"mode": "autoregressive"})
+    it.set_initial({"mode": "autoregressive"})
     assert (it.of(tmp_path).mode, it.of(tmp_path).model.name) == ("autoregressive", "qwen2.5-coder-1.5b")
-    it.push({"dlsp": {"mode": "verified"}})
+    it.set_pushed({"dlsp": {"mode": "verified"}})
     assert it.of(tmp_path).mode == "verified"
-    it.pull({None: {"mode": "diffusion"}, tmp_path: {"mode": "autoregressive"}})
+    it.set_pulled({None: {"mode": "diffusion"}, tmp_path: {"mode": "autoregressive"}})
     assert (it.of(tmp_path).mode, it.of(None).mode) == ("autoregressive", "diffusion")
-    it.pull({None: {"mode": None}})
+    it.set_pulled({None: {"mode": None}})
     assert it.of(tmp_path).mode == "verified", "null is unset"
     assert user.told == []
 
 
 def test_a_changed_project_file_applies_at_once(user: Told, tmp_path: Path) -> None:
-    it = user.configuration
+    it = user.layers
     assert it.of(tmp_path).mode == "verified"
     project(tmp_path, 'mode = "diffusion"')
     assert it.of(tmp_path).mode == "diffusion"
@@ -53,14 +69,14 @@ def test_a_changed_project_file_applies_at_once(user: Told, tmp_path: Path) -> N
 
 
 def test_what_cannot_be_used_is_told_once_and_harms_no_other(user: Told, tmp_path: Path) -> None:
-    it = user.configuration
-    it.begin({"mode": 3, "model": "no-such", "log": ["text"], "modle": "1.5b"})
+    it = user.layers
+    it.set_initial({"mode": 3, "model": "no-such", "log": ["text"], "modle": "1.5b"})
     for _ in range(3):
         assert it.of(None).mode == it.of(tmp_path).mode == "verified"
     assert len(user.told) == 4
     assert all(": use " in sentence for sentence in user.told)
     assert user.told[0].startswith("There is no setting 'modle'")
-    it.push({"dlsp": {"mode": "magic", "model": "1.5b"}})
+    it.set_pushed({"dlsp": {"mode": "magic", "model": "1.5b"}})
     assert it.of(None).model.name == "qwen2.5-coder-1.5b"
     assert "There is no mode 'magic'" in user.told[-1]
 
@@ -68,21 +84,21 @@ def test_what_cannot_be_used_is_told_once_and_harms_no_other(user: Told, tmp_pat
 @pytest.mark.parametrize("text", ["[tool.dlsp\n", "tool = 3", "[tool]\ndlsp = 3", "\udcff", "a = " + "[" * 10_000])
 def test_a_broken_project_file(user: Told, tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text, errors="surrogateescape")
-    assert user.configuration.of(tmp_path).mode == "verified"
+    assert user.layers.of(tmp_path).mode == "verified"
 
 
 def test_a_project_cannot_let_text_into_the_log(user: Told, tmp_path: Path) -> None:
     project(tmp_path, 'log = "text"\nmode = "diffusion"')
-    assert (user.configuration.of(tmp_path).log, user.configuration.of(tmp_path).mode) == ("plain", "diffusion")
+    assert (user.layers.of(tmp_path).log, user.layers.of(tmp_path).mode) == ("plain", "diffusion")
     assert "'log' cannot be set in pyproject.toml" in user.told[0]
 
 
 def test_settings_that_are_no_table_are_told_once(user: Told, tmp_path: Path) -> None:
-    it = user.configuration
-    it.begin("fast")
+    it = user.layers
+    it.set_initial("fast")
     for _ in range(2):
-        it.push({"dlsp": 3})
-    it.pull({None: [], tmp_path: None})
+        it.set_pushed({"dlsp": 3})
+    it.set_pulled({None: [], tmp_path: None})
     (tmp_path / "pyproject.toml").write_text("[tool]\ndlsp = 3\n")
     assert it.of(tmp_path).mode == "verified"
     ends = ["not 'fast'.", "not '3'.", "not '3'."]
@@ -94,53 +110,147 @@ def test_names_of_others_are_no_slips(user: Told) -> None:
     extension = json.loads((Path(__file__).parents[3] / "editors" / "vscode" / "package.json").read_text())
     names = {name.removeprefix("dlsp.") for name in extension["contributes"]["configuration"]["properties"]}
     assert "model" in names
-    user.configuration.pull({None: dict.fromkeys(names)})
-    user.configuration.push({"dlsp": dict.fromkeys(names)})
-    user.configuration.push({"pylsp": {"plugins": {}}})
+    user.layers.set_pulled({None: dict.fromkeys(names)})
+    user.layers.set_pushed({"dlsp": dict.fromkeys(names)})
+    user.layers.set_pushed({"pylsp": {"plugins": {}}})
     assert user.told == []
 
 
 @pytest.mark.parametrize("given", [None, 3, "x", [], {"dlsp": None}, {"dlsp": []}])
 def test_odd_settings_are_none(user: Told, given: object) -> None:
-    user.configuration.begin(given)
-    user.configuration.push(given)
-    user.configuration.pull({None: given})
-    assert user.configuration.of(None).mode == "verified"
+    user.layers.set_initial(given)
+    user.layers.set_pushed(given)
+    user.layers.set_pulled({None: given})
+    assert user.layers.of(None).mode == "verified"
 
 
 @pytest.mark.parametrize("glob", ["!", "foo\\"])
 def test_a_glob_that_is_none_is_told_and_the_others_stand(user: Told, tmp_path: Path, glob: str) -> None:
     project(tmp_path, f"ignore = ['private/', '{glob}']")
-    user.configuration.begin({"ignore": [glob, "*.sql"]})
-    assert user.configuration.of(tmp_path).ignore == ("private/", "*.sql")
+    user.layers.set_initial({"ignore": [glob, "*.sql"]})
+    assert user.layers.of(tmp_path).ignore == ("private/", "*.sql")
     assert user.told == [f"`ignore` cannot use '{glob}', which is no pattern of .gitignore."]
 
 
 @pytest.mark.parametrize("context", [float("inf"), float("-inf"), float("nan"), "many", True])
 def test_the_context_is_a_number_that_ends(user: Told, context: object) -> None:
-    usual = user.configuration.of(None).context
-    user.configuration.begin({"context": context})
-    assert user.configuration.of(None).context == usual
+    usual = user.layers.of(None).context
+    user.layers.set_initial({"context": context})
+    assert user.layers.of(None).context == usual
     assert user.told == ["`context` is a number of tokens: for example 1024."]
-    user.configuration.begin({"context": 2e3})
-    assert user.configuration.of(None).context == 2000
+    user.layers.set_initial({"context": 2e3})
+    assert user.layers.of(None).context == 2000
 
 
 def test_the_infill_update_is_on_until_it_is_set_to_false(user: Told) -> None:
-    it = user.configuration
-    it.begin({})
+    it = user.layers
+    it.set_initial({})
     assert it.of(None).infill_update
-    it.push({"dlsp": {"infill_update": "no"}})
+    it.set_pushed({"dlsp": {"infill_update": "no"}})
     assert it.of(None).infill_update
     assert user.told == ["`infill_update` is true, or false for the model as it was published."]
-    it.push({"dlsp": {"infill_update": False}})
+    it.set_pushed({"dlsp": {"infill_update": False}})
     assert not it.of(None).infill_update
 
 
 def test_threads_are_a_number_that_a_machine_may_have(user: Told) -> None:
-    it = user.configuration
-    it.begin({"threads": 4})
+    it = user.layers
+    it.set_initial({"threads": 4})
     assert it.of(None).threads == 4
-    it.push({"dlsp": {"threads": "all"}})
+    it.set_pushed({"dlsp": {"threads": "all"}})
     assert it.of(None).threads == 4
     assert user.told == ["`threads` is a number from 0, for what suits the machine, to 256."]
+
+
+@pytest.mark.parametrize("one", ["private/", ["private/"]])
+def test_a_glob_alone_is_a_list_of_one(user: Told, one: object) -> None:
+    user.layers.set_initial({"ignore": one})
+    assert user.layers.of(None).ignore == ("private/",)
+    assert user.told == []
+
+
+@pytest.mark.parametrize("wrong", [3, True, {"private/": True}, ["private/", 3]])
+def test_what_was_to_keep_files_out_and_cannot_be_read_keeps_all_out(user: Told, tmp_path: Path, wrong: object) -> None:
+    user.layers.set_initial({"ignore": wrong})
+    assert user.layers.of(None).ignore == EVERYTHING
+    assert "no file is read" in user.told[0]
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\n")
+    assert Workspace(tmp_path, user.layers.of(None).ignore).excludes(file)
+
+
+def test_while_the_project_file_is_being_edited_what_it_excluded_stays_so(user: Told, tmp_path: Path) -> None:
+    project(tmp_path, "ignore = ['private/']")
+    assert user.layers.of(tmp_path).ignore == ("private/",)
+    project(tmp_path, "ignore = ['private/', ")
+    assert user.layers.of(tmp_path).ignore == ("private/",)
+    assert "cannot be read" in user.told[0]
+    project(tmp_path, "ignore = []")
+    assert user.layers.of(tmp_path).ignore == ()
+
+
+def test_what_was_mended_is_told_when_it_is_wrong_again(user: Told, tmp_path: Path) -> None:
+    for mode in ("magic", "verified", "magic"):
+        user.layers.set_pushed({"dlsp": {"mode": mode}})
+        for folder in (None, tmp_path):
+            assert user.layers.of(folder).mode == "verified"
+    assert len(user.told) == 2
+
+
+def test_what_auto_means_follows_what_is_measured_and_pulled(
+    user: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("DLSP_MODEL_FILE", raising=False)
+    assert (user.layers.of(None).model, user.layers.of(None).context) == (SMALL, CONTEXT_TOKENS[-1])
+    costs = {"rows": [GAP_STEP_ROWS, PROMPT_STEP_ROWS], "milliseconds": [5.0, 6.0], "canvas": 0.1, "canvas_row": 0.1}
+    table = {f"{model.file.removesuffix('.gguf')} int8": {"costs": costs} for model in CATALOGUE}
+    for model in CATALOGUE:
+        file = store.place(model)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    (tmp_path / "cache" / "costs.json").write_text(json.dumps(table))
+    assert (user.layers.of(None).model, user.layers.of(None).context) == (LARGE, CONTEXT_TOKENS[0])
+
+
+def test_a_request_reads_each_file_once_however_often_it_asks_for_settings(
+    user: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, 'mode = "diffusion"')
+    layers = SettingsLayers(user.told.append)
+    layers.refresh(tmp_path)
+    looked: list[str] = []
+    stat = os.stat
+
+    def counted(path: Any, *args: Any, **more: Any) -> os.stat_result:
+        looked.append(str(path))
+        return stat(path, *args, **more)
+
+    monkeypatch.setattr(os, "stat", counted)
+    for _ in range(10):
+        assert layers.of(tmp_path).mode == "diffusion"
+    assert looked == []
+
+
+def test_the_json_schema_has_every_setting_and_agrees_with_the_extension() -> None:
+    schema = json_schema()
+    assert set(schema["properties"]) == {
+        "model",
+        "mode",
+        "log",
+        "suggest",
+        "ignore",
+        "context",
+        "threads",
+        "infill_update",
+    }
+    assert schema["additionalProperties"] is False
+    assert all(each["description"].endswith((".", "`.")) for each in schema["properties"].values())
+    manifest = json.loads((Path(__file__).parents[3] / "editors" / "vscode" / "package.json").read_text())
+    theirs = manifest["contributes"]["configuration"]["properties"]
+    for name in schema["properties"].keys() - {"infill_update"}:  # not a setting of the extension
+        ours = schema["properties"][name]
+        if "enum" in ours:
+            assert set(theirs[f"dlsp.{name}"]["enum"]) - {None} == set(ours["enum"]), name
+        for bound in ("minimum", "maximum"):
+            assert theirs[f"dlsp.{name}"].get(bound) == ours.get(bound), name

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dlsp import __version__
-from dlsp.settings.schema import READERS
+from dlsp.settings.schema import FIELDS
 from tests.e2e.vscode.provide import EXTENSION
 
 MANIFEST = json.loads((EXTENSION / "package.json").read_text())
@@ -43,11 +43,11 @@ def test_escape_leaves_insert_mode_where_the_editor_has_one() -> None:
 
 def test_settings_are_described_and_hide_nothing() -> None:
     assert all(each.get("description") or each.get("markdownDescription") for each in SETTINGS.values())
-    for name in READERS:
+    for name in FIELDS:
         # A default that is not null would hide the project's own setting.
         assert SETTINGS[f"dlsp.{name}"]["default"] is None
     used = set(re.findall(r'get<[^(]*>\("(\w+)"', "".join(SOURCES.values())))
-    assert used | READERS.keys() == {name.removeprefix("dlsp.") for name in SETTINGS}
+    assert used | FIELDS.keys() == {name.removeprefix("dlsp.") for name in SETTINGS}
     for each in SETTINGS.values():
         assert len(each.get("enum", [])) == len(each.get("enumDescriptions", []))
 

@@ -12,7 +12,7 @@ from pygls.workspace import Workspace
 
 from dlsp.completions.filters import trim
 from dlsp.server.documents import Document, Documents
-from dlsp.server.offer import item
+from dlsp.server.features.inline_completion import item
 from tests.dlsp.editor import CODECS, WIDTH, applied
 
 PIECES = [

@@ -8,7 +8,7 @@ import pytest
 
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.calibration import FILE, Calibration, Model, calibration
-from dlsp.completions.gate.features import Edit, Facts, inside, kind_of_edit, of_completion, of_cursor
+from dlsp.completions.gate.features import Edit, Facts, kind_of_edit, of_completion, of_cursor, text_kind
 from dlsp.completions.gate.learning import MOST, NAME, Learning
 from dlsp.completions.types import SkipReason
 from dlsp.context.parts import Context, Part
@@ -53,51 +53,68 @@ def test_edits(removed: bool, text: str, kind: Edit) -> None:
     ],
 )
 def test_what_the_cursor_is_inside_of(before: str, path: str, kind: str) -> None:
-    assert inside(before, path) == kind
+    assert text_kind(before, "", path) == kind
+
+
+@pytest.mark.parametrize(
+    ("before", "language_id", "path", "kind"),
+    [
+        ("x = 1  # so", "python", "Untitled-1", "comment"),
+        ("x = 1  # so", "shellscript", "run", "comment"),
+        ("x = 1", "make", "Makefile", "code"),
+        ("x = 1  # so", "python", "nb.ipynb", "comment"),
+        ("Some words", "markdown", "nb.ipynb", "prose"),
+        ("Some words", "plaintext", "Untitled-1", "prose"),
+        ("Some words", "", "NOTES", "prose"),
+        ("x = 1  # so", "plaintext", "a.py", "comment"),
+    ],
+)
+def test_the_editor_says_what_the_language_is(before: str, language_id: str, path: str, kind: str) -> None:
+    assert text_kind(before, language_id, path) == kind
 
 
 def test_a_docstring_far_above_is_not_taken_for_code() -> None:
     before = '"""\n' + 18_000 * "a" + '\n"""\n' + 9_000 * "x\n"
-    assert inside(before + "y = ", "a.py") == "code"
+    assert text_kind(before + "y = ", "", "a.py") == "code"
 
 
 def test_switched() -> None:
-    assert gate.switched("off", invoked=True, snoozed=False) is SkipReason.OFF
-    assert gate.switched("manual", invoked=False, snoozed=False) is SkipReason.MANUAL
-    assert gate.switched("manual", invoked=True, snoozed=True) is None
-    assert gate.switched("auto", invoked=False, snoozed=True) is SkipReason.SNOOZED
-    assert gate.switched("eager", invoked=False, snoozed=False) is None
+    assert gate.switched_off("off", invoked=True, snoozed=False) is SkipReason.OFF
+    assert gate.switched_off("manual", invoked=False, snoozed=False) is SkipReason.MANUAL
+    assert gate.switched_off("manual", invoked=True, snoozed=True) is None
+    assert gate.switched_off("auto", invoked=False, snoozed=True) is SkipReason.SNOOZED
+    assert gate.switched_off("eager", invoked=False, snoozed=False) is None
 
 
 def test_a_blank_file_says_nothing() -> None:
     def context(prefix: str, suffix: str, *others: Part) -> Context:
         return Context(others, (Part("a.py", 0, prefix, ""),), Part("a.py", 0, suffix, ""))
 
-    assert gate.grounds(context("", "\n")) is SkipReason.BLANK
-    assert gate.grounds(context("", "\n", Part("b.py", 0, "x = 1\n", ""))) is None
-    assert gate.grounds(context("i", "\n")) is None
-    assert gate.grounds(context("", "\nx = 1\n")) is None
+    assert gate.nothing_to_go_on(context("", "\n")) is SkipReason.BLANK
+    assert gate.nothing_to_go_on(context("", "\n", Part("b.py", 0, "x = 1\n", ""))) is None
+    assert gate.nothing_to_go_on(context("i", "\n")) is None
+    assert gate.nothing_to_go_on(context("", "\nx = 1\n")) is None
 
 
 def test_rules_before_asking() -> None:
     deleted = Facts("x = ", "", Edit.DELETED)
-    assert gate.asks(deleted, "auto").quiet is SkipReason.DELETED
-    assert gate.asks(deleted, "eager").quiet is None
-    assert gate.asks(Facts("na", "me = 1", Edit.TYPED), "auto").quiet is SkipReason.MIDWORD
-    assert gate.asks(Facts("x = ", "", Edit.TYPED), "auto").quiet is None
+    assert gate.ask(deleted, "auto").skip is SkipReason.DELETED
+    assert gate.ask(deleted, "eager").skip is None
+    assert gate.ask(Facts("na", "me = 1", Edit.TYPED), "auto").skip is SkipReason.MIDWORD
+    assert gate.ask(Facts("x = ", "", Edit.TYPED), "auto").skip is None
 
 
 def test_what_is_shown() -> None:
     facts = Facts("x = ", "", Edit.TYPED)
-    assert gate.shows(facts, "1", [-0.01], "auto").quiet is None
-    unsure = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "auto")
-    assert unsure.quiet is SkipReason.UNSURE
+    assert gate.show(facts, "1", [-0.01], "auto").skip is None
+    unsure = gate.show(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "auto")
+    assert unsure.skip is SkipReason.UNSURE
     assert unsure.probability is not None
-    assert gate.shows(facts, "\n    y = 2", [-0.01], "eager").quiet is SkipReason.NEWLINE
-    by_key = gate.shows(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "manual")
-    assert (by_key.quiet, by_key.probability) == (None, unsure.probability)
-    unknown = gate.shows(facts, "1", [], "auto")
-    assert (unknown.quiet, unknown.probability) == (None, None)
+    assert gate.show(facts, "\n    y = 2", [-0.01], "eager").skip is SkipReason.NEWLINE
+    by_key = gate.show(facts, "compute(a, b)", [-2.0, -3.0, -1.0], "manual")
+    assert (by_key.skip, by_key.probability) == (None, unsure.probability)
+    unknown = gate.show(facts, "1", [], "auto")
+    assert (unknown.skip, unknown.probability) == (None, None)
 
 
 def test_a_probability() -> None:

@@ -28,13 +28,13 @@ def test_what_is_short_or_whole_is_no_part() -> None:
 
 
 def test_the_longest_sure_part_is_shown() -> None:
-    whole = gate.shows(FACTS, LINE, [log_p for _, log_p in TOKENS], "auto")
-    assert whole.quiet is SkipReason.UNSURE
+    whole = gate.show(FACTS, LINE, [log_p for _, log_p in TOKENS], "auto")
+    assert whole.skip is SkipReason.UNSURE
     found = gate.sure_part(FACTS, LINE, TOKENS, "auto")
     assert found
     part, verdict = found
     assert part == "self.client.get"
-    assert verdict.quiet is None
+    assert verdict.skip is None
     assert whole.probability is not None
     assert verdict.probability is not None
     assert verdict.probability > whole.probability

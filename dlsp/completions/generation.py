@@ -1,0 +1,111 @@
+"""Asking the engine for a completion: from the cursor to the request, and to the stream that answers it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from dlsp.completions import infill
+from dlsp.completions.anchor import Anchor
+from dlsp.completions.gate import gate
+from dlsp.completions.state import DocumentState
+from dlsp.completions.stream import CompletionStream
+from dlsp.completions.types import CompletionResult, Cursor, SkipReason
+from dlsp.context.parts import Context
+from dlsp.engine.connection import EngineConnection, Unavailable
+from dlsp.engine.pool import EnginePool
+from dlsp.settings.schema import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class InThread(Protocol):
+    """Runs a function in the one thread that reads workspaces and parses documents, and waits for its result."""
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+
+
+_SKIPPED = {
+    Unavailable.LOADING: SkipReason.LOADING,
+    Unavailable.MODEL_MISSING: SkipReason.MISSING,
+    Unavailable.FAILED: SkipReason.FAILED,
+}
+
+
+def connection_for(settings: Settings, engines: EnginePool) -> EngineConnection:
+    """The connection to the engine of the model that is set; one that it starts from now on is as is set."""
+    return engines.connection(settings.model, settings.threads, settings.infill_update)
+
+
+class Generator:
+    """Builds requests and starts streams."""
+
+    def __init__(self, engines: EnginePool, in_thread: InThread) -> None:
+        self._engines, self._in_thread = engines, in_thread
+
+    def connection(self, cursor: Cursor) -> EngineConnection:
+        """The connection to the engine of the model that is set for the document."""
+        return connection_for(cursor.settings, self._engines)
+
+    def unavailable(self, cursor: Cursor) -> CompletionResult | None:
+        """Why the engine cannot be asked now; it is connected in the background then."""
+        connection = self.connection(cursor)
+        if connection.is_ready:
+            return None
+        connection.connect_in_background()
+        return CompletionResult(skip=_SKIPPED[connection.unavailable])
+
+    def start(
+        self,
+        cursor: Cursor,
+        state: DocumentState,
+        *,
+        priority: str = "typing",
+        invoked: bool = False,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> CompletionStream:
+        """The stream of what belongs at the cursor: the one that is running for it, else a new one.
+
+        `overrides` are fields of the engine's request.
+        """
+
+        async def prepare() -> dict[str, Any] | CompletionResult:
+            return await self.request(cursor, state, priority, invoked, overrides)
+
+        running = state.stream_for(cursor)
+        return running or state.start_stream(cursor, prepare, self.connection(cursor), invoked)
+
+    async def request(
+        self,
+        cursor: Cursor,
+        state: DocumentState,
+        priority: str,
+        invoked: bool = False,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any] | CompletionResult:
+        """The engine's request for the cursor, or why it is not to be asked.
+
+        The anchor stays as long as the document fits it; otherwise it is moved to the cursor.
+        """
+        if why := self.unavailable(cursor):
+            return why
+        anchor = state.anchor
+        middle = anchor.middle(cursor.before, cursor.after) if anchor else None
+        if anchor is None or middle is None:
+            context = await self._in_thread(_context, cursor, anchor.context if anchor else None)
+            if isinstance(context, str):
+                return CompletionResult(skip=SkipReason.IGNORED, note=context)
+            if not invoked and (skip := gate.nothing_to_go_on(context)):
+                return CompletionResult(skip=skip)
+            anchor, middle = Anchor(cursor.before, cursor.after, context), ""
+            state.set_anchor(anchor)
+        fields = {"session": cursor.uri, "end": infill.end_rule(cursor.before), "mode": cursor.settings.mode}
+        if priority != "typing":
+            fields["priority"] = priority
+        return infill.request(anchor.context, middle=middle, path=cursor.name, **(fields | dict(overrides or {})))
+
+
+def _context(cursor: Cursor, previous: Context | None) -> Context | str:
+    """The context of the cursor, or why the document may not be read."""
+    workspace = cursor.workspace
+    excluded = workspace.excludes(cursor.path)
+    return excluded or workspace.context(cursor.path, cursor.before, cursor.after, previous, cursor.language)

@@ -1,0 +1,141 @@
+"""Who sees each completion request beside the decision log: the counters of skips, the learner of what is accepted."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dlsp.completions.cache import MATCHED_CHARACTERS
+from dlsp.completions.gate.learning import Learning
+from dlsp.completions.types import Completed, Cursor
+
+# Outcomes after which what was learned is written to disk.
+OUTCOMES_PER_SAVE = 20
+
+
+class Silent:
+    """An observer that does nothing; the others override what they want to see."""
+
+    def requested(self, cursor: Cursor) -> None: ...
+    def completed(self, completed: Completed) -> None: ...
+    def cancelled(self) -> None: ...
+
+
+class SkipCounters(Silent):
+    """Counts the reasons for skips, for the engine's metrics: the next request to it takes the counts along."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def completed(self, completed: Completed) -> None:
+        if completed.result.skip:
+            self._counts[completed.result.skip.code] += 1
+
+    def take(self) -> dict[str, int]:
+        """The counts since they were taken last."""
+        counts, self._counts = dict(self._counts), Counter()
+        return counts
+
+    def restore(self, counts: Mapping[str, int]) -> None:
+        """The request that these were taken for failed: they are counted with the next one."""
+        self._counts.update(counts)
+
+
+@dataclass
+class Pending:
+    """A suggestion whose outcome is open: its first line `line_text` would stand at the offset `at`, after `near`."""
+
+    id: str
+    uri: str
+    language_id: str
+    line: int
+    at: int
+    near: str
+    line_text: str
+    text: str
+    probability: float
+    shown: bool = False
+
+
+class AcceptanceLearner(Silent):
+    """Learns how often suggestions are right, from those that an editor says it showed.
+
+    One that was accepted, or typed as it stood, was right; one that was dismissed, or typed otherwise, was not.
+    `counts` are suggestions `shown`, `accepted`, `partly` accepted and `dismissed`. `save` writes what was learned to
+    disk.
+    """
+
+    def __init__(self, learning: Learning, save: Callable[[], object]) -> None:
+        self.counts: Counter[str] = Counter()
+        self._learning, self._save = learning, save
+        self._cursor: Cursor | None = None
+        self._pending: Pending | None = None
+        self._outcomes = 0
+
+    def requested(self, cursor: Cursor) -> None:
+        """See what became of the suggestion that is out, now that the document is as in `cursor`."""
+        self._cursor = cursor
+        pending = self._pending
+        if pending is None or pending.uri != cursor.uri:
+            return
+        typed = cursor.before[pending.at :]
+        if cursor.before[max(0, pending.at - len(pending.near)) : pending.at] != pending.near:
+            self._pending = None  # deleted, or edited elsewhere: nothing is known
+        elif typed.startswith(pending.line_text):
+            self._learn(right=True)
+        elif not pending.line_text.startswith(typed):
+            self._learn(right=False)
+
+    def completed(self, completed: Completed) -> None:
+        """A suggestion goes to the editor."""
+        result, cursor, pending = completed.result, self._cursor, self._pending
+        if not result.text or cursor is None or cursor.uri != completed.uri:
+            return
+        at = len(cursor.before)
+        if pending and pending.uri == cursor.uri and pending.at + len(pending.text) == at + len(result.text):
+            pending.id = completed.id  # the rest of the one that is out
+            return
+        self._pending = None
+        probability = result.verdict.probability if result.verdict else None
+        if probability is None:
+            return
+        lead = len(result.text) - len(result.text.lstrip())
+        line_text = result.text[: lead + len(result.text[lead:].split("\n")[0].rstrip("\r"))]
+        near, row = cursor.before[-MATCHED_CHARACTERS:], cursor.position.line
+        self._pending = Pending(
+            completed.id, cursor.uri, cursor.language_id, row, at, near, line_text, result.text, probability
+        )
+
+    def shown(self, text: str, id: str | None = None) -> None:
+        """The editor showed a suggestion, known by its id, or else by its text."""
+        self.counts["shown"] += 1
+        if pending := self._found(text, id):
+            pending.shown = True
+
+    def accepted(self, text: str, length: int, id: str | None = None) -> None:
+        """The user accepted `length` UTF-16 units of a suggestion: all of it, or a part."""
+        whole = length >= len(text.encode("utf-16-le", "replace")) // 2
+        self.counts["accepted" if whole else "partly"] += 1
+        if self._found(text, id):
+            self._learn(right=True)
+
+    def dismissed(self, text: str, id: str | None = None) -> tuple[str, int] | None:
+        """The user dismissed a suggestion: the URI and line of it, None if it is not known."""
+        self.counts["dismissed"] += 1
+        pending = self._found(text, id)
+        if pending:
+            self._learn(right=False)
+        return (pending.uri, pending.line) if pending else None
+
+    def _found(self, text: str, id: str | None) -> Pending | None:
+        pending = self._pending
+        if pending is None or not text:
+            return None
+        return pending if (pending.id == id if id else pending.text.endswith(text)) else None
+
+    def _learn(self, right: bool) -> None:
+        pending, self._pending = self._pending, None
+        if pending and pending.shown:
+            self._learning.saw(pending.language_id, pending.probability, right)
+            self._outcomes += 1
+            if self._outcomes % OUTCOMES_PER_SAVE == 0:
+                self._save()

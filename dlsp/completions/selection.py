@@ -1,0 +1,100 @@
+"""What is shown of a cached completion at a cursor, as far as the gate lets it. Pure functions."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dlsp.completions.cache import CachedCompletion, Remainder, before_closers
+from dlsp.completions.filters.text import line_ending, with_endings
+from dlsp.completions.gate import gate
+from dlsp.completions.gate.features import Edit, Facts
+from dlsp.completions.types import CompletionResult, Cursor, SkipReason, Verdict
+
+_FIRST_LINE = re.compile(r"\s*\S[^\n]*")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Text of a completion for the cursor, with `\\n` at the line ends, or why the filters left nothing of it.
+
+    `complete`: the engine's text had ended when this was taken of it. `generated`: the engine was asked for this
+    cursor.
+    """
+
+    completion: CachedCompletion
+    remainder: Remainder
+    text: str
+    skip: SkipReason | None
+    complete: bool
+    invoked: bool
+    generated: bool
+
+
+def first_line(text: str) -> str:
+    """The text up to the end of its first line that is not blank; "" if there is none."""
+    found = _FIRST_LINE.match(text)
+    return found[0] if found else ""
+
+
+def still_shown(cursor: Cursor, completion: CachedCompletion, remainder: Remainder) -> str:
+    """What is left of the text that was shown last, with `\\n` at the line ends; "" if nothing is."""
+    line_before = cursor.before[cursor.before.rfind("\n") + 1 :]
+    return before_closers(completion.still_shown(remainder), line_before, remainder.closers)
+
+
+def whole_lines(completion: CachedCompletion, remainder: Remainder) -> str:
+    """What has arrived of a completion, without a line that is still being written."""
+    return remainder.text if completion.reason else remainder.text[: max(0, remainder.text.rfind("\n"))]
+
+
+def select(
+    cursor: Cursor, candidate: Candidate, facts: Facts, is_dismissed: Callable[[str], bool], shift: float
+) -> tuple[CompletionResult, str] | None:
+    """The result for the cursor and its text with `\\n` at the line ends; None where the engine is to be asked (on).
+
+    `shift` is what the gate has learned here, in logits.
+    """
+    completion, remainder, text = candidate.completion, candidate.remainder, candidate.text
+    invoked, cached = candidate.invoked, not candidate.generated
+    if not text and not candidate.complete:
+        return None
+    if cached and not invoked and facts.edit is Edit.DELETED and not completion.shown:
+        return None  # what stood here before is given back; anything else would come unasked
+    if not text:
+        known = completion.reason != "length" and not (invoked and cached)
+        skip = candidate.skip or SkipReason.EMPTY
+        empty = CompletionResult(skip=skip, from_cache=cached, reason=completion.reason, cost=completion.cost)
+        return (empty, "") if known or not cached else None
+    verdict = _verdict(cursor, candidate, facts, shift)
+    if not invoked:
+        # What is on the screen stays there as long as typing agrees with it.
+        stays = verdict.skip is SkipReason.UNSURE and completion.still_shown(remainder)
+        if verdict.skip is SkipReason.UNSURE and not stays:
+            tokens = completion.tokens(remainder.typed)
+            part = gate.sure_part(facts, first_line(text), tokens, cursor.eagerness, shift)
+            text, verdict = part or (text, verdict)
+        if is_dismissed(text):
+            return CompletionResult(skip=SkipReason.DISMISSED, verdict=verdict, from_cache=cached), ""
+        if verdict.skip and not stays:
+            return CompletionResult(skip=verdict.skip, verdict=verdict, from_cache=cached), ""
+    inserted = with_endings(text, line_ending(cursor.before + cursor.after))
+    note = _note(completion, inserted, verdict, cached)
+    return CompletionResult(inserted, None, note, verdict, cached, completion.reason, completion.cost), text
+
+
+def _verdict(cursor: Cursor, candidate: Candidate, facts: Facts, shift: float) -> Verdict:
+    shown, typed = first_line(candidate.text), candidate.remainder.typed
+    log_p = candidate.completion.log_p(typed, typed + len(shown))
+    return gate.show(facts, shown, log_p, cursor.eagerness, shift)
+
+
+def _note(completion: CachedCompletion, text: str, verdict: Verdict, cached: bool) -> str:
+    """For the log: nothing of the text itself."""
+    said = [f"{len(text)} characters"]
+    if verdict.probability is not None:
+        said.append(f"right with {verdict.probability:.0%}")
+    if cached:
+        said.append("from memory")
+    elif completion.cost:
+        said.append(f"{completion.cost['tokens']} tokens, tau {completion.cost['tau']:.2f}")
+    return ", ".join(said)

@@ -1,0 +1,327 @@
+"""The completion service: a cursor goes in, a suggestion or the reason why there is none comes out."""
+
+import asyncio
+import logging
+import secrets
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from dlsp.completions import infill, selection
+from dlsp.completions.gate import gate
+from dlsp.completions.gate.learning import Learning
+from dlsp.completions.generation import Generator, InThread
+from dlsp.completions.selection import Candidate
+from dlsp.completions.speculation import Speculation
+from dlsp.completions.state import DocumentState
+from dlsp.completions.stream import CompletionStream
+from dlsp.completions.types import (
+    Completed,
+    CompletionResult,
+    Cursor,
+    DocumentChange,
+    Position,
+    SkipReason,
+    Snapshot,
+)
+from dlsp.context.parts import plain
+from dlsp.engine.pool import EnginePool
+from dlsp.errors import UserError
+
+log = logging.getLogger(__name__)
+
+# Seconds after which the client is told that there is nothing; what was prefilled stays for its next request.
+TIMEOUT_S = 4.0
+# Seconds to wait for a whole completion; from then on its first lines do, and the others follow when these are
+# accepted.
+WHOLE_COMPLETION_S = 0.12
+# Characters before the cursor that the setting `log: text` lets into the log.
+LOGGED_CHARACTERS = 200
+
+
+class Observer(Protocol):
+    """Sees each request and what came of it."""
+
+    def requested(self, cursor: Cursor) -> None:
+        """A request begins; the document is as in `cursor`."""
+
+    def completed(self, completed: Completed) -> None:
+        """A request was answered."""
+
+    def cancelled(self) -> None:
+        """The client cancelled its request."""
+
+
+class CompletionService:
+    """Completes code at cursors, one request a document at a time: the newest supersedes the one before.
+
+    `in_thread` runs what reads files or parses. `observers` see each request. Without `speculates` the engine is asked
+    for requests alone.
+    """
+
+    def __init__(
+        self,
+        engines: EnginePool,
+        learning: Learning,
+        observers: Sequence[Observer],
+        in_thread: InThread,
+        speculates: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._learning, self._observers = learning, observers
+        self._in_thread, self._clock = in_thread, clock
+        self._generator = Generator(engines, in_thread)
+        self._speculation = Speculation(self._generator, lambda: self.is_snoozed) if speculates else None
+        self._states: dict[str, DocumentState] = {}
+        self._snoozed_until = -float("inf")
+
+    # Requests.
+
+    async def complete(
+        self,
+        cursor: Cursor,
+        *,
+        invoked: bool,
+        timeout_s: float = TIMEOUT_S,
+        keep_generating: bool = False,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> CompletionResult:
+        """What belongs at the cursor; a skip is a result, too. Raises nothing but the caller's own cancellation.
+
+        `invoked`: the user asked for it by a key. The engine stops after `timeout_s` unless it is to `keep_generating`
+        for the next request. `overrides` are fields of the engine's request.
+        """
+        began = self._clock()
+        state = self._state(cursor)
+        work = asyncio.create_task(self._answer(cursor, state, invoked, timeout_s, keep_generating, overrides))
+        state.begin_request(work)
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if caller and caller.cancelling():
+                if not state.just_edited:  # otherwise typing goes on, and so does the engine
+                    state.cancel_generation()
+                for observer in self._observers:
+                    observer.cancelled()
+                raise
+            result = CompletionResult(skip=SkipReason.STALE)
+        except TimeoutError:
+            result = CompletionResult(skip=SkipReason.SLOW)
+        except UserError as error:
+            result = CompletionResult(skip=SkipReason.FAILED, note=str(error))
+        except Exception as error:
+            # No message and no line of the error is logged: they might hold the document's text.
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            note = f"{type(error).__name__} in {where.name}, line {where.lineno}"
+            result = CompletionResult(skip=SkipReason.FAILED, note=note)
+        place = (cursor.uri, cursor.version, cursor.language_id, cursor.position)
+        return self._completed(*place, invoked, result, began)
+
+    def skip(self, uri: str, position: Position, reason: SkipReason, *, invoked: bool) -> CompletionResult:
+        """A request for a place that is none: the result for it, which observers see like any other."""
+        return self._completed(uri, None, None, position, invoked, CompletionResult(skip=reason), self._clock())
+
+    # What happens in the editor.
+
+    def changed(self, snapshot: Snapshot, cursor: Cursor | None, change: DocumentChange | None) -> None:
+        """The document was edited, to what it is in `snapshot`.
+
+        `cursor` is where the edit left the cursor and `change` what it did, each None where that cannot be said. A
+        stream that does not agree with it is cancelled; soon the engine may be asked.
+        """
+        state = self._state(snapshot)
+        state.edited(change)
+        kept = state.keep_stream(cursor)
+        if snapshot.eagerness == "off" or kept:
+            return
+        state.cancel_background()
+        if cursor and state.client_is_requesting and self._speculation:
+            self._speculation.after_edit(cursor, state)
+
+    def rested(self, cursor: Cursor) -> None:
+        """The cursor came to rest here."""
+        state = self._state(cursor)
+        off = cursor.eagerness == "off" or self.is_snoozed
+        if state.client_is_requesting and not off and self._speculation:
+            self._speculation.warm_up(cursor, state)
+
+    def dismissed(self, uri: str, line: int) -> None:
+        """The user dismissed the suggestion that was shown on this line of a document."""
+        if state := self._states.get(unquote(uri)):
+            state.dismissed(line)
+
+    def reset(self, uri: str) -> None:
+        """Drop what is known about a document: it was opened, closed, or belongs to another workspace now."""
+        if state := self._states.pop(unquote(uri), None):
+            state.close()
+
+    @property
+    def is_snoozed(self) -> bool:
+        return self._clock() < self._snoozed_until
+
+    def snooze(self, minutes: float) -> None:
+        """No suggestions for so long, and no work for the engine; 0 ends it."""
+        self._snoozed_until = self._clock() + 60 * minutes
+        for state in self._states.values():
+            state.cancel_generation()
+
+    def close(self) -> None:
+        """Cancel everything."""
+        for state in self._states.values():
+            state.close()
+        self._states.clear()
+
+    # One request, from top to bottom.
+
+    async def _answer(
+        self,
+        cursor: Cursor,
+        state: DocumentState,
+        invoked: bool,
+        timeout_s: float,
+        keep_generating: bool,
+        overrides: Mapping[str, Any] | None,
+    ) -> CompletionResult:
+        until = asyncio.get_running_loop().time() + timeout_s
+        state.requested()
+        for observer in self._observers:
+            observer.requested(cursor)
+        if skip := gate.switched_off(cursor.eagerness, invoked, self.is_snoozed):
+            return CompletionResult(skip=skip)
+        if cached := await self._select(cursor, state, invoked, generated=False):
+            return self._answered(cursor, state, cached)
+        if not invoked and not state.stream_for(cursor):
+            verdict = gate.ask(state.facts(cursor), cursor.eagerness)
+            if verdict.skip:
+                if self._speculation:
+                    self._speculation.warm_up(cursor, state)
+                return CompletionResult(skip=verdict.skip, verdict=verdict)
+        if not_ready := await self._connected(cursor, until):
+            return not_ready
+        try:
+            async with asyncio.timeout_at(until):
+                made = await self._generate(cursor, state, invoked, overrides)
+        except TimeoutError:
+            if not keep_generating:
+                state.cancel_generation()
+                self._generator.connection(cursor).check_health()
+            raise
+        return self._answered(cursor, state, made)
+
+    async def _connected(self, cursor: Cursor, until: float) -> CompletionResult | None:
+        """None once there is an engine, which may be loading: who rests after a key gets what it was for."""
+        try:
+            async with asyncio.timeout_at(until):
+                await self._generator.connection(cursor).ready()
+        except TimeoutError:
+            return CompletionResult(skip=SkipReason.LOADING)
+        return self._generator.unavailable(cursor)
+
+    async def _generate(
+        self, cursor: Cursor, state: DocumentState, invoked: bool, overrides: Mapping[str, Any] | None
+    ) -> CompletionResult:
+        """Ask the engine. Raises why it failed."""
+        stream = self._generator.start(cursor, state, invoked=invoked, overrides=overrides)
+        await _enough(stream, cursor, whole=invoked)
+        if stream.skipped and invoked and not stream.invoked:  # what is skipped by itself may be wanted by a key
+            state.drop(stream)
+            stream = self._generator.start(cursor, state, invoked=True, overrides=overrides)
+            await _enough(stream, cursor, whole=True)
+        made = self._failure(stream, state) or await self._select(cursor, state, invoked, generated=True)
+        if made is None and not stream.done:  # the lines that are there are none to show; all of them may be
+            await stream.wait()
+            made = self._failure(stream, state) or await self._select(cursor, state, invoked, generated=True)
+        if cursor.settings.log == "text":
+            log.info("after %r, answered %r", cursor.before[-LOGGED_CHARACTERS:], stream.completion.text)
+        return made or CompletionResult(skip=SkipReason.EMPTY)
+
+    def _failure(self, stream: CompletionStream, state: DocumentState) -> CompletionResult | None:
+        """Why a stream was skipped, if it was. Raises why it ended early."""
+        if not stream.failed:
+            return None
+        state.drop(stream)
+        if stream.error:
+            raise stream.error
+        return stream.skipped
+
+    async def _select(
+        self, cursor: Cursor, state: DocumentState, invoked: bool, generated: bool
+    ) -> CompletionResult | None:
+        """The result for the cursor of what is cached, which may still be arriving; None to ask the engine (on)."""
+        found = state.lookup(cursor)
+        if found is None:
+            return None
+        completion, remainder = found
+        complete, skip = bool(completion.reason), None
+        text = "" if invoked else selection.still_shown(cursor, completion, remainder)
+        if not text and (lines := selection.whole_lines(completion, remainder)).strip():
+            text, skip = await self._in_thread(_trimmed, cursor, lines)
+        candidate = Candidate(completion, remainder, text, skip, complete, invoked, generated)
+        selected = selection.select(
+            cursor,
+            candidate,
+            state.facts(cursor, agreed=remainder.typed),
+            lambda text: state.is_dismissed(cursor.position.line, text),
+            self._learning.shift(cursor.language_id),
+        )
+        if selected is None:
+            return None
+        result, shown = selected
+        if result.text:
+            state.shown(completion, remainder, shown, result.text)
+        return result
+
+    def _answered(self, cursor: Cursor, state: DocumentState, result: CompletionResult) -> CompletionResult:
+        if self._speculation:
+            self._speculation.prefetch(cursor, state, result)
+        return result
+
+    def _completed(
+        self,
+        uri: str,
+        version: int | None,
+        language_id: str | None,
+        position: Position,
+        invoked: bool,
+        result: CompletionResult,
+        began: float,
+    ) -> CompletionResult:
+        milliseconds = (self._clock() - began) * 1e3
+        id = secrets.token_hex(4) if result.text else ""
+        completed = Completed(id, uri, version, language_id, position, invoked, result, milliseconds)
+        for observer in self._observers:
+            observer.completed(completed)
+        return result
+
+    def _state(self, snapshot: Snapshot) -> DocumentState:
+        """What is known about the document, under the settings that hold now."""
+        key = unquote(snapshot.uri)
+        state = self._states.get(key)
+        if state is None or state.settings != snapshot.settings:
+            if state:
+                state.close()
+            state = self._states[key] = DocumentState(snapshot.settings)
+        if snapshot.eagerness != "off":
+            state.edited_elsewhere(snapshot.edits_elsewhere)
+        return state
+
+
+async def _enough(stream: CompletionStream, cursor: Cursor, whole: bool) -> None:
+    """Until all of the completion has arrived, or after a while at least the lines that are whole."""
+
+    def has_lines() -> bool:
+        remainder = stream.completion.remainder(cursor.before, cursor.after)
+        return remainder is not None and "\n" in remainder.text.lstrip()
+
+    await stream.wait(None if whole else WHOLE_COMPLETION_S)
+    await stream.wait_until(has_lines)
+
+
+def _trimmed(cursor: Cursor, lines: str) -> tuple[str, SkipReason | None]:
+    """What the filters leave of a completion's lines, with `\\n` at the line ends."""
+    source = cursor.workspace.source(cursor.path, cursor.language)
+    text, skip = infill.trimmed(lines, cursor.before, cursor.after, source)
+    return plain(text), skip

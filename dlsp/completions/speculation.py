@@ -1,0 +1,66 @@
+"""Work ahead of the client's request, in the background of a document: never in the way of typing."""
+
+import asyncio
+from collections.abc import Callable
+
+from dlsp.completions.gate import gate
+from dlsp.completions.generation import Generator
+from dlsp.completions.state import DocumentState
+from dlsp.completions.types import CompletionResult, Cursor
+
+# The engine is asked this long after a key, before the client asks, which waits longer than that.
+TYPING_PAUSE_S = 0.02
+# The prompt is read this long after a key at a place where nothing is asked yet.
+WARM_UP_PAUSE_S = 0.15
+
+
+class Speculation:
+    """Decides what is worth doing before it is asked for."""
+
+    def __init__(self, generator: Generator, is_snoozed: Callable[[], bool]) -> None:
+        self._generator, self._is_snoozed = generator, is_snoozed
+
+    def after_edit(self, cursor: Cursor, state: DocumentState) -> None:
+        """An edit left the cursor here: ask the engine when typing pauses, as the client is about to."""
+
+        async def work() -> None:
+            await asyncio.sleep(TYPING_PAUSE_S)
+            off = gate.switched_off(cursor.eagerness, False, self._is_snoozed())
+            if state.is_known(cursor) or off or gate.ask(state.facts(cursor), cursor.eagerness).skip:
+                return
+            if not self._generator.unavailable(cursor):
+                self._generator.start(cursor, state)
+
+        state.in_background(work())
+
+    def prefetch(self, cursor: Cursor, state: DocumentState, shown: CompletionResult) -> None:
+        """Ask what follows the suggestion that is shown, so that it is there when this one is accepted."""
+        if not shown.text:
+            return
+        accepted = cursor.with_before(cursor.before + shown.text)
+
+        async def work() -> None:
+            if running := state.running_stream:
+                await running.wait()
+            found = state.lookup(accepted)
+            ended = found is None or (found[0].reason not in ("", "end") and not found[1].text)
+            if ended and state.fits_anchor(accepted) and not self._generator.unavailable(accepted):
+                self._generator.start(accepted, state, priority="prefetch")
+
+        if state.begin_prefetch(accepted.before):
+            state.in_background(work())
+
+    def warm_up(self, cursor: Cursor, state: DocumentState) -> None:
+        """The cursor may rest here: have the prompt read if it is another than before, so that typing is fast."""
+
+        async def work() -> None:
+            await asyncio.sleep(WARM_UP_PAUSE_S)
+            connection = self._generator.connection(cursor)
+            if not connection.is_ready or state.running_stream or state.fits_anchor(cursor):
+                return
+            request = await self._generator.request(cursor, state, "prefetch")
+            if not isinstance(request, CompletionResult):
+                async for _ in connection.infill(request | {"max_tokens": 1}):
+                    pass
+
+        state.in_background(work())

@@ -1,0 +1,260 @@
+"""The connection to the engine of one model: made in the background, and made again when the engine is lost."""
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from enum import Enum
+from typing import Any, Protocol
+
+from dlsp.engine import launch
+from dlsp.engine.client import Engine, EngineGone, EngineSilent
+from dlsp.engine.state import State
+from dlsp.errors import UserError
+from dlsp.models.catalogue import Model
+from dlsp.models.store import ModelMissing
+
+log = logging.getLogger(__name__)
+
+# A start that failed is tried again after MIN_RETRY_S, then after twice as long each time, up to MAX_RETRY_S.
+MIN_RETRY_S, MAX_RETRY_S = 1.0, 16.0
+# An engine that is lost is replaced at once, but no more often than this: a request that kills it would otherwise have
+# it load its weights again for each key.
+MAX_LOSSES, LOSS_WINDOW_S = 4, 180.0
+HEALTH_TIMEOUT_S = 1.0
+
+
+class Unavailable(Enum):
+    """Why a connection has no engine."""
+
+    LOADING = "it is loading"
+    MODEL_MISSING = "the model is not on this machine"
+    FAILED = "it could not be started"
+
+
+class NotReady(UserError):
+    """A request was made while there is no engine."""
+
+
+class LoadingProgress(Protocol):
+    """Where the progress of one start is shown."""
+
+    async def begin(self) -> None: ...
+    def report(self, line: str) -> None: ...
+    def end(self, outcome: str) -> None: ...
+
+
+class EngineListener(Protocol):
+    """Who is told what becomes of a connection."""
+
+    def engine_loading(self) -> None: ...
+    def engine_ready(self) -> None: ...
+    def engine_failed(self, sentence: str, is_new: bool) -> None:
+        """`is_new`: this sentence was not said since the engine was last ready."""
+
+    def loading_progress(self) -> LoadingProgress: ...
+
+
+class SilentListener:
+    """A listener that shows nothing, for a client whose engine runs already."""
+
+    def engine_loading(self) -> None: ...
+    def engine_ready(self) -> None: ...
+    def engine_failed(self, sentence: str, is_new: bool) -> None: ...
+
+    def loading_progress(self) -> LoadingProgress:
+        return SilentProgress()
+
+
+class SilentProgress:
+    """Progress that is not shown."""
+
+    async def begin(self) -> None: ...
+    def report(self, line: str) -> None: ...
+    def end(self, outcome: str) -> None: ...
+
+
+class RequestCounters(Protocol):
+    """Counts that travel to the engine's metrics with the next request."""
+
+    def take(self) -> dict[str, int]: ...
+    def restore(self, counts: dict[str, int]) -> None:
+        """The request that `counts` were taken for failed."""
+
+
+class EngineConnection:
+    """`infill` and `sites` ask the engine; that it is gone is noticed here, and another one is started.
+
+    `unavailable` says why there is no engine while `is_ready` is False. The next engine that is started gets `threads`
+    threads (0: as many as suit the machine), and its weights the infill update unless `infill_update` is False.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        listener: EngineListener,
+        counters: RequestCounters | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.unavailable = Unavailable.LOADING
+        self.threads = 0
+        self.infill_update = True
+        self._model, self._listener, self._counters, self._clock = model, listener, counters, clock
+        self._engine: Engine | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting: asyncio.Task[None] | None = None
+        self._checked: Engine | None = None
+        self._told: set[str] = set()
+        self._losses: list[float] = []
+        self._wait_s = MIN_RETRY_S
+        self._retry_at = -float("inf")
+        self._closed = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is an engine to ask."""
+        return self._engine is not None
+
+    def connect_in_background(self) -> None:
+        """Find the engine or start it, unless there is one, one is starting, or a start failed a moment ago."""
+        busy = self._connecting and not self._connecting.done()
+        if self._engine is None and not busy and not self._closed and self._clock() >= self._retry_at:
+            self._connecting = self._spawn(self._connect())
+
+    async def ready(self) -> bool:
+        """Wait until there is an engine; False if there will be none. Who stops waiting does not stop its start."""
+        self.connect_in_background()
+        if self._engine is None and self._connecting:
+            await asyncio.wait([self._connecting])
+        return self._engine is not None
+
+    async def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """The events of an infill request as they arrive. Raises NotReady, EngineError and EngineGone."""
+        engine = self._ready_engine()
+        counts = self._counters.take() if self._counters else {}
+        counted = request | {"quiet": counts} if counts else request
+        try:
+            async with aclosing(engine.infill(counted)) as events:
+                async for event in events:
+                    yield event
+        except EngineGone as error:
+            if self._counters:
+                self._counters.restore(counts)
+            self._lost(engine, error)
+            raise
+
+    async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """The events of a request that has sites judged. Raises NotReady, EngineError and EngineGone."""
+        engine = self._ready_engine()
+        try:
+            async with aclosing(engine.sites(request)) as events:
+                async for event in events:
+                    yield event
+        except EngineGone as error:
+            self._lost(engine, error)
+            raise
+
+    def check_health(self) -> None:
+        """Find out in the background whether an engine that took too long is still there."""
+        engine = self._engine
+
+        async def check(engine: Engine) -> None:
+            try:
+                await engine.health(HEALTH_TIMEOUT_S)
+            except EngineGone as error:
+                self._lost(engine, error)
+            finally:
+                self._checked = None
+
+        if engine and self._checked is not engine:
+            self._checked = engine
+            self._spawn(check(engine))
+
+    async def close(self) -> None:
+        """Leave the engine, which goes on for other clients; nothing is started from now on."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.cancel()
+        engine, self._engine = self._engine, None
+        if engine:
+            await engine.close()
+
+    def _ready_engine(self) -> Engine:
+        if self._engine is None:
+            raise NotReady(f"The engine cannot be asked: {self.unavailable.value}.")
+        return self._engine
+
+    def _lost(self, engine: Engine, error: EngineGone) -> None:
+        """Replace an engine that does not answer; end it first if it only stays silent."""
+        if self._engine is not engine:
+            return  # another request has seen it first
+        now = self._clock()
+        self._engine = None
+        self._spawn(engine.close())
+        self._losses = [*(at for at in self._losses if now - at < LOSS_WINDOW_S), now]
+        silent = engine.state if isinstance(error, EngineSilent) else None
+        if len(self._losses) <= MAX_LOSSES:
+            self._connecting = self._spawn(self._connect(silent))
+            return
+        if silent:
+            self._spawn(self._end(silent))
+        self._retry_at = self._losses[-MAX_LOSSES] + LOSS_WINDOW_S
+        wait = self._retry_at - now
+        self._fail(
+            Unavailable.FAILED,
+            f"The engine ended {len(self._losses)} times within {LOSS_WINDOW_S:.0f} s; it is started again in "
+            f"{wait:.0f} s. Its log says why: `dlsp engine status` names it.",
+        )
+
+    async def _end(self, silent: State) -> None:
+        await launch.end_silent(self._model, silent)
+
+    async def _connect(self, silent: State | None = None) -> None:
+        self.unavailable = Unavailable.LOADING
+        self._listener.engine_loading()
+        try:
+            await launch.end_silent(self._model, silent)
+            self._engine = await launch.connect(self._model) or await self._start()
+        except UserError as error:
+            missing = isinstance(error, ModelMissing)
+            self._start_failed(Unavailable.MODEL_MISSING if missing else Unavailable.FAILED, str(error))
+        except Exception as error:  # whatever it was, another start is tried, and the user has a reason
+            log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            sentence = "The engine could not be started; the log of the server says why."
+            self._start_failed(Unavailable.FAILED, sentence)
+        else:
+            self._wait_s, self._retry_at = MIN_RETRY_S, -float("inf")
+            self._told.clear()
+            self._listener.engine_ready()
+
+    def _start_failed(self, why: Unavailable, sentence: str) -> None:
+        self._retry_at = self._clock() + self._wait_s
+        self._wait_s = min(2 * self._wait_s, MAX_RETRY_S)
+        self._fail(why, sentence)
+
+    def _fail(self, why: Unavailable, sentence: str) -> None:
+        self.unavailable = why
+        is_new = sentence not in self._told
+        self._told.add(sentence)
+        self._listener.engine_failed(sentence, is_new)
+
+    async def _start(self) -> Engine:
+        progress = self._listener.loading_progress()
+        await progress.begin()
+        outcome = "failed"
+        try:
+            engine = await launch.start(
+                self._model, progress.report, threads=self.threads, infill_update=self.infill_update
+            )
+            outcome = "ready"
+            return engine
+        finally:
+            progress.end(outcome)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

@@ -1,0 +1,118 @@
+"""The composition root: makes the session, the services and their observers, and registers the features.
+
+Nobody imports it but the transport.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from lsprotocol import types
+
+from dlsp.completions.decisions import DecisionLog
+from dlsp.completions.gate.learning import Learning
+from dlsp.completions.generation import connection_for
+from dlsp.completions.observers import AcceptanceLearner, SkipCounters
+from dlsp.completions.service import CompletionService
+from dlsp.completions.worker import Worker
+from dlsp.engine.pool import EnginePool
+from dlsp.server.client import Client
+from dlsp.server.editor_log import EditorLog
+from dlsp.server.features import code_actions, commands, documents, feedback, inline_completion, instruct
+from dlsp.server.features.completion_menu import CompletionMenu
+from dlsp.server.features.fill import Fills
+from dlsp.server.features.next_edit import copilot, requests
+from dlsp.server.features.next_edit.apply import CarryOn
+from dlsp.server.features.next_edit.edits import NextEdits
+from dlsp.server.protocol import Server
+from dlsp.server.session import Session
+from dlsp.server.tasks import Tasks
+from dlsp.settings.layers import SECTION
+
+
+@dataclass
+class App:
+    """One editor's server with its parts. `settings_task` brings the editor's settings and starts the engine."""
+
+    server: Server
+    session: Session
+    service: CompletionService
+    engines: EnginePool
+    tasks: Tasks
+    learning: Learning
+    decisions: DecisionLog
+    settings_task: asyncio.Task[None] | None = None
+    closed: bool = False
+
+    async def close(self) -> None:
+        """The editor goes; engines go on for others. Nothing is done for it from now on."""
+        if self.closed:
+            return
+        self.closed = True
+        if self.settings_task:
+            self.settings_task.cancel()
+        self.tasks.close()
+        self.service.close()
+        await self.engines.close()
+        await asyncio.to_thread(self._save)
+        await self.session.close()
+
+    def _save(self) -> None:
+        self.learning.save()
+        self.decisions.close()
+
+
+def build() -> App:
+    """A server with its features, not yet running."""
+    server = Server()
+    client = Client(server)
+    worker = Worker()
+    session = Session(server, client, worker)
+    tasks = Tasks()
+    skips = SkipCounters()
+    engines = EnginePool(client, skips)
+    learning = Learning()
+    learner = AcceptanceLearner(learning, lambda: worker.submit(learning.save))
+    decisions = DecisionLog()
+    service = CompletionService(engines, learning, [decisions, skips, learner, EditorLog(client)], worker)
+    fills = Fills(session, engines, tasks)
+    edits = NextEdits(session, engines, tasks)
+    carry_on = CarryOn(session, edits)
+    app = App(server, session, service, engines, tasks, learning, decisions)
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        server.hold_documents()
+        client.name = params.client_info.name if params.client_info else ""
+        session.settings.set_initial(params.initialization_options)
+        asks_inline = server.lsp.asks_inline
+        inline_completion.register(server, session, service, announced=asks_inline)
+        if not asks_inline:  # otherwise an editor might show everything twice
+            CompletionMenu(session, service).register(server)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(params: types.InitializedParams) -> None:
+        async def begin() -> None:
+            await session.pull_settings()
+            settings = session.settings.of(None)
+            if settings.suggests("") != "off":
+                connection_for(settings, engines).connect_in_background()
+            await client.register_for_settings(SECTION)
+
+        if not app.closed:
+            app.settings_task = asyncio.create_task(begin())
+            await asyncio.wait([app.settings_task])
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(params: None) -> None:
+        await app.close()
+
+    documents.register(server, session, service, edits, fills, tasks)
+    feedback.register(server, service, learner)
+    commands.register(server, service)
+    fills.register(server)
+    carry_on.register(server)
+    requests.register(server, session, edits, tasks)
+    copilot.register(server, session, edits)
+    code_actions.register(server, session, service, fills, carry_on)
+    instruct.register(server, session, engines, tasks)
+    return app

@@ -1,0 +1,172 @@
+"""What the server says to the editor, and asks it."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from dlsp.engine.connection import LoadingProgress
+
+log = logging.getLogger(__name__)
+
+STATUS_METHOD = "didChangeStatus"
+# What is answered sooner does not count as busy.
+BUSY_AFTER_S = 0.05
+# Seconds that the editor has to answer a question, and to make a progress indicator.
+QUESTION_TIMEOUT_S = 5
+PROGRESS_TIMEOUT_S = 2
+
+
+class Client:
+    """The editor at the other end of the connection, which also wants to know what the engine is at."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self.status = Status(server)
+        self.name = ""
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities:
+        return self._server.client_capabilities
+
+    def show(self, sentence: str) -> None:
+        """Show the user a sentence."""
+        log.warning("told: %s", sentence)
+        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dlsp: {sentence}"))
+
+    def log(self, line: str) -> None:
+        """Write a line to the editor's log and ours. Never of a document's text."""
+        log.info("%s", line)
+        self._server.window_log_message(types.LogMessageParams(types.MessageType.Log, line))
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification of our own."""
+        self._server.protocol.notify(method, params)
+
+    def partial_result(self, token: Any, value: Any) -> None:
+        """Send a part of a result, if the request gave a token for it."""
+        if token is not None:
+            self._server.progress(types.ProgressParams(token, value))
+
+    async def apply_edit(self, edit: types.WorkspaceEdit, label: str) -> None:
+        """Have the editor apply an edit."""
+        await self._server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
+
+    async def configuration(self, section: str, scopes: Sequence[str | None]) -> list[Any] | None:
+        """The settings of a section for each scope (a URI, or None for all); null where the editor gave none.
+
+        None if the editor cannot be asked or did not answer with a list.
+        """
+        workspace = self.capabilities.workspace
+        if not (workspace and workspace.configuration):
+            return None
+        items = [types.ConfigurationItem(scope, section) for scope in scopes]
+        with suppress(JsonRpcException, TimeoutError):
+            async with asyncio.timeout(QUESTION_TIMEOUT_S):
+                answer = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+            if isinstance(answer, Sequence) and not isinstance(answer, str):
+                return [*answer, *[None] * len(scopes)][: len(scopes)]
+        return None
+
+    async def register_for_settings(self, section: str) -> None:
+        """Ask to be told when settings change."""
+        workspace = self.capabilities.workspace
+        change = workspace and workspace.did_change_configuration
+        if change and change.dynamic_registration:
+            method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+            registration = types.Registration("settings", method, {"section": section})
+            with suppress(JsonRpcException, TimeoutError):
+                async with asyncio.timeout(QUESTION_TIMEOUT_S):
+                    params = types.RegistrationParams([registration])
+                    await self._server.client_register_capability_async(params)
+
+    # What the engine is at.
+
+    def engine_loading(self) -> None:
+        self.status.engine(busy=True, kind="Normal", message="loading the model")
+
+    def engine_ready(self) -> None:
+        self.status.engine(busy=False, kind="Normal")
+
+    def engine_failed(self, sentence: str, is_new: bool) -> None:
+        self.status.engine(busy=False, kind="Error", message=sentence)
+        if is_new:
+            self.show(sentence)
+
+    def loading_progress(self) -> LoadingProgress:
+        return ModelLoading(self._server)
+
+
+class Status:
+    """Sends `didChangeStatus` {busy, kind, message} whenever it changes, for an editor's status line.
+
+    `kind` is `Normal`, `Warning` or `Error`.
+    """
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._requests = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._engine: tuple[bool, str, str] = (False, "Normal", "")
+        self._sent: dict[str, Any] = {}
+
+    def engine(self, *, busy: bool, kind: str, message: str = "") -> None:
+        """The engine is loading (busy), ready, or failed with a sentence."""
+        self._engine = busy, kind, message
+        self._send()
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """A request is being answered."""
+        self._requests += 1
+        self._timer = self._timer or asyncio.get_running_loop().call_later(BUSY_AFTER_S, self._send)
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            if self._requests == 0:
+                if self._timer:
+                    self._timer.cancel()
+                self._timer = None
+                self._send()
+
+    def _send(self) -> None:
+        busy, kind, message = self._engine
+        now = {"busy": busy or self._requests > 0, "kind": kind, "message": message}
+        if now != self._sent:
+            self._sent = now
+            self._server.protocol.notify(STATUS_METHOD, now)
+
+
+class ModelLoading:
+    """A `$/progress` while the model loads, for an editor that shows them."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._progress = server.work_done_progress
+        window = server.client_capabilities.window
+        self._wanted = bool(window and window.work_done_progress)
+        self._shown = False
+        self._token = str(uuid.uuid4())
+
+    async def begin(self) -> None:
+        if not self._wanted:
+            return
+        with suppress(JsonRpcException, TimeoutError):
+            async with asyncio.timeout(PROGRESS_TIMEOUT_S):
+                await self._progress.create_async(self._token)
+            self._shown = True
+            self._progress.begin(self._token, types.WorkDoneProgressBegin("dlsp: loading the model"))
+
+    def report(self, line: str) -> None:
+        if self._shown:
+            self._progress.report(self._token, types.WorkDoneProgressReport(message=line))
+
+    def end(self, outcome: str) -> None:
+        if self._shown:
+            self._progress.end(self._token, types.WorkDoneProgressEnd(message=outcome))

@@ -1,0 +1,1 @@
+"""One file a feature: LSP parameters in, a call of the domain, an LSP result out."""

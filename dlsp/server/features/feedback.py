@@ -1,0 +1,33 @@
+"""What became of suggestions, as editors tell it under Copilot's names. Nothing of it leaves the machine.
+
+`textDocument/didShowCompletion` {item}, `textDocument/didPartiallyAcceptCompletion` {item, acceptedLength in UTF-16
+units of the item's insertText}, and our own `textDocument/didDismissCompletion` {item}. What is malformed teaches
+nothing.
+"""
+
+from typing import Any
+
+from dlsp.completions.observers import AcceptanceLearner
+from dlsp.completions.service import CompletionService
+from dlsp.server import params as read
+from dlsp.server.protocol import Server
+
+
+def register(server: Server, service: CompletionService, learner: AcceptanceLearner) -> None:
+    """Take what the editor tells."""
+
+    @server.feature("textDocument/didShowCompletion")
+    def shown(params: Any) -> None:
+        told = read.read(read.Feedback, params)
+        learner.shown(told.item.insert_text, told.item.id)
+
+    @server.feature("textDocument/didPartiallyAcceptCompletion")
+    def accepted(params: Any) -> None:
+        told = read.read(read.Feedback, params)
+        learner.accepted(told.item.insert_text, told.accepted_length or 0, told.item.id)
+
+    @server.feature("textDocument/didDismissCompletion")
+    def dismissed(params: Any) -> None:
+        told = read.read(read.Feedback, params)
+        if place := learner.dismissed(told.item.insert_text, told.item.id):
+            service.dismissed(*place)

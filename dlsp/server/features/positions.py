@@ -1,0 +1,34 @@
+"""Offsets of a text as positions of the protocol, by the starts of its lines: found once for each text."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+
+from lsprotocol import types
+
+from dlsp.server.documents import LINE
+
+
+class Positions:
+    """`units` is the length of a text in the editor's units."""
+
+    def __init__(self, text: str, units: Callable[[str], int]) -> None:
+        self.text, self._units = text, units
+        self._starts = list(accumulate(map(len, LINE.findall(text)), initial=0))
+        if self._starts[-1] == len(text) and len(self._starts) > 1 and not text.endswith(("\n", "\r")):
+            self._starts.pop()  # the end of a last line without an ending is no start of another
+
+    def position(self, offset: int) -> types.Position:
+        row = bisect_right(self._starts, offset) - 1
+        return types.Position(row, self._units(self.text[self._starts[row] : offset]))
+
+    def range(self, start: int, end: int) -> types.Range:
+        return types.Range(self.position(start), self.position(end))
+
+
+def as_json(span: types.Range) -> dict[str, dict[str, int]]:
+    """A range as JSON."""
+    return {
+        name: {"line": place.line, "character": place.character}
+        for name, place in (("start", span.start), ("end", span.end))
+    }

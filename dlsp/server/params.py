@@ -1,0 +1,143 @@
+"""The parameters of our own requests and notifications, read as types."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import attrs
+from cattrs import Converter
+from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_structure_fn, override
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Document:
+    uri: str
+    version: int | None = None
+
+
+@attrs.frozen
+class Position:
+    line: int = attrs.field(validator=attrs.validators.ge(0))
+    character: int = attrs.field(validator=attrs.validators.ge(0))
+
+    def lsp(self) -> types.Position:
+        return types.Position(self.line, self.character)
+
+
+@attrs.frozen
+class Range:
+    start: Position
+    end: Position
+
+    def lsp(self) -> types.Range:
+        return types.Range(self.start.lsp(), self.end.lsp())
+
+
+@attrs.frozen
+class Fill:
+    """`dlsp/fill`; the lines of a `range` are written anew, and a `seed` other than 0 gives an alternative."""
+
+    text_document: Document
+    position: Position | None = None
+    range: Range | None = None
+    partial_result_token: str | int | None = None
+    seed: int | None = None
+
+
+@attrs.frozen
+class Instruct:
+    """`dlsp/instruct`; `sketch` says roughly what should come out."""
+
+    text_document: Document
+    range: Range
+    instruction: str = ""
+    sketch: str | None = None
+
+
+@attrs.frozen
+class Edits:
+    """`dlsp/edits`, and `textDocument/copilotInlineEdit` without its position."""
+
+    text_document: Document
+    partial_result_token: str | int | None = None
+
+
+@attrs.frozen
+class DismissedEdits:
+    """`dlsp/didDismissEdits`; without `ids` all are."""
+
+    ids: list[str] | None = None
+
+
+@attrs.frozen
+class Focus:
+    """`textDocument/didFocus`."""
+
+    text_document: Document
+
+
+@attrs.frozen
+class Item:
+    """A suggestion, as far as an editor says what became of it; `id` is the one of `dlsp/didAnswer`."""
+
+    insert_text: str = attrs.field(validator=attrs.validators.min_len(1))
+    id: str | None = None
+
+
+@attrs.frozen
+class Feedback:
+    """What became of a suggestion; `accepted_length` counts UTF-16 units of its text."""
+
+    item: Item
+    accepted_length: int | None = None
+
+
+def read(kind: type[T], params: Any) -> T:
+    """Parameters as pygls hands them on. Raises JsonRpcInvalidParams."""
+    try:
+        return _CONVERTER.structure(_plain(params), kind)
+    except (BaseValidationError, ValueError, TypeError, KeyError) as error:
+        raise JsonRpcInvalidParams("The parameters are not as this method takes them.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Objects that pygls has made of JSON, as dictionaries and lists."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _converter() -> Converter:
+    converter = Converter()
+    for kind, allowed in ((str, str), (int, int)):  # cattrs would turn a number into a string
+
+        def strict(value: Any, _: Any, allowed: type = allowed) -> Any:
+            if not isinstance(value, allowed) or isinstance(value, bool):
+                raise ValueError("another type")
+            return value
+
+        converter.register_structure_hook(kind, strict)
+    converter.register_structure_hook(str | int | None, lambda value, _: value)
+
+    def structured(kind: type[Any]) -> Any:
+        names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(kind)}
+        return make_dict_structure_fn(kind, converter, **names)  # type: ignore[arg-type]
+
+    converter.register_structure_hook_factory(attrs.has, structured)
+    return converter
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+_CONVERTER = _converter()

@@ -1,0 +1,77 @@
+"""The server on standard input and output."""
+
+import asyncio
+import gc
+import io
+import logging
+import sys
+import threading
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from pygls.io_ import StdoutWriter, run_async
+
+from dlsp import logfile
+from dlsp.server.app import build
+
+READ_BYTES = 2**16
+
+
+def serve() -> int:
+    """Serve one editor until it says exit or closes the pipe. Returns the process's exit status: 1 for an exit without
+    a shutdown before."""
+    gc.freeze()  # what was imported stays: no collection needs to look at it
+    logging.basicConfig(level=logging.WARNING)
+    logging.raiseExceptions = False
+    log = logfile.begin()
+    try:
+        with suppress(KeyboardInterrupt):
+            return asyncio.run(_serve())
+        return 0
+    finally:
+        if log:
+            log.close()
+
+
+async def _serve() -> int:
+    """What `serve` does once there is an event loop."""
+    reader: Any = stream_of(sys.stdin.buffer)
+    app = build()
+    protocol = app.server.protocol
+    protocol.set_writer(StdoutWriter(sys.stdout.buffer))
+    try:
+        await run_async(threading.Event(), reader, protocol, error_handler=app.server.report_server_error)
+    except SystemExit as said:  # `exit`
+        return int(said.code or 0)
+    except (OSError, asyncio.IncompleteReadError, ValueError):
+        pass  # the connection broke
+    finally:
+        await app.close()
+    return 0
+
+
+def stream_of(file: BinaryIO) -> asyncio.StreamReader:
+    """What `file` brings, as a stream on every system and whatever it is; a thread reads it, which never keeps the
+    process.
+
+    pygls crosses from a thread to the loop for each line; here that happens once for what one read brings.
+    """
+    stream = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    raw = file.raw if isinstance(file, io.BufferedReader) else file
+
+    def read() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            while piece := _piece(raw):
+                loop.call_soon_threadsafe(stream.feed_data, piece)
+            loop.call_soon_threadsafe(stream.feed_eof)
+
+    threading.Thread(target=read, name="standard input", daemon=True).start()
+    return stream
+
+
+def _piece(raw: BinaryIO) -> bytes:
+    try:
+        return raw.read(READ_BYTES) or b""
+    except (OSError, ValueError):
+        return b""
