@@ -16,14 +16,14 @@ from dlsp.ignore.values import without_secrets
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
+# Shares of the budget: other files, the text after the gap. The prefix has the rest, and what those leave.
 OTHERS, SUFFIX = 0.35, 0.25
-"""Shares of the budget: other files, the text after the gap. The prefix has the rest, and what those leave."""
+# At least: the statement under the cursor may need more than the share of the text after the gap.
 PREFIX = 0.25
-"""At least: the statement under the cursor may need more than the share of the text after the gap."""
+# Shares of the other files' share, given in this order to what asks for it.
 DEFINITIONS, RECENT, PAIR = 1.0, 0.4, 0.4
-"""Shares of the other files' share, given in this order to what asks for it."""
+# Tokens for the name of a file.
 _A_FILE = 6
-"""Tokens for the name of a file."""
 
 
 def build(

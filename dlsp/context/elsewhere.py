@@ -12,18 +12,18 @@ from dlsp.context.tokens import tokens
 from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Found, Store, module, stem
 
+# A name that is defined in more files says nothing, unless one of them is imported.
 COMMON = 4
-"""A name that is defined in more files says nothing, unless one of them is imported."""
+# The score of what can come next at the cursor.
 FOCUS = 20.0
-"""The score of what can come next at the cursor."""
+# Tokens of members: outlines if so many do, else their first lines, else their names.
 MOST_MEMBERS, MOST_OF_MEMBERS = 80, 250
-"""Tokens of members: outlines if so many do, else their first lines, else their names."""
+# The score from which a definition is shown.
 LEAST = 3.0
-"""The score from which a definition is shown."""
+# Go's way to say whose member a function is.
 _RECEIVER = re.compile(r"func \(\s*(?:\w+\s+)?\*?(\w+)")
-"""Go's way to say whose member a function is."""
+# Families in which a name of another file is not seen without importing it.
 NEEDS_IMPORT = {"python", "javascript", "rust"}
-"""Families in which a name of another file is not seen without importing it."""
 
 
 class Scored(NamedTuple):

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from dlsp.context.structure import Structure
 
+# Characters around the cursor that count as its surroundings.
 BEFORE, AFTER = 2500, 500
-"""Characters around the cursor that count as its surroundings."""
 MOST_NAMES = 60
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _USE = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*(\w*)")
@@ -17,8 +17,8 @@ _WORDS = """
 as by const crate export extends from global import include let local mod module namespace package pub public require
 require_relative self source static std super this type typeof use using var
 """
+# Words of imports, and of what belongs to an object, that name nothing in another file.
 _NO_NAMES = frozenset(_WORDS.split())
-"""Words of imports, and of what belongs to an object, that name nothing in another file."""
 _REQUIRE = re.compile(r"^.*\b(?:require|require_relative|source|import)\b.*$", re.MULTILINE)
 
 

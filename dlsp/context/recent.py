@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dlsp.context.parts import Part
 
 MOST = 12
+# Lines shown above and below.
 AROUND = 8
-"""Lines shown above and below."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ block statement_block statement_list compound_statement body_statement case_stat
 class_body interface_body enum_body declaration_list field_declaration_list enum_member_declaration_list
 object object_type array block_mapping block_sequence table section element fragment
 """
+# Nodes that hold statements, or what takes their place in the language.
 _HOLDERS = frozenset(_HOLDER_TYPES.split())
-"""Nodes that hold statements, or what takes their place in the language."""
+# Fields of what a statement holds statements in.
 _BODIES = ("body", "consequence")
-"""Fields of what a statement holds statements in."""
 
 
 @dataclass(frozen=True)

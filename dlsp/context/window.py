@@ -14,14 +14,14 @@ from dlsp.context.tokens import head, tail, tokens
 from dlsp.syntax.definitions import Definition
 from dlsp.syntax.outline import signature
 
+# Of the budget of the prefix: at least, at most, at most.
 NEAR, IMPORTS, SIGNATURES = 0.5, 0.2, 0.2
-"""Of the budget of the prefix: at least, at most, at most."""
 _WORD = re.compile(r"\w+")
 _SURROUNDINGS = 2500
+# Finds where the cursor stands; asked only where not all of the text fits.
 Find = Callable[[], Structure | None]
-"""Finds where the cursor stands; asked only where not all of the text fits."""
+# Rows. The first line of a cut prefix moves in steps, so that the next anchor can keep what was prefilled.
 GRID = 8
-"""Rows. The first line of a cut prefix moves in steps, so that the next anchor can keep what was prefilled."""
 
 
 def suffix(find: Find, path: str, before: str, after: str, most: int, longest: int) -> Part:

@@ -18,10 +18,10 @@ from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source
 
 _MARKS = (".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt", "Gemfile")
+# Documents whose trees are kept.
 MOST_SOURCES = 16
-"""Documents whose trees are kept."""
+# Folders of files outside of a workspace whose rules are kept.
 MOST_LONE_FOLDERS = 16
-"""Folders of files outside of a workspace whose rules are kept."""
 
 
 class Workspace:
@@ -51,7 +51,9 @@ class Workspace:
         return (globs, budget) == (self._globs, self._budget)
 
     def keep_index(self) -> None:
-        """Have the index made and kept true in the background, from the first call on."""
+        """Have the ignore rules read, and the index made and kept true, in the background, from the first call on."""
+        if self.root and self.root not in self._verdicts:
+            self._rules(self.root).begin()
         if self._keeper is None and self.root and is_workspace(self.root):
             self._keeper = Keeper(self.root, self._globs)
 

@@ -172,8 +172,8 @@ def _pattern(text: str) -> _Pattern | None:
 
 
 _NOTHING = _Piece(re.compile(""), 0)
+# Two stars or more.
 _ANY = _Segment((_NOTHING, _NOTHING, _NOTHING))
-"""Two stars or more."""
 
 
 class _Reader:

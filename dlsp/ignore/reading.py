@@ -6,12 +6,12 @@ import os
 import stat
 from pathlib import Path
 
+# Of a file with patterns, and of the other small files around them.
 MOST_RULE_BYTES = 256 * 1024
-"""Of a file with patterns, and of the other small files around them."""
+# Those that the system has: Windows has no links, pipes or devices that these would keep out.
 _FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")
 )
-"""Those that the system has: Windows has no links, pipes or devices that these would keep out."""
 
 
 class TooLarge(OSError):

@@ -14,10 +14,10 @@ from dlsp.ignore.secrets import is_secret
 
 FILES = (".gitignore", ".dlspignore")
 ALWAYS = {".git", ".hg", ".svn", "node_modules", "__pycache__"}
+# Larger files are data, or made by a program; none is a source of context.
 MOST_BYTES = 512 * 1024
-"""Larger files are data, or made by a program; none is a source of context."""
+# Folders in each other, below the repository: what lies deeper was made by a program.
 MOST_FOLDERS = 100
-"""Folders in each other, below the repository: what lies deeper was made by a program."""
 
 Stamp = tuple[int, int, int] | None
 

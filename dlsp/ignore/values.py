@@ -10,18 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+# Stands for each character of a value that is hidden.
 HIDDEN = "*"
-"""Stands for each character of a value that is hidden."""
 LEAST_CHARS = 20
+# Of entropy a character; random hexadecimal digits have up to 4, words of a language often as much: they have no
+# digits, which is asked too.
 LEAST_BITS = 3.0
-"""Of entropy a character; random hexadecimal digits have up to 4, words of a language often as much: they have no
-digits, which is asked too."""
+# Characters after a telling name in which its value is looked for, up to the end of the next line.
 _NEAR = 160
-"""Characters after a telling name in which its value is looked for, up to the end of the next line."""
+# Of a private key block, at most.
 _BLOCK_CHARS = 20_000
-"""Of a private key block, at most."""
+# Characters around a suggestion that tell what its values are.
 _AROUND = 300
-"""Characters around a suggestion that tell what its values are."""
 
 _PREFIXES = (
     r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",
@@ -68,8 +68,8 @@ _PREFIXES = (
     r"\d{8,10}:AA[\w-]{33}",
 )
 _PREFIXED = re.compile(rf"(?<![0-9A-Za-z_])(?:{'|'.join(_PREFIXES)})")
+# What has such a prefix is one of these; most of a source is none.
 _RUN = re.compile(r"[\w.:/+=-]{16,}")
-"""What has such a prefix is one of these; most of a source is none."""
 _BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
 _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[^\n]{0,200}")
 _URL = re.compile(r"://[^\s/:@'\"`]{0,100}:([^\s/@'\"`]{3,200})@")

@@ -23,7 +23,8 @@ class Verdicts:
     """The answers of the rules of the workspace `root`, for whom `Rules` would take too long.
 
     `patience_s`: seconds to wait for an answer, None for as long as it takes. What takes longer is answered as it was
-    the last time, or with UNKNOWN; so it is excluded until it is known. Nothing is read before the first question.
+    the last time, or with UNKNOWN; so it is excluded until it is known. Nothing is read before `begin` or the first
+    question.
     """
 
     def __init__(self, root: Path, globs: tuple[str, ...] = (), patience_s: float | None = None) -> None:
@@ -35,6 +36,12 @@ class Verdicts:
         self._asked: SimpleQueue[tuple[_Question, Future[str]] | None] = SimpleQueue()
         self._late: Future[str] | None = None
         self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Have the rules read, so that the first question need not wait for that."""
+        if self._patience_s is not None and self._rules is None:
+            self._start()
+            self._asked.put((_Question(False, self.root / "any"), Future()))
 
     def doubt(self) -> None:
         """Have the files of the rules looked at again before the next answer: they may have changed."""
@@ -55,9 +62,7 @@ class Verdicts:
     def _ask(self, question: _Question) -> str:
         if self._patience_s is None:
             return self._answer(question)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="ignore rules", daemon=True)
-            self._thread.start()
+        self._start()
         if self._late and not self._late.done():  # it is busy: who asks many things does not wait for each
             return self._known.get(question, UNKNOWN)
         answer: Future[str] = Future()
@@ -67,6 +72,11 @@ class Verdicts:
         except TimeoutError:
             self._late = answer
             return self._known.get(question, UNKNOWN)
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="ignore rules", daemon=True)
+            self._thread.start()
 
     def _work(self) -> None:
         while asked := self._asked.get():

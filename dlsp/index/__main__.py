@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dlsp.index.keep import keep
 
+# Seconds that are left to what is under way when standard input is closed; the index bears any end.
 GRACE_S = 0.5
-"""Seconds that are left to what is under way when standard input is closed; the index bears any end."""
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 

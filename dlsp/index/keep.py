@@ -16,16 +16,16 @@ from dlsp.index import store
 from dlsp.index.store import Store
 from dlsp.index.update import for_seconds, refresh, update
 
+# How often to look whether another editor's process, which keeps the index, is gone, or the folder there again.
 RETRY_S = 5
-"""How often to look whether another editor's process, which keeps the index, is gone, or the folder there again."""
+# Everything is looked at again so often: file systems do not tell all that happens.
 RESCAN_S = 300
-"""Everything is looked at again so often: file systems do not tell all that happens."""
+# The same where the file system tells nothing, and the wait after a failure.
 UNWATCHED_S = 30
-"""The same where the file system tells nothing, and the wait after a failure."""
+# Where it tells nothing, the wait is at least so many times what the last look took.
 REST = 20
-"""Where it tells nothing, the wait is at least so many times what the last look took."""
+# Changes at once after which everything is looked at again, as after a switch of branches.
 MANY = 300
-"""Changes at once after which everything is looked at again, as after a switch of branches."""
 
 
 def keep(root: Path, globs: tuple[str, ...], stop: threading.Event) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from dlsp import paths
 
 WAIT_S = 1
+# Seconds to the next start after an end that nobody asked for; after each further one twice as long.
 AGAIN_S = 10.0
-"""Seconds to the next start after an end that nobody asked for; after each further one twice as long."""
 MOST_AGAIN_S = 300.0
+# A process that ran for so many seconds is no reason to wait longer the next time.
 HEALTHY_S = 60.0
-"""A process that ran for so many seconds is no reason to wait longer the next time."""
 log = logging.getLogger(__name__)
 
 

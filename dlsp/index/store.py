@@ -15,8 +15,8 @@ from dlsp.paths import index_dir
 VERSION = 3
 MOST_PAGES = 50_000  # of 4 kB
 MOST_WORKSPACES = 20
+# Seconds after which what is left of an index that is gone goes too.
 LEFT_S = 24 * 3600
-"""Seconds after which what is left of an index that is gone goes too."""
 
 _SCHEMA = """
 create table files (

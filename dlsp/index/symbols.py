@@ -16,21 +16,21 @@ from dlsp.syntax.outline import outline
 from dlsp.syntax.rehearsal import Rehearsal
 from dlsp.syntax.source import Source
 
+# Kept of one file, the first ones; more are made by a program.
 MOST_SYMBOLS = 400
-"""Kept of one file, the first ones; more are made by a program."""
 
 _SPACE = re.compile(r"(?:inline\s+)?namespace\b")
+# A type that is named only, a file that is part of a module.
 _NAMED = re.compile(r"(?:struct|union|enum|class)\s+\w+|(?:pub\b.*\s)?mod\s+\w+;")
-"""A type that is named only, a file that is part of a module."""
 _REQUIRED = re.compile(r"\s*(?:local|const|let|var)?\s*[^=]+=\s*require\b")
+# In a header of C++ that is named like one of C.
 _CPP = re.compile(rb"^[ \t]*(?:class\s+\w|namespace\b|template\s*<|(?:public|private|protected):)", re.MULTILINE)
-"""In a header of C++ that is named like one of C."""
+# Families in which an indented constant outside of classes is a block's own.
 _WITH_LOCALS = {"python", "javascript", "ruby", "lua", "bash"}
-"""Families in which an indented constant outside of classes is a block's own."""
 
 
+# A second of the processor's time for a file; on the clock it may be much more, as the index yields to everybody.
 _REHEARSAL = Rehearsal(parse_s=1.0, deadline_s=30.0)
-"""A second of the processor's time for a file; on the clock it may be much more, as the index yields to everybody."""
 
 
 class Symbol(NamedTuple):

@@ -14,8 +14,8 @@ from dlsp.index.symbols import symbols
 from dlsp.syntax import languages
 
 MOST_FILES = 20_000
+# Files between two commits: what a sudden end can lose.
 BATCH = 100
-"""Files between two commits: what a sudden end can lose."""
 
 Going = Callable[[], bool]
 

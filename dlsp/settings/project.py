@@ -13,10 +13,10 @@ from typing import Any
 from dlsp.ignore.reading import read
 
 MOST_BYTES = 1_000_000
+# Of the lines that are parsed.
 MOST_OWN_BYTES = 64_000
-"""Of the lines that are parsed."""
+# In a key. The same are counted in strings, where so many in a row are not usual either.
 MOST_DOTS = 100
-"""In a key. The same are counted in strings, where so many in a row are not usual either."""
 
 _TABLE = re.compile(r"""[ \t]*\[\[?[ \t]*["'\w][^\[\]\n,]*(?:\]\]?[ \t]*(?:#.*)?)?$""")
 _OWN_TABLE = re.compile(r"""[ \t]*\[[ \t]*["']?tool["']?[ \t]*(?:\]|\.[ \t]*["']?dlsp["']?[ \t]*(?:[].]|$)|$)""")

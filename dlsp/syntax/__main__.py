@@ -22,8 +22,8 @@ from dlsp.syntax.languages import LANGUAGES, Language
 from dlsp.syntax.source import edit
 
 MOST_DOCUMENTS = 64
+# The system ends this process after so many times the seconds, whatever it is caught in.
 GRACE = 3
-"""The system ends this process after so many times the seconds, whatever it is caught in."""
 _CHUNK = 65_536
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
 
+# No first or last child longer than so many bytes is taken for a mark, such as a bracket.
 _MARK = 200
-"""No first or last child longer than so many bytes is taken for a mark, such as a bracket."""
 _DEEPEST = 64
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dlsp.syntax.definitions import Definition
 from dlsp.syntax.languages import Language
 
+# No outline is longer.
 MOST_CHARS = 1200
-"""No outline is longer."""
+# A definition of at most so much is shown whole.
 SHORT_LINES, SHORT_CHARS = 5, 240
-"""A definition of at most so much is shown whole."""
 _MEMBER_CHARS = 300
 
 

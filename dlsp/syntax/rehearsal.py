@@ -23,16 +23,16 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import IO
 
+# Documents up to so long are not rehearsed.
 SMALL_BYTES = 1_000
-"""Documents up to so long are not rehearsed."""
+# Seconds of the processor's time that a parse may take. Here it takes as long again.
 PARSE_S = 0.1
-"""Seconds of the processor's time that a parse may take. Here it takes as long again."""
+# Seconds on the clock after which the child is killed.
 DEADLINE_S = 0.3
-"""Seconds on the clock after which the child is killed."""
+# Bytes of a document for which there is another second: ordinary code is parsed faster.
 BYTES_S = 4_000_000
-"""Bytes of a document for which there is another second: ordinary code is parsed faster."""
+# Seconds that the first child is waited for. A later one is not: until it is ready, documents are plain text.
 START_S = 5.0
-"""Seconds that the first child is waited for. A later one is not: until it is ready, documents are plain text."""
 
 _keys = count()
 

@@ -11,22 +11,22 @@ from dlsp.syntax.languages import Language
 from dlsp.syntax.near import near
 from dlsp.syntax.rehearsal import PARSE_S, SMALL_BYTES, Outcome, Part, Rehearsal
 
+# Larger documents are plain text: their first parse would take longer than a moment.
 MOST_BYTES = 4_000_000
-"""Larger documents are plain text: their first parse would take longer than a moment."""
 
+# Recovery from errors can take long in a long file; after so many seconds of work follows a pause so many times as
+# long, in which the document counts as plain text.
 SLOW_S, PAUSE = 0.15, 10
-"""Recovery from errors can take long in a long file; after so many seconds of work follows a pause so many times as
-long, in which the document counts as plain text."""
+# Bytes before and after a place in which errors are counted: all that counts would take long in a long file.
 AROUND = 20_000
-"""Bytes before and after a place in which errors are counted: all that counts would take long in a long file."""
 
+# Bytes edited that do not make a tree useless as a map of the text, nor a text that took too long another one.
 LITTLE = 1_000
-"""Bytes edited that do not make a tree useless as a map of the text, nor a text that took too long another one."""
+# Seconds after which a document that took too long is tried again: the machine may have been busy.
 AGAIN_S = 60
-"""Seconds after which a document that took too long is tried again: the machine may have been busy."""
 
+# One child for all documents of this process.
 SHARED = Rehearsal()
-"""One child for all documents of this process."""
 
 
 class Source:

@@ -299,3 +299,12 @@ def test_chains_of_links(root: Path) -> None:
     assert rules.excludes(root / "a.py") == ""
     assert rules.excludes(root / "b.py") == "it is a link that leads nowhere"
     assert rules.excludes(root / "l9") == ""
+
+
+def test_a_walk_that_is_to_end_ends_at_any_file(root: Path) -> None:
+    for number in range(300):
+        write(root, f"a{number}.bin", "")
+    write(root, "z.py")
+    left = iter([True] * 10)
+    assert list(walk(Rules(root), going=lambda: next(left, False))) == []
+    assert [path.name for path, _ in walk(Rules(root))] == ["z.py"]

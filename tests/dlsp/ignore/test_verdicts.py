@@ -77,3 +77,22 @@ def test_an_error_is_the_caller_s(root: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("dlsp.ignore.verdicts.Rules", no)
     with pytest.raises(OSError, match="gone"):
         Verdicts(root, (), 30).excludes(root / "a.py")
+
+
+def test_begun_early(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long is over when the first question comes."""
+    made = threading.Event()
+
+    class Slow(Rules):
+        def __init__(self, *given: object) -> None:
+            time.sleep(0.3)
+            super().__init__(*given)  # type: ignore[arg-type]
+            made.set()
+
+    monkeypatch.setattr("dlsp.ignore.verdicts.Rules", Slow)
+    verdicts = Verdicts(root, (), 10)
+    verdicts.begin()
+    assert made.wait(30)
+    began = time.thread_time()
+    assert verdicts.excludes(root / "a.py") == ""
+    assert time.thread_time() - began < 0.3

@@ -293,3 +293,33 @@ def test_no_walk_through_a_home_folder(root: Path, monkeypatch: pytest.MonkeyPat
     assert not is_workspace(root.parent / "link")
     monkeypatch.setenv("HOME", str(root.parent / "link"))
     assert not is_workspace(root)
+
+
+def test_the_wait_for_the_next_start_is_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dlsp.index.process.AGAIN_S", 0.05)
+    monkeypatch.setattr("dlsp.index.process.MOST_AGAIN_S", 0.1)
+    keeper = Keeper(root)
+    try:
+        for _ in range(10):  # doubled each time, the last wait would be of 25 s
+            pid, began = keeper.pid, time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            while keeper.pid == pid:
+                assert time.monotonic() - began < 10
+                time.sleep(0.01)
+    finally:
+        keeper.stop()
+
+
+def test_after_a_healthy_while_the_wait_is_short_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dlsp.index.process.AGAIN_S", 0.05)
+    monkeypatch.setattr("dlsp.index.process.HEALTHY_S", 0.0)
+    keeper = Keeper(root)
+    try:
+        for _ in range(10):
+            pid, began = keeper.pid, time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            while keeper.pid == pid:
+                assert time.monotonic() - began < 10
+                time.sleep(0.01)
+    finally:
+        keeper.stop()

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes an
 
 SUGGESTION_S, SHUTDOWN_S, END_S = 2, 1, 1
 MOST_MB = 300
+# Rules that are more than are read exclude everything: there is an answer, and it is no suggestion.
 EXCLUDED = {"100,000 patterns", "10,000 patterns", "a pattern of 50 MB"}
-"""Rules that are more than are read exclude everything: there is an answer, and it is no suggestion."""
 SAMPLE = random.Random(5).sample(list(WORKSPACES), 10)
 
 

@@ -17,10 +17,10 @@ from tests.dlsp.syntax.shapes import SHAPES
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="each document is parsed in a fork")
 
 YAML = next(each for each in LANGUAGES if each.name == "yaml")
+# Bytes that the library gives to a grammar's scanner.
 BUFFER = 1024
-"""Bytes that the library gives to a grammar's scanner."""
+# Repetitions around the places where state of 1, 2, 3, 4 or 8 bytes a level fills the buffer.
 SIZES = (127, 128, 200, 254, 255, 256, 257, 341, 512, 1023)
-"""Repetitions around the places where state of 1, 2, 3, 4 or 8 bytes a level fills the buffer."""
 CASES = [(language, shape, size) for language in LANGUAGES for shape in SHAPES for size in SIZES]
 
 

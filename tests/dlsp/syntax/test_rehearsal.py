@@ -19,8 +19,8 @@ from dlsp.syntax.source import Source
 from tests.dlsp.syntax.shapes import SHAPES
 
 CODE = "".join(f"def f{number}(a, b):\n    return a + b * {number}\n\n\n" for number in range(100))
+# Bytes, about.
 SIZES = (2_000, 8_000, 40_000, 160_000)
-"""Bytes, about."""
 CASES = [(language, shape, size) for language in LANGUAGES for shape in SHAPES for size in SIZES]
 
 
