@@ -1,14 +1,21 @@
 """Files written all of it or nothing."""
 
 import shutil
+import stat
+import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+
+PREFIX, SUFFIX = ".dlsp-", ".partial"
+STALE_FILE_AGE_S = 3600
 
 
 def write(file: Path, content: bytes) -> None:
     """Put `content` in the file's place; the mode stays. OSError leaves the file as it was and nothing beside it."""
     file = file.resolve()
-    new = NamedTemporaryFile("wb", dir=file.parent, prefix=".dlsp-", delete=False)  # noqa: SIM115 - closed below
+    _remove_stale(file.parent)
+    new = NamedTemporaryFile("wb", dir=file.parent, prefix=PREFIX, suffix=SUFFIX, delete=False)  # noqa: SIM115 - closed below
     try:
         with new:
             new.write(content)
@@ -18,3 +25,12 @@ def write(file: Path, content: bytes) -> None:
     except BaseException:
         Path(new.name).unlink(missing_ok=True)
         raise
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what a process left that was killed while it wrote a file there."""
+    for each in folder.glob(f"{PREFIX}????????{SUFFIX}"):
+        with suppress(OSError):
+            found = each.lstat()
+            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > STALE_FILE_AGE_S:
+                each.unlink()

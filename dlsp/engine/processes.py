@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
     try:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -34,6 +35,9 @@ def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
             )
         finally:
             os.close(output)
+        # Who waits for it, so that it does not stay in the process table when it has ended long before this process.
+        threading.Thread(target=process.wait, name="the engine's end", daemon=True).start()
+        return process
     except OSError as error:
         raise UserError(
             f"The engine could not be started ({error.strerror}; its log is {log}): free some space and memory, "
@@ -133,6 +137,6 @@ def _process(found: State) -> "psutil.Process | None":
 
     process = psutil.Process(found.pid)
     # An engine of an older dlsp has told the clock's time alone.
-    older = not found.birth and process.create_time() <= found.started + CLOCK_S
-    same = older or birth(found.pid) == found.birth
+    old = process.create_time() <= found.started + CLOCK_S
+    same = birth(found.pid) == found.birth if found.birth else old
     return process if same and found.pid != os.getpid() else None

@@ -1,6 +1,10 @@
-"""`python -m dlsp.index ROOT [GLOB...]`: keep the index of a workspace true until standard input is closed."""
+"""`python -m dlsp.index ROOT`: keep the index of a workspace true until standard input is closed.
+
+The first line of standard input is a JSON list of globs to ignore: a command line can be read by everybody.
+"""
 
 import ctypes
+import json
 import os
 import signal
 import sys
@@ -19,6 +23,9 @@ _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 def main() -> None:
     os.umask(0o077)  # what is made from here on is the user's alone
     _end_with_parent()
+    globs = json.loads(sys.stdin.buffer.readline() or b"null")
+    if globs is None:
+        return
     stop = threading.Event()
 
     def wait_for_the_end() -> None:
@@ -28,7 +35,7 @@ def main() -> None:
         os._exit(0)
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
-    keep(Path(sys.argv[1]), tuple(sys.argv[2:]), stop)
+    keep(Path(sys.argv[1]), tuple(globs), stop)
 
 
 def _end_with_parent() -> None:

@@ -1,5 +1,6 @@
 """Start the process that keeps an index."""
 
+import json
 import logging
 import os
 import subprocess
@@ -26,7 +27,8 @@ class Keeper:
 
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
         # -P: the project's own files are no modules of ours, whatever their names.
-        self._command = [sys.executable, "-P", "-m", "dlsp.index", str(root), *globs]
+        self._command = [sys.executable, "-P", "-m", "dlsp.index", str(root)]
+        self._globs = json.dumps(globs).encode() + b"\n"
         self._stopped, self._starting = threading.Event(), threading.Lock()
         self._process = self._begin()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -54,11 +56,19 @@ class Keeper:
             creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),
         )
 
+    def _tell(self) -> None:
+        """Hand over the globs, which may have to wait until the process reads."""
+        assert self._process.stdin is not None
+        with suppress(OSError, ValueError):  # it has ended, or was stopped
+            self._process.stdin.write(self._globs)
+            self._process.stdin.flush()
+
     def _watch(self) -> None:
         """Log an end that nobody asked for; not what the process said, which might hold text of a document."""
         pause = AGAIN_S
         while True:
             began = time.monotonic()
+            self._tell()
             code = self._process.wait()
             if self._stopped.is_set():
                 return

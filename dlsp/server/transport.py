@@ -4,6 +4,7 @@ import asyncio
 import gc
 import io
 import logging
+import signal
 import sys
 import threading
 from contextlib import suppress
@@ -34,9 +35,19 @@ def serve() -> int:
 
 
 async def _serve() -> int:
-    """What `serve` does once there is an event loop."""
+    """What `serve` does once there is an event loop. SIGTERM ends it as the end of the input does."""
     reader: Any = stream_of(sys.stdin.buffer)
     app = build()
+    serving = asyncio.current_task()
+    assert serving is not None
+    told = threading.Event()  # to end
+    if sys.platform != "win32":
+
+        def end() -> None:
+            told.set()
+            serving.cancel()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     protocol = app.server.protocol
     protocol.set_writer(StdoutWriter(sys.stdout.buffer))
     try:
@@ -45,6 +56,10 @@ async def _serve() -> int:
         return int(said.code or 0)
     except (OSError, asyncio.IncompleteReadError, ValueError):
         pass  # the connection broke
+    except asyncio.CancelledError:
+        if not told.is_set():
+            raise
+        serving.uncancel()
     finally:
         await app.close()
     return 0

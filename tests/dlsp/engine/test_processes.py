@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dlsp.engine import processes
@@ -63,6 +64,16 @@ def test_the_birth_of_a_process(sleeper: "subprocess.Popen[bytes]") -> None:
     sleeper.kill()
     sleeper.wait()
     assert processes.birth(sleeper.pid) == ""
+
+
+def test_an_engine_that_has_ended_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Also where whoever started it does not ask again, as an editor's server that goes on for days."""
+    started = processes.start([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(started.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert started.poll() == 3
 
 
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:

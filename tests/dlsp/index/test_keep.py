@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dlsp.index import store
@@ -229,6 +230,19 @@ def test_one_process_a_workspace(root: Path, keeper: Keeper) -> None:
         until(root, defined("two"))
     finally:
         second.stop()
+
+
+def test_what_is_ignored_is_not_on_the_command_line(root: Path) -> None:
+    """Everybody on the machine can read that."""
+    write(root, "secret-customer/a.py", "def hidden(): pass\n")
+    write(root, "b.py", "def shown(): pass\n")
+    keeper = Keeper(root, ("secret-customer/",))
+    try:
+        until(root, defined("shown"))
+        assert not any("secret-customer" in part for part in psutil.Process(keeper.pid).cmdline())
+        assert not defined("hidden")(Store.open(store.place(root)))
+    finally:
+        keeper.stop()
 
 
 def test_it_ends_with_its_server(root: Path) -> None:
