@@ -105,3 +105,12 @@ def test_a_file_that_is_being_read_is_replaced_a_moment_later(tmp_path: Path, mo
         file.write()
     assert len(tries) == 3
     assert file.path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs another user's folder")
+def test_a_folder_of_another_user_is_refused(tmp_path: Path):
+    (tmp_path / "his").mkdir()
+    os.chown(tmp_path / "his", 65534, 65534)
+    with pytest.raises(EngineError, match=r"belongs to another user: set DLSP_STATE_DIR to one of yours\.$"):
+        lock(tmp_path / "his", "m")
+    assert list((tmp_path / "his").iterdir()) == []
