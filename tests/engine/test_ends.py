@@ -1,15 +1,30 @@
+import random
+import re
+import time
+
 import pytest
 
-from dlsp_engine.decode import ends
 from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.ends import BLANK_TOKENS, Ending, Lexer
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 
 
+def fed(written: bytes, size: int, rule: str = "token", stops: tuple[str, ...] = (), before: str = "", path="a.py"):
+    """An ending that has followed `written` in tokens of `size` bytes, as far as it went."""
+    ending = Ending(rule, stops, before, path)
+    for at in range(0, len(written), size):
+        if not ending.reason:
+            ending.feed(written[at : at + size])
+    return ending
+
+
 def cut(end: str, before: str, text: str, path: str = "a.py") -> str | None:
-    at = ends.rule(end, before, path)(text)
-    return None if at is None else text[:at]
+    """Where it cuts, however the text comes in tokens."""
+    found = [fed(text.encode(), size, end, (), before, path).cut for size in (1, 2, 3, 100)]
+    assert len(set(found)) == 1
+    return None if found[0] is None else text[: found[0]]
 
 
 @pytest.mark.parametrize(
@@ -72,22 +87,96 @@ def test_body(before: str, text: str, expected: str | None):
     assert cut("body", before, text) == expected
 
 
-def test_stop_is_the_first_of_all():
-    assert ends.stop_rule(("b", "ab"))("xxab") == 2
-    assert ends.stop_rule(())("xxab") is None
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_stop_is_the_first_of_all(size: int):
+    assert fed(b"xxabab", size, stops=("b", "ab")).cut == 2
+    assert fed(b"xxab", size).cut is None
+
+
+def test_text_that_stands_already_does_not_count():
+    ending = Ending("line", (), "", forced_bytes=3)
+    assert ending.feed(b"a\nbc") == "c"
+    assert ending.reason is None
+    ending.feed(b"\n")
+    assert (ending.reason, ending.cut) == ("line", 1)
 
 
 @pytest.mark.parametrize(
-    ("written", "tokens", "over"),
-    [(b"    \n" * 4, 16, True), (b" " * 100, 2, False), (b"\n" * 15, 15, False), (b" " * 20 + b"x", 21, False)],
+    ("written", "size", "over"),
+    [(b"    \n" * 4, 1, True), (b" " * 100, 50, False), (b"\n" * 15, 1, False), (b" " * 14 + b"x   ", 1, False)],
 )
-def test_white_space_alone_ends_after_a_while(written: bytes, tokens: int, over: bool):
-    assert ends.blank(written, tokens) is over
+def test_white_space_alone_ends_after_a_while(written: bytes, size: int, over: bool):
+    ending = fed(written, size)
+    assert (ending.reason == "blank") is over
+    assert not over or ending._tokens == BLANK_TOKENS
+
+
+_TOKEN = re.compile(
+    r"""
+    (?P<string> \"{3}[\s\S]*?(?:\"{3}|\Z) | '{3}[\s\S]*?(?:'{3}|\Z) | `[^`]*(?:`|\Z)
+              | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
+  | (?P<comment> \# [^\n]* )
+  | (?P<open> [(\[{] )
+  | (?P<close> [)\]}] )
+""",
+    re.VERBOSE,
+)
+
+
+def is_open_ground(text: str) -> bool:
+    """Whether the end of `text` lies outside of brackets and strings, by the whole of it."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        if match["open"]:
+            depth += 1
+        elif match["close"]:
+            depth = max(0, depth - 1)
+        elif (string := match["string"]) and match.end() == len(text):
+            quote = next((q for q in ('"""', "'''", "`") if string.startswith(q)), None)
+            if quote and (len(string) < 2 * len(quote) or not string.endswith(quote)):
+                return False
+    return depth == 0
+
+
+def test_the_lexer_says_at_each_line_what_the_whole_text_does():
+    rng = random.Random(0)
+    pieces = ['"', '""', '"""', "'", "'''", "`", "\\", "\n", "\n", "\n  ", "(", ")", "[", "]", "#", "a", " "]
+    closed = 0
+    for _ in range(4000):
+        text, lexer = "".join(rng.choices(pieces, k=rng.randrange(30))), Lexer("#")
+        for at, char in enumerate(text):
+            if char == "\n":
+                assert lexer.open_ground is is_open_ground(text[:at]), repr(text[:at])
+                closed += not lexer.open_ground
+            lexer.feed(char)
+    assert closed > 3000
+
+
+def test_what_a_token_costs_does_not_grow_with_the_text(tiny: Engine):
+    """A string of 400 lines that are not indented: each looked like the end of the gap, and was looked at anew."""
+    gap = Gap("def query(db):\n    sql = ", "\n", path="a.py")
+
+    def after(lines: int) -> Answer:
+        answer = Answer(gap, Options(end="body", max_tokens=1024), tiny.tokenizer)
+        answer._ending.feed(('"""\n' + "SELECT a1, b1 FROM t1 WHERE x = 1\n" * lines).encode())
+        return answer
+
+    def seconds(answer: Answer) -> float:
+        took = []
+        for _ in range(5):
+            began = time.perf_counter()
+            for _ in range(10):
+                answer.until_end(list(b"SELECT a1, b1 F"))
+                answer.would_end(list(b"SELECT a1, b1 F"))
+            took.append(time.perf_counter() - began)
+        return min(took)
+
+    assert seconds(after(400)) < 3 * seconds(after(2))
 
 
 @pytest.mark.parametrize("mode", ["autoregressive", "diffusion", "verified"])
 def test_white_space_alone_ends_alike_in_every_mode(tiny: Engine, monkeypatch: pytest.MonkeyPatch, mode: str):
     """A model that writes blanks without end is asked for no more of them."""
-    monkeypatch.setattr(Answer, "choose", lambda answer, logits, draft: [ord(" ")] * len(logits))
+    monkeypatch.setattr(Answer, "next_tokens", lambda answer, logits, draft: [ord(" ")] * len(logits))
     fill = tiny.fill(Gap("x = 1\n", "y = 2\n"), Options(mode=mode, end="block", max_tokens=128))
     assert (fill.tokens, fill.text, fill.reason) == ((ord(" "),) * 16, "", "blank")

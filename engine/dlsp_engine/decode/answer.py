@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dlsp_engine.decode import ends
+from dlsp_engine.decode.ends import Ending
 from dlsp_engine.decode.sampling import greedy, sample, sample_among
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -61,15 +61,12 @@ class Answer:
         self.confidence: list[tuple[int, float]] = []
         self.forced = forced
         self.reason: str | None = None
-        self._bytes = b""
-        self._lead = len(forced)
-        self._cut: int | None = None
-        self._rule = ends.rule(options.end, gap.written, gap.path)
-        self._stop = ends.stop_rule(options.stop)
+        self._written = ""
+        self._ending = Ending(options.end, options.stop, gap.written, gap.path, len(forced))
 
     @property
     def text(self) -> str:
-        return self._text(self._bytes)[: self._cut]
+        return self._written[: self._ending.cut]
 
     def fill(self, cost: Cost) -> Fill:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
@@ -116,41 +113,30 @@ class Answer:
                 return
             self.tokens.append(token)
             self.forced = self._after(self.forced, token)
-            written = len(self._text(self._bytes))
-            self._bytes += self.tokenizer.token_bytes(token)
-            self.confidence.append((len(self._text(self._bytes)) - written, sure))
-            self.reason, self._cut = self._end(self._bytes, len(self.tokens))
+            text = self._ending.feed(self.tokenizer.token_bytes(token))
+            self._written += text
+            self.confidence.append((len(text), sure))
+            self.reason = self._ending.reason
             if not self.reason and len(self.tokens) >= self.options.max_tokens:
                 self.reason = "length"
 
     def until_end(self, draft: list[int]) -> list[int]:
         """The draft up to the token that would end the gap: those behind it can never be committed."""
-        text = self._bytes
+        ending = self._ending.copy()
         for i, token in enumerate(draft):
-            text += self.tokenizer.token_bytes(token)
-            if token in self.tokenizer.stops or self._end(text, len(self.tokens) + i + 1)[0]:
+            ending.feed(self.tokenizer.token_bytes(token))
+            if token in self.tokenizer.stops or ending.reason:
                 return draft[: i + 1]
         return draft[: self.options.max_tokens - len(self.tokens)]
 
     def would_end(self, tokens: list[int]) -> bool:
         """Whether the last of `tokens` would end the gap if they were committed next."""
-        text = self._bytes + b"".join(map(self.tokenizer.token_bytes, tokens))
-        count = len(self.tokens) + len(tokens)
-        limit = count >= self.options.max_tokens
-        return limit or tokens[-1] in self.tokenizer.stops or self._end(text, count)[0] is not None
-
-    def _end(self, written: bytes, tokens: int) -> tuple[str | None, int | None]:
-        text = self._text(written)
-        if (cut := self._stop(text)) is not None:
-            return "stop", cut
-        if (cut := self._rule(text)) is not None:
-            return self.options.end, cut
-        if ends.blank(written[self._lead :], tokens):
-            return "blank", 0
-        return None, None
-
-    def _text(self, written: bytes) -> str:
-        return written[self._lead :].decode("utf-8", "ignore")
+        if tokens[-1] in self.tokenizer.stops or len(self.tokens) + len(tokens) >= self.options.max_tokens:
+            return True
+        ending = self._ending.copy()
+        for token in tokens:
+            ending.feed(self.tokenizer.token_bytes(token))
+        return ending.reason is not None
 
     def _after(self, forced: bytes, token: int) -> bytes:
         word = self.tokenizer.token_bytes(token)
