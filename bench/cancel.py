@@ -22,10 +22,10 @@ from dlsp.models import catalogue
 LOOK_S = 0.002
 LINE = "value_{0} = compute(value_{0}, other={0})\n"
 LONG, SHORT = ({"end": "token", "max_tokens": most} for most in (256, 32))
+# Lines of the prompt, and seconds in which a request is left: in its prefill, in its decoding.
 KINDS = ((60, 0.8), (2, 2.0))
-"""Lines of the prompt, and seconds in which a request is left: in its prefill, in its decoding."""
+# Requests of each kind that nobody leaves.
 WHOLE = 3
-"""Requests of each kind that nobody leaves."""
 REQUESTS, LEFT, AT_ONCE = 1_000, 900, 8
 
 

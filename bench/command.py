@@ -27,8 +27,8 @@ Found = TypeVar("Found")
 
 DTYPES = ("int8", "bfloat16", "float32")
 
+# Exit statuses: something is lacking that the user may provide; Ctrl-C.
 MEND, STOPPED = 2, 130
-"""Exit statuses: something is lacking that the user may provide; Ctrl-C."""
 
 NOTHING = "Stopped: nothing was written."
 KEPT = "Stopped. What is done is kept: the same command goes on from there."

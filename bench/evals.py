@@ -9,8 +9,8 @@ from typing import Any
 
 from dlsp.errors import UserError
 
+# Where the edits of `edits` and `replay` come from.
 EDITS = "the edits mined for this project, not published (bench/edits/rows.py says what a row holds)"
-"""Where the edits of `edits` and `replay` come from."""
 
 
 class Missing(UserError):

@@ -18,8 +18,8 @@ SOURCE = Path(__file__).parents[1] / "examples" / "lending" / "fines.py"
 GAP = "    return min(cents, HIGHEST_FINE)"
 STARTS = ("    return ", "    cents = ", "    fine = ", "    if ", "    days = ")
 KEYS = "cdfm"
+# What stands in the line, and the key that is pressed after it.
 PLACES = [(start, key) for start in STARTS for key in KEYS]
-"""What stands in the line, and the key that is pressed after it."""
 NAMES = ("over_ms", "server_ms", "key_to_visible_ms")
 
 

@@ -26,12 +26,12 @@ from tests.dlsp.stub_engine import StubEngine
 
 LINES = 5_000
 BLOCK = "def compute_{0}(value, other={0}):\n    total = value + other * {0}\n    return total or {0}\n\n\n"
+# Without the docstring: while one is open, all that follows is broken.
 TYPED = Path(__file__).read_text(encoding="utf-8").partition('"""\n\n')[2]
-"""Without the docstring: while one is open, all that follows is broken."""
+# One of so many samples of a soak is kept.
 EVERY = 10
-"""One of so many samples of a soak is kept."""
+# Characters: five a second for an hour.
 HOUR = 3600 * 5
-"""Characters: five a second for an hour."""
 
 
 class Timed(StubEngine):

@@ -60,6 +60,7 @@ def _quality(name: str, limit: int, quick: int | None = None, variants: Sequence
 
 UNKNOWN = [name for name in QUALITY_VARIANTS if not name.endswith("known")]
 
+# In the order in which `all` runs them; `report` comes last.
 PARTS: dict[str, Sequence[Run]] = {
     "steps": (
         Run("bench.decode", ["--gaps", "24", "--dtype", "int8"], ["--gaps", "2", "--dtype", "int8"]),
@@ -79,4 +80,3 @@ PARTS: dict[str, Sequence[Run]] = {
     "replay": (Run("bench.replay", ["--limit", "3"], ["--limit", "1", "--contenders", "dlsp"]),),
     "edits": (Run("bench.edits", ["--limit", "12"], ["--limit", "1", "--variants", "teaching", "judged"]),),
 }
-"""In the order in which `all` runs them; `report` comes last."""

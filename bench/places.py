@@ -22,8 +22,8 @@ from dlsp.models import catalogue, sizing
 
 ROOT = Path(__file__).parents[1]
 LEAST_LINES = 120
+# Lines between the two places; characters that are typed at the first when the cursor is back.
 APART, TYPED = 60, 4
-"""Lines between the two places; characters that are typed at the first when the cursor is back."""
 
 
 def places(seed: int) -> Iterator[tuple[Path, int, int]]:

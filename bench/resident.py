@@ -14,8 +14,8 @@ from bench.command import at_least, guarded, line, own_engine, written
 from bench.quality.sets import load
 from dlsp.models import catalogue
 
+# Requests between two looks at the memory.
 EVERY = 20
-"""Requests between two looks at the memory."""
 
 
 async def watch(

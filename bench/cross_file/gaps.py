@@ -37,8 +37,8 @@ PACKAGES = (
     *("pydantic", "pygls", "rich", "starlette", "typer", "uvicorn", "watchfiles"),
 )
 MOST_OF_A_PACKAGE = 12
+# Characters of a filling.
 SHORTEST, LONGEST = 4, 60
-"""Characters of a filling."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dlsp.edits.rank.weights import FILE
 
 SETS = ("train", "negatives-train")
 RIDGE = 2.0
+# Of one line: all their combinations are tried.
 MOST_MATCHES = 6
-"""Of one line: all their combinations are tried."""
 
 Examples = dict[str, tuple[list[list[float]], list[float]]]
 

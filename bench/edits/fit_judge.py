@@ -25,8 +25,8 @@ from dlsp.engine.client import Engine
 from dlsp.models import catalogue
 
 SETS = ("train", "negatives-train")
+# Sites of one edit: those of another say more.
 A_ROW = 4
-"""Sites of one edit: those of another say more."""
 
 
 async def judged(engine: Engine, row: Row) -> list[dict]:

@@ -22,8 +22,8 @@ URI = "untitled:sums.py"
 TEXT = "#\ndef add(a: int, b: int) -> int:\n    return \n"
 LINE, COLUMN = 2, 11
 MOST_S = 5.0
+# More than our own logs ever take: else they fill it, and nothing frees it again.
 SMALL_DISK = "16m"
-"""More than our own logs ever take: else they fill it, and nothing frees it again."""
 
 
 class World:

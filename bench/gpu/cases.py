@@ -22,8 +22,8 @@ from dlsp_kernels.rope.reference import rope_table
 
 Call = Callable[..., Any]
 
+# Of ‖out - reference‖ / ‖reference‖, by the type that products are taken in.
 TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 1e-2}
-"""Of ‖out - reference‖ / ‖reference‖, by the type that products are taken in."""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from rich.table import Table
 
 from dlsp_kernels.ops import NAMES
 
+# KiB of shared memory that a program may use, by compute capability.
 LIMITS = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
-"""KiB of shared memory that a program may use, by compute capability."""
 
+# Instructions that read or write global memory.
 MEMORY = {"LD", "LDG", "LDGSTS", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "UBLKCP", "UTMALDG", "UTMASTG"}
-"""Instructions that read or write global memory."""
 
 
 def compiled(capability: int, launch: Callable[[], None]) -> Iterator[tuple[str, Any]]:

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 from gguf import GGUFReader
 
+# Pure Python packages that reading the weights takes; the machine need not have them.
 CARRIED = ("gguf", "filelock")
-"""Pure Python packages that reading the weights takes; the machine need not have them."""
 
 
 def pack(gguf: Path, tokenizer: Path, samples: Path, out: Path, part_bytes: int, start: Path | None = None) -> int:

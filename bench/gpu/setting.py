@@ -22,8 +22,8 @@ Sample = dict[str, Any]
 
 HEAT_SECONDS = 0.2
 
+# Of random adapters, as of the real one.
 RANK = 32
-"""Of random adapters, as of the real one."""
 
 
 class AnyTokenizer(ByteTokenizer):

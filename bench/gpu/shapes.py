@@ -7,13 +7,13 @@ import torch
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.weights import Layer, Weights
 
+# Qwen2.5-Coder's; the 7B model has a head of its own, of the same size as the embedding.
 SHAPES = {
     "0.5b": Architecture(24, 896, 14, 2, 64, 4864, 151_936, 1e6, 1e-6),
     "1.5b": Architecture(28, 1536, 12, 2, 128, 8960, 151_936, 1e6, 1e-6),
     "7b": Architecture(28, 3584, 28, 4, 128, 18_944, 152_064, 1e6, 1e-6),
     "tiny": Architecture(2, 64, 4, 2, 16, 128, 262, 1e4, 1e-6),
 }
-"""Qwen2.5-Coder's; the 7B model has a head of its own, of the same size as the embedding."""
 
 
 def blank(shape: Architecture, dtype: torch.dtype, device: str = "cpu", layers: int | None = None) -> Weights:

@@ -25,11 +25,11 @@ from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
 from dlsp_engine.train.trainer import CanvasTrainer, Step
 
+# Tokens in a row that are the same: some two thirds of the canvas rows are taught then, as in real text.
 REPEATED = 12
-"""Tokens in a row that are the same: some two thirds of the canvas rows are taught then, as in real text."""
 
+# Cosine of the gradients in bf16 and in float32 above which training is right.
 RIGHT = 0.98
-"""Cosine of the gradients in bf16 and in float32 above which training is right."""
 
 
 class Repeats(Samples):

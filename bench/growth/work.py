@@ -8,17 +8,17 @@ from bench.peers.prompts import Turn, passage, prompt
 from bench.peers.side import Ask
 from dlsp_engine.text.tokenizer import Tokenizer
 
+# Tokens that are written where the context grows.
 WRITTEN = 16
-"""Tokens that are written where the context grows."""
+# Tokens of context where the gap grows, and of each document where users do.
 KNOWN = 300
-"""Tokens of context where the gap grows, and of each document where users do."""
+# Tokens of the document whose sites are filled.
 SITED = 128
-"""Tokens of the document whose sites are filled."""
 LINE_TOKENS = 24
 
 
+# Larger sizes than these are measured once: minutes each where a prompt takes that long.
 LARGE = {"context": 2048, "gap": 64, "sites": 4, "users": 4}
-"""Larger sizes than these are measured once: minutes each where a prompt takes that long."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Sizes:
 
 
 WHOLE = Sizes((256, 512, 1024, 2048, 4096, 8192), (4, 16, 64, 256), (1, 4, 16, 64), (1, 2, 4, 8), rounds=2)
+# As far apart as they tell how cost grows, in a third of the time.
 ONCE = Sizes((256, 1024, 4096, 8192), (4, 16, 64, 256), (1, 4, 16), (1, 2, 4), rounds=1)
-"""As far apart as they tell how cost grows, in a third of the time."""
 
 
 def written(context: int, gap: int, tokenizer: Tokenizer, rng: random.Random) -> Turn:

@@ -51,6 +51,7 @@ def _sure(tokens: list[int]) -> Proposal:
     return tokens, [0.8] * len(tokens)
 
 
+# `corrupted` drafts by an adapter of random numbers; with `canvas` a canvas fills in where a drafter has no idea.
 DRAFTS = {
     "real": Draft(None, copy=True),
     "canvas": Draft(None),
@@ -59,4 +60,3 @@ DRAFTS = {
     "random": Draft(_random, canvas=False),
     "adversarial": Draft(_adversarial),
 }
-"""`corrupted` drafts by an adapter of random numbers; with `canvas` a canvas fills in where a drafter has no idea."""

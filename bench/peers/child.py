@@ -15,8 +15,8 @@ from dlsp.errors import UserError
 
 LOAD_S, ANSWER_S, END_S = 300, 180, 10
 
+# Variables to set, or to remove where None.
 Environment = Mapping[str, str | None]
-"""Variables to set, or to remove where None."""
 
 
 class Child:

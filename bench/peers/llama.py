@@ -12,8 +12,8 @@ from bench.peers.side import Ask, Missing, Reply, Several
 from dlsp_engine.decode.ends import line_end
 
 CONTEXT = 4096
+# As our own copier has them; llama.cpp's defaults, 12 and 48, seldom find anything within a line.
 NGRAM, LONGEST = 3, 8
-"""As our own copier has them; llama.cpp's defaults, 12 and 48, seldom find anything within a line."""
 
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
 

@@ -9,8 +9,8 @@ from bench.peers.contenders import Contender
 from bench.peers.prompts import Round, Turn
 from bench.peers.side import Reply
 
+# Threads of a side that just answered may spin for some milliseconds before they sleep.
 SETTLE_S = 0.05
-"""Threads of a side that just answered may spin for some milliseconds before they sleep."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ def _prefill(reply: Reply) -> float:
     return 1e3 * reply.prompt / reply.milliseconds
 
 
+# Time is from request to answer. Prefill ends at the first token, with nothing cached, as a cold line's is; the rest
+# finds its prompt.
 MEASURES = {
     "prefill-1000": Measure("tokens/s", _prefill, "at least 2.0"),
     "prefill-300": Measure("tokens/s", _prefill, "at least 2.0"),
@@ -42,11 +44,9 @@ MEASURES = {
     "typed": Measure("ms", lambda reply: reply.milliseconds, "at most 0.5", all=True),
     "cold-line": Measure("ms", lambda reply: reply.milliseconds, "", all=True),
 }
-"""Time is from request to answer. Prefill ends at the first token, with nothing cached, as a cold line's is; the rest
-finds its prompt."""
 
+# Measure -> contender -> reply.
 Replies = dict[str, dict[str, Reply]]
-"""Measure -> contender -> reply."""
 
 
 def measure(

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from dlsp_engine import Options
     from dlsp_engine.request import GapRequest
 
+# The second checks copied n-grams and lays no canvas: what an autoregressive engine can do without ours.
 MODES: dict[str, dict[str, Any]] = {
     "autoregressive": {"mode": "autoregressive"},
     "autoregressive n-gram": {"mode": "verified", "draft": 0},
     "verified": {"mode": "verified"},
     "diffusion": {"mode": "diffusion"},
 }
-"""The second checks copied n-grams and lays no canvas: what an autoregressive engine can do without ours."""
 
+# Modes that mean nothing without a canvas adapter.
 CANVAS = ("verified", "diffusion")
-"""Modes that mean nothing without a canvas adapter."""
 
 
 class Ours:

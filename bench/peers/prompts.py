@@ -15,8 +15,8 @@ from dlsp_engine.text.tokenizer import Tokenizer
 SHORT, LONG = 300, 1000  # tokens
 DECODED = 32
 LINE_TOKENS = 64
+# Characters that a line must have for a half of it to be typed.
 LEAST = 8
-"""Characters that a line must have for a half of it to be typed."""
 
 
 @dataclass(frozen=True)

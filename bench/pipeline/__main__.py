@@ -19,8 +19,8 @@ from bench.quality.sets import Task
 from dlsp.models import catalogue
 from dlsp_engine.train.bootstrap import interval
 
+# By set and way, in the order of the tasks.
 Texts = Mapping[str, Mapping[str, Sequence[str]]]
-"""By set and way, in the order of the tasks."""
 
 
 @guarded(KEPT)

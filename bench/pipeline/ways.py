@@ -16,8 +16,8 @@ from dlsp.function import Gap
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 
+# Whole bodies at the end of a file, and where two solved functions of other tasks follow, as in most files.
 BODIES, FOLLOWED = "bodies", "followed"
-"""Whole bodies at the end of a file, and where two solved functions of other tasks follow, as in most files."""
 NAMES = ("multi-line", "safim", BODIES, FOLLOWED)
 WAYS = ("raw", "pipeline")
 HUMANEVAL = "https://github.com/openai/human-eval/tree/master/data"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from dlsp_engine import Engine
 
+# Masks that a canvas may have; of a longer text only so many are known.
 LONGEST = 64
-"""Masks that a canvas may have; of a longer text only so many are known."""
 
 
 @dataclass(frozen=True)

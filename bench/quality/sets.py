@@ -10,8 +10,8 @@ from dlsp.completions.filters import trim
 INFILLING = "https://github.com/openai/human-eval-infilling/tree/master/data"
 SAFIM = "https://huggingface.co/datasets/gonglinyuan/safim (the rows with lang python, as block.jsonl.gz)"
 
+# Where the gap is in SAFIM's programs, and in its prompts.
 GAP, TODO = "{{completion}}", "# TODO: Your code here"
-"""Where the gap is in SAFIM's programs, and in its prompts."""
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from bench.replay.load import Load
 from dlsp import paths
 from dlsp.models import catalogue, store
 
+# Of the prompts.
 LINES = (30, 60, 90, 120, 180)
-"""Of the prompts."""
 TOKENS = 24
+# Other programs' share of the machine from which on a measurement is none.
 BUSY = 0.1
-"""Other programs' share of the machine from which on a measurement is none."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from bench.evals import EDITS, rows
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common
 
 SETS = {"test": ("dev", "negatives-dev"), "fit": ("train", "negatives-train")}
+# Longer edits say no more about manners, and cost time.
 MOST_HUNKS, MOST_WRITTEN = 3, 160
-"""Longer edits say no more about manners, and cost time."""
+# So many characters and more are selected and deleted by one key, fewer by one key each.
 SELECTED = 20
-"""So many characters and more are selected and deleted by one key, fewer by one key each."""
 
 
 def scripts(split: str) -> list[Script]:

@@ -15,18 +15,18 @@ from dlsp_engine.train.corpus.__main__ import build, orders
 from dlsp_engine.train.corpus.package import CorpusError
 from dlsp_engine.train.corpus.shards import Row, rows
 
+# How many files of each language: of those whose packages can be fetched anywhere.
 FILES = {"python": 14, "typescript": 3, "javascript": 3}
-"""How many files of each language: of those whose packages can be fetched anywhere."""
 PLACES = 2
+# A place is whole lines with at least so many characters, indentation left out.
 CHARACTERS = 50
-"""A place is whole lines with at least so many characters, indentation left out."""
 SMALLEST, LARGEST, LONGEST_LINE = 2_000, 40_000, 200
 MOST_OF_A_PACKAGE = 300
 SPLITS = ("test", "fit")
 
 SOURCES = ("pypi", "npm")
+# As much is fetched from these where there is no corpus.
 PYTHON_MB, OTHER_MB = 15, 2
-"""As much is fetched from these where there is no corpus."""
 FETCHED = "fetched"
 
 

@@ -27,10 +27,10 @@ from dlsp.models import catalogue
 
 FACTS = list(of_cursor(Facts("", "")))
 FOLDS, RIDGE = 5, 1.0
+# So many of the suggestions that `auto` shows are to be right: what is wrong costs a reader more than silence.
 RIGHT = 0.82
-"""So many of the suggestions that `auto` shows are to be right: what is wrong costs a reader more than silence."""
+# So many of the right ones may be lost by not asking.
 LOST = 0.03
-"""So many of the right ones may be lost by not asking."""
 EAGER = 0.15
 LOOK = (0.3, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85)
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)

@@ -12,11 +12,11 @@ from typing import Any
 
 from dlsp.errors import UserError
 
+# As `llama-server --fim-qwen-…-default` sets them; its context is the model's.
 BATCH, REUSE = 1024, 256
-"""As `llama-server --fim-qwen-…-default` sets them; its context is the model's."""
 START_S = 300
+# Our engine sets these for its own threads; llama.cpp waits as it does where users run it.
 WAITS_ITS_OWN_WAY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-"""Our engine sets these for its own threads; llama.cpp waits as it does where users run it."""
 
 
 class Llama:

@@ -14,12 +14,12 @@ import random
 
 MEAN_S, DEVIATION_S = 0.239, 0.112
 FASTEST_S, SLOWEST_S = 0.121, 0.481
+# Of the logarithm of a typist's times.
 WIDTH = 0.5
-"""Of the logarithm of a typist's times."""
+# Before a line's first key and a word's: how often, and the median in seconds.
 PAUSES = {"line": (0.3, 1.5), "word": (0.04, 0.8)}
-"""Before a line's first key and a word's: how often, and the median in seconds."""
+# The median time from arriving at a place to the first key there.
 REST_S = 2.0
-"""The median time from arriving at a place to the first key there."""
 PAUSE_WIDTH = 0.8
 
 

@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass, field
 
 MOST, CHUNK, QUEUE, SMALLEST = 16, 64, 16, 3
+# How like a passage a chunk may be: one newly picked, the one around the cursor.
 SAME, NEAR = 0.9, 0.5
-"""How like a passage a chunk may be: one newly picked, the one around the cursor."""
+# Lines the cursor moves before chunks are picked anew, and how far around it.
 FAR, SCOPE = 32, 1024
-"""Lines the cursor moves before chunks are picked anew, and how far around it."""
 
 
 @dataclass

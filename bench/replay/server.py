@@ -19,11 +19,11 @@ from dlsp.completions.decisions import NAME as DECISIONS
 from dlsp.syntax import languages
 from tests.dlsp.editor import Editor
 
+# Background work begins within so long after an answer, and after one for which no engine was asked, or not at all.
 AHEAD_S, WARM_S, LOOK_S = 0.03, 0.2, 0.005
-"""Background work begins within so long after an answer, and after one for which no engine was asked, or not at all."""
 FROM_MEMORY = "from memory"
+# More than a decision takes in the server's record of them.
 DECISION_BYTES = 4_000
-"""More than a decision takes in the server's record of them."""
 STALE = "quiet: an edit or a newer request came first"
 
 

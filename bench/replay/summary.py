@@ -12,6 +12,8 @@ from bench.replay.user import Moment
 
 RESAMPLES = 10_000
 KINDS = ("all", "writing", "editing")
+# Metric: which count by which other one, times what. A suggestion is counted where it appears (`shown`, `right`,
+# `wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`).
 SHARES: dict[str, tuple[str, str, float]] = {
     "completed": ("accepted", "characters", 1),
     "right_first": ("right", "shown", 1),
@@ -30,16 +32,13 @@ SHARES: dict[str, tuple[str, str, float]] = {
     "forwards_per_100": ("forwards", "keys", 100),
     "prompt_tokens_per_100": ("prompt_tokens", "keys", 100),
 }
-"""Metric: which count by which other one, times what. A suggestion is counted where it appears (`shown`, `right`,
-`wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`)."""
 RATIOS = ("completed", "wrong_per_100")
 QUANTILES = (50, 90, 95, 99)
+# So many keys must still wait where a quantile is read, if others were cut short before: among fewer it is what the
+# last of them happened to take.
 FEWEST = 10
-"""So many keys must still wait where a quantile is read, if others were cut short before: among fewer it is what the
-last of them happened to take.
-"""
+# No engine answers in less, and no silence without one takes as long.
 ASKED_S = 0.02
-"""No engine answers in less, and no silence without one takes as long."""
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,16 @@ from bench.replay.ring import Ring
 from bench.replay.scripts import Script
 from bench.replay.window import PREFIX, SUFFIX, trimmed, window
 
+# Tokens of an answer; how long a first and a speculative one may take, once they have a whole line. (There is a limit
+# for the prompt too, which llama.cpp's server does not heed.)
 PREDICT, FIRST_S, NEXT_S = 128, 0.25, 1.0
-"""Tokens of an answer; how long a first and a speculative one may take, once they have a whole line. (There is a limit
-for the prompt too, which llama.cpp's server does not heed.)"""
+# With more characters than this to the right of the cursor, nothing is asked.
 LINE_SUFFIX = 8
-"""With more characters than this to the right of the cursor, nothing is asked."""
+# Answers kept; characters typed since an answer that are looked back over.
 KEYS, BACK = 250, 128
-"""Answers kept; characters typed since an answer that are looked back over."""
 AGAIN_S = 0.1
+# The ring is updated so often once the cursor has been still for so long.
 STILL_S, UPDATE_S = 3.0, 1.0
-"""The ring is updated so often once the cursor has been still for so long."""
 SAMPLING = {"top_k": 40, "top_p": 0.9, "samplers": ["top_k", "top_p", "infill"], "seed": 1}
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from bench.replay.contender import Place
 
+# Lines of the window.
 PREFIX, SUFFIX = 256, 64
-"""Lines of the window."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ STYLE = """text{white-space:pre}.paper{fill:#fff;stroke:#e4e2dd}.around{fill:#8a
 @media(prefers-color-scheme:dark){.paper{fill:#1b1e23;stroke:#2d3138}.around{fill:#7d8590}.fixed,.name{fill:#e3e5e8}
 .draft{fill:#dba85a}.mask{fill:#4a505a}.count{fill:#9aa2ad}}"""
 
+# Kind and text.
 Pieces = list[tuple[str, str]]
-"""Kind and text."""
 
 
 def film(sample: dict[str, Any], measured: str) -> str:

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+# As dark on white as it is light on black; pages that inline a plot put their own colour in its place.
 INK = "#767676"
-"""As dark on white as it is light on black; pages that inline a plot put their own colour in its place."""
 
 COLOURS = {
     "llama.cpp": "#9a9a9a",

@@ -12,8 +12,8 @@ from dlsp.models import catalogue
 from examples.places import PLACES, Place
 
 GAPS = {"a function's body": PLACES[5], "a line": PLACES[4], "the rest of a line": PLACES[0]}
+# Lines before and after a gap that are shown.
 SHOWN = (5, 3)
-"""Lines before and after a gap that are shown."""
 
 
 async def takes(model: catalogue.Model, places: dict[str, Place], rounds: int) -> list[dict[str, Any]]:

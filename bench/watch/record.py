@@ -10,13 +10,13 @@ from dlsp.context.build import build
 from dlsp.engine.client import Engine
 from examples.places import Place
 
+# Name -> fields of the request. What `verified` owes to copied text is seen where nothing is copied.
 MODES: dict[str, dict[str, Any]] = {
     "autoregressive": {"mode": "autoregressive"},
     "verified": {"mode": "verified"},
     "verified, canvas alone": {"mode": "verified", "copy": False},
     "diffusion": {"mode": "diffusion"},
 }
-"""Name -> fields of the request. What `verified` owes to copied text is seen where nothing is copied."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dlsp.context.parts import Context, Part
 from dlsp.errors import UserError
 from dlsp.settings.schema import Settings
 
+# Seconds that a first look at the workspace may take; later ones are quick.
 INDEX_S = 10
-"""Seconds that a first look at the workspace may take; later ones are quick."""
 
 
 def add(subparsers: Any) -> None:

@@ -24,8 +24,8 @@ from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 from dlsp.wording import count
 
+# Seconds that a look at the workspace may take.
 INDEX_S = 2
-"""Seconds that a look at the workspace may take."""
 
 
 def add(subparsers: Any) -> None:

@@ -44,8 +44,8 @@ def after(offers: Iterable[Offer], uri: str, change: Edit) -> list[Offer]:
 
 
 Propose = Callable[[Edit, Page, Sequence[Page]], AsyncGenerator[Proposal]]
+# The documents and files beside the edit's own where it may have sites.
 Pages = Callable[[Edit], Awaitable[Sequence[Page]]]
-"""The documents and files beside the edit's own where it may have sites."""
 
 
 @dataclass

@@ -14,12 +14,12 @@ BRACE = re.compile(
 WORD = re.compile(
     r"[ \t]*(?:local[ \t]+)?function\b.*\)[ \t]*(?:--.*)?$|[ \t]*def[ \t]+[\w.]+[?!]?(?:[ \t]*\(.*\))?[ \t]*(?:#.*)?$"
 )
+# What may follow the body on its line.
 AFTER_BODY = "}; \t,"
-"""What may follow the body on its line."""
+# Lines above the cursor within which the definition is looked for.
 FARTHEST = 400
-"""Lines above the cursor within which the definition is looked for."""
+# Of a definition without its body: its lines, and the characters of each.
 MOST_LINES, LONGEST = 40, 2_000
-"""Of a definition without its body: its lines, and the characters of each."""
 
 
 @dataclass(frozen=True)

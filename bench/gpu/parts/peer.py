@@ -12,8 +12,8 @@ from bench.gpu.setting import Sample, Setting, clocked
 from bench.gpu.shapes import SHAPES, blank, filled
 from dlsp_engine.model.weights import Weights
 
+# Tokens of two answers, whose difference is decoding alone: reading, and what each call prepares, falls out.
 SHORT, LONG = 16, 64
-"""Tokens of two answers, whose difference is decoding alone: reading, and what each call prepares, falls out."""
 
 
 def run(setting: Setting, kind: str) -> Iterator[Sample]:

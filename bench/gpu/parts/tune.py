@@ -13,8 +13,8 @@ from dlsp_kernels.ops import is_devices
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 from dlsp_kernels.tiling import Tiling, tiling
 
+# Bytes of copies of a matrix, read in turn: several times the largest cache.
 READ = 300e6
-"""Bytes of copies of a matrix, read in turn: several times the largest cache."""
 
 Launch = Callable[[Matrix, Tiling], object]
 

@@ -6,8 +6,8 @@ from bench.report.page import Section, Table
 ELSEWHERE = ("quality", "peers", "growth", "decode", "identity", "watch")
 TITLES = {"replay": "Typing, replayed", "edits": "Edits carried on"}
 FIRST = ("replay", "edits", "keystroke", "neovim", "vscode", "overhead", "start", "context")
+# Rows of a table; the file has the rest.
 MOST = 60
-"""Rows of a table; the file has the rest."""
 
 
 def sections(results: Results) -> list[Section]:

@@ -9,6 +9,7 @@ best of a column is bold, whoever it is. `autoregressive n-gram` is our int8 eng
 copied from the prompt: the strongest autoregressive peer that we can build. *Warm*: the prompt is cached, as while one
 types; *cold*: nothing is."""
 
+# Measure -> its column, and whether less is better.
 HEADINGS = {
     "prefill-1000": ("prefill, tokens/s", False),
     "decode": ("decoding, ms a token", True),
@@ -16,7 +17,6 @@ HEADINGS = {
     "typed": ("after one more character, ms", True),
     "cold-line": ("a line, cold, ms", True),
 }
-"""Measure -> its column, and whether less is better."""
 
 
 def section(results: Results) -> Section | None:

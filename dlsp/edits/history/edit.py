@@ -7,10 +7,10 @@ from functools import cached_property
 from dlsp.edits.history.hunks import Hunk, hunks, lines_of
 from dlsp.syntax.difference import difference
 
+# Unchanged lines shown around a hunk.
 SHOWN = 3
-"""Unchanged lines shown around a hunk."""
+# Lines; what is longer is one hunk.
 MOST_COMPARED = 2_000
-"""Lines; what is longer is one hunk."""
 
 
 @dataclass(frozen=True)

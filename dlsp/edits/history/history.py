@@ -11,13 +11,13 @@ from enum import Enum
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import Hunk, applied
 
+# A keystroke after a longer pause begins another edit.
 PAUSE_S = 4.0
-"""A keystroke after a longer pause begins another edit."""
+# Lines between two keystrokes of one edit, at most.
 NEAR = 1
-"""Lines between two keystrokes of one edit, at most."""
 MOST, MOST_CHARACTERS = 48, 16_000_000
+# An edit of more lines (a file formatted, a branch changed) is carried nowhere.
 MOST_LINES = 400
-"""An edit of more lines (a file formatted, a branch changed) is carried nowhere."""
 
 
 class Change(Enum):

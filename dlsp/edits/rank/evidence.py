@@ -8,9 +8,9 @@ from dlsp.edits.search.rules import alike
 from dlsp.edits.search.standing import BOUND, STANDINGS
 from dlsp.edits.search.tokens import PROSE
 
+# Of matches: the name is bound to what the edit renamed; a pure rename meets words of prose, or other code; the edit
+# renamed and did more; a phrase. Each has its own weights.
 GROUPS = ("bound", "prose", "pure", "mixed", "phrase")
-"""Of matches: the name is bound to what the edit renamed; a pure rename meets words of prose, or other code; the edit
-renamed and did more; a phrase. Each has its own weights."""
 ROLES = ("plain", "called", "member", "keyword", "import", "path", "type", "string", "comment")
 NAMES = (
     "always",

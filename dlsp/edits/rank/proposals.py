@@ -56,10 +56,10 @@ def probability(odds: float) -> float:
 
 
 NAME = "edit.diff"
+# Lines shown around a text that is judged.
 BEFORE, AFTER = 6, 3
-"""Lines shown around a text that is judged."""
+# Characters of the same on each side, and of the edit, at most: the engine refuses what is too long as a whole.
 AROUND, EDIT = 2_000, 100_000
-"""Characters of the same on each side, and of the edit, at most: the engine refuses what is too long as a whole."""
 
 
 def request(edit: Edit, sites: Sequence[Site]) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def _site(site: Site) -> dict[str, Any]:
     }
 
 
+# Differences of log-probabilities beyond this say nothing more.
 MOST = 12.0
-"""Differences of log-probabilities beyond this say nothing more."""
 
 
 def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
@@ -106,8 +106,8 @@ def _bounded(value: float) -> float:
     return max(-MOST, min(MOST, value)) / MOST
 
 
+# Sites that the engine judges together.
 BATCH = 8
-"""Sites that the engine judges together."""
 MOST_JUDGED = 32
 
 

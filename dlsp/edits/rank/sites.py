@@ -18,8 +18,8 @@ from dlsp.edits.search.standing import Standing, Verdict
 from dlsp.edits.search.tokens import LONGEST
 from dlsp.syntax.source import Source, encoded
 
+# Sites that are looked at, those best founded first.
 MOST = 64
-"""Sites that are looked at, those best founded first."""
 
 
 @dataclass(frozen=True)

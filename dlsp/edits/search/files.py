@@ -12,10 +12,10 @@ from dlsp.edits.search.rules import rules_of
 from dlsp.edits.search.tokens import PROSE
 from dlsp.ignore.reading import read
 
+# Of all that are looked at: how many, how much, and how long it may take to find them.
 MOST_FILES, MOST_BYTES, MOST_S = 12, 400_000, 0.5
-"""Of all that are looked at: how many, how much, and how long it may take to find them."""
+# Characters of a name that is looked for in other files.
 SHORTEST = 4
-"""Characters of a name that is looked for in other files."""
 
 
 def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:

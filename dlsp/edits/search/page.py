@@ -93,8 +93,8 @@ def token_lines(found: Sequence[Token]) -> list[list[Token]]:
     return lines
 
 
+# Characters of a site's text that the engine takes.
 MOST_TEXT = 16_000
-"""Characters of a site's text that the engine takes."""
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import Page, Site, in_time
 
+# Log odds, as counted in the training edits.
 SAME_LINES, SAME_PLACE, ONE_OF_THE_LINES = 1.5, 1.8, 0.9
-"""Log odds, as counted in the training edits."""
+# Characters that lines must have for their coming again to mean something.
 TELLING = 12
-"""Characters that lines must have for their coming again to mean something."""
 
 
 def again(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:

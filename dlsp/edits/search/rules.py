@@ -12,8 +12,8 @@ from dlsp.edits.search.page import Page, in_time, token_lines
 from dlsp.edits.search.tokens import LONGEST, WORD, Token, is_quoted, split, tokens
 from dlsp.syntax.source import Source
 
+# Tokens around a rule that are remembered, blanks not counted.
 CONTEXT = 4
-"""Tokens around a rule that are remembered, blanks not counted."""
 _SIMILAR, _ALIKE = 0.5, 0.6
 
 
@@ -170,8 +170,8 @@ def _both_words(one: str, other: str) -> bool:
     return bool(WORD.fullmatch(one) and WORD.fullmatch(other))
 
 
+# Letters and digits of a name that stands for one thing in all its cases.
 SHORTEST = 3
-"""Letters and digits of a name that stands for one thing in all its cases."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 

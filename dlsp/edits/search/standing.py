@@ -14,8 +14,8 @@ from dlsp.edits.search.rules import Rule, alike
 from dlsp.edits.search.scopes import Scope
 from dlsp.edits.search.uses import Use, uses
 
+# What a class calls itself, or one of its own.
 OWN = ("self", "cls", "this", "Self")
-"""What a class calls itself, or one of its own."""
 
 
 class Renamed:
@@ -99,12 +99,12 @@ STANDINGS = (
     "prose in reach",
     "prose out of reach",
 )
+# Where the name means what the edit renamed.
 BOUND = ("follows", "own member", "own keyword", "own path")
-"""Where the name means what the edit renamed."""
 _LOCAL = ("function", "loop")
 _MAKERS = ("__init__", "__new__")
+# Families in which a name of another file is not bound where it is used.
 _SHARED = ("c", "java")
-"""Families in which a name of another file is not bound where it is used."""
 
 
 class Verdict(Enum):

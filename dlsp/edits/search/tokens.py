@@ -13,8 +13,8 @@ from dlsp.syntax.source import Source
 PROSE = ("string", "comment")
 TOKEN = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 WORD = re.compile(r"[^\W\d]\w*")
+# Characters of a line that can teach something or be a site; longer ones were written by programs.
 LONGEST = 2_000
-"""Characters of a line that can teach something or be a site; longer ones were written by programs."""
 _MOST_LEAVES = 50_000
 _DEEPEST = 200
 

@@ -14,15 +14,15 @@ from dlsp.edits.search.scopes import FIELDS, Scope, binds, scopes_of, text_of
 from dlsp.syntax.source import Source
 
 _MEMBERS = ("attribute", "property", "field")
+# Where a name is a member of what stands in this field.
 _OWNERS = {
     "method_invocation": "object",
     "member_access_expression": "expression",
     "scoped_identifier": "path",
     "qualified_identifier": "scope",
 }
-"""Where a name is a member of what stands in this field."""
+# Places of a name that are looked at.
 _MOST = 500
-"""Places of a name that are looked at."""
 
 
 @dataclass(frozen=True)
