@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.edits.rows import Row
 from dlsp.edits.history.hunks import Hunk
-from dlsp.edits.rank.proposals import BATCH, learned, proposals
+from dlsp.edits.rank.proposals import SITES_PER_REQUEST, learned, proposals
 from dlsp.edits.rank.sites import sites
 from dlsp.engine.client import Engine
 
@@ -42,7 +42,7 @@ async def teaching(engine: Engine | None, row: Row) -> Answer:
 
 async def judged(engine: Engine | None, row: Row) -> Answer:
     """As it ships."""
-    return await _asked(engine, row, BATCH)
+    return await _asked(engine, row, SITES_PER_REQUEST)
 
 
 async def single(engine: Engine | None, row: Row) -> Answer:

@@ -17,9 +17,9 @@ WORD = re.compile(
 # What may follow the body on its line.
 AFTER_BODY = "}; \t,"
 # Lines above the cursor within which the definition is looked for.
-FARTHEST = 400
+MAX_LINES_ABOVE = 400
 # Of a definition without its body: its lines, and the characters of each.
-MOST_LINES, LONGEST = 40, 2_000
+MAX_HEAD_LINES, MAX_LINE_CHARACTERS = 40, 2_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,10 @@ def end(before: str, after: str) -> str | None:
     """Of `after`, what closes the functions around the cursor: the rest of its line, closing lines. None where a
     statement of theirs follows, and outside of functions.
     """
-    above, below = before.rsplit("\n", FARTHEST)[-FARTHEST:], after.split("\n", FARTHEST)[:FARTHEST]
+    above, below = (
+        before.rsplit("\n", MAX_LINES_ABOVE)[-MAX_LINES_ABOVE:],
+        after.split("\n", MAX_LINES_ABOVE)[:MAX_LINES_ABOVE],
+    )
     at, floor = len(above) - 1, len(indent(above[-1]))
     # The cursor's own line counts as written, so that it belongs to the function above it.
     lines = [*above[:-1], indent(above[-1]) + "x", *below[1:]]
@@ -103,8 +106,8 @@ def _ends_by_word(lines: list[str], number: int) -> bool:
 def _opened(lines: list[str], number: int, opener: str) -> tuple[int, int] | None:
     """The row and the column behind the colon, or the last brace, that opens the body of a definition."""
     depth = 0
-    for row in range(number, min(number + MOST_LINES, len(lines))):
-        if len(lines[row]) > LONGEST:
+    for row in range(number, min(number + MAX_HEAD_LINES, len(lines))):
+        if len(lines[row]) > MAX_LINE_CHARACTERS:
             return None
         bare, found = code(lines[row]), 0
         for column, char in enumerate(bare, 1):
@@ -121,7 +124,7 @@ def _opened(lines: list[str], number: int, opener: str) -> tuple[int, int] | Non
 
 def _below(lines: list[str], row: int, floor: str) -> tuple[int, int] | None:
     """The brace on a line of its own below a head, where deeper lines (and Rust's `where`) go on with the head."""
-    for below in range(row + 1, min(row + MOST_LINES, len(lines))):
+    for below in range(row + 1, min(row + MAX_HEAD_LINES, len(lines))):
         line = lines[below].rstrip()
         if line == floor + "{":
             return below, len(line)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from itertools import accumulate
 
-from dlsp.function.definition import AFTER_BODY, FARTHEST, Head, closes, head_of, indent, last_of
+from dlsp.function.definition import AFTER_BODY, MAX_LINES_ABOVE, Head, closes, head_of, indent, last_of
 from dlsp.function.placeholder import COMMENT, PLACEHOLDER, does_nothing, kept
 
 TODO = re.compile(COMMENT.pattern + r".*\b(?:TODO|FIXME)\b")
@@ -28,7 +28,7 @@ def gap(text: str, offset: int) -> Gap | None:
     """
     lines = text.split("\n")
     at = text.count("\n", 0, offset)
-    for number in range(at, max(-1, at - FARTHEST), -1):
+    for number in range(at, max(-1, at - MAX_LINES_ABOVE), -1):
         head = head_of(lines, number)
         if head and at <= (last := last_of(lines, head)):
             return _of_function(lines, head, last, at) or (_of_todo(lines, at) if at > head.last else None)
@@ -40,7 +40,7 @@ def selected(text: str, start: int, end: int) -> Gap | None:
     lines = text.split("\n")
     first, last = text.count("\n", 0, start), text.count("\n", 0, end)
     last -= last > first and text[end - 1] == "\n"
-    for number in range(first - 1, max(-1, first - FARTHEST), -1):
+    for number in range(first - 1, max(-1, first - MAX_LINES_ABOVE), -1):
         head = head_of(lines, number)
         if head and head.last < first and last <= last_of(lines, head):
             told = next((line for line in lines[first : last + 1] if line.strip()), "")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from dlsp.models.progress import Progress
 
-CHUNK = 1 << 20
+CHUNK_BYTES = 1 << 20
 
 
 def chunks(file: Path) -> Iterator[bytes]:
     """The file's bytes in pieces."""
     with file.open("rb") as stream:
-        while piece := stream.read(CHUNK):
+        while piece := stream.read(CHUNK_BYTES):
             yield piece
 
 

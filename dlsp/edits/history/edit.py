@@ -8,9 +8,9 @@ from dlsp.edits.history.hunks import Hunk, hunks, lines_of
 from dlsp.syntax.difference import difference
 
 # Unchanged lines shown around a hunk.
-SHOWN = 3
+DIFF_CONTEXT_LINES = 3
 # Lines; what is longer is one hunk.
-MOST_COMPARED = 2_000
+MAX_COMPARED_LINES = 2_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Edit:
         row = before.count("\n", 0, start)
         old, new = lines_of(before[start:end]), lines_of(after[start : len(after) - len(before) + end])
         # Comparing long texts line by line would take seconds.
-        small = len(old) + len(new) <= MOST_COMPARED
+        small = len(old) + len(new) <= MAX_COMPARED_LINES
         found = hunks(old, new) if small else [Hunk(0, len(old), tuple(new))]
         moved = (Hunk(each.start + row, each.end + row, each.lines) for each in found)
         return cls(path, before, tuple(moved))
@@ -52,7 +52,7 @@ class Edit:
             shift += len(each.lines) - (each.end - each.start)
         return found
 
-    def diff(self, around: int = SHOWN) -> str:
+    def diff(self, around: int = DIFF_CONTEXT_LINES) -> str:
         """As a unified diff whose hunk headers hold no numbers."""
         parts = [f"--- a/{self.path}\n+++ b/{self.path}\n"]
         for each in self.hunks:

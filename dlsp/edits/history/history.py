@@ -12,12 +12,12 @@ from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import Hunk, applied
 
 # A keystroke after a longer pause begins another edit.
-PAUSE_S = 4.0
+EDIT_PAUSE_S = 4.0
 # Lines between two keystrokes of one edit, at most.
-NEAR = 1
-MOST, MOST_CHARACTERS = 48, 16_000_000
+SAME_EDIT_LINES = 1
+MAX_STEPS, MAX_HISTORY_CHARACTERS = 48, 16_000_000
 # An edit of more lines (a file formatted, a branch changed) is carried nowhere.
-MOST_LINES = 400
+MAX_EDIT_LINES = 400
 
 
 class Change(Enum):
@@ -89,7 +89,7 @@ class History:
             self._add(uri, old, text, now, carried=True)
             return Change.CARRIED
         last = self._steps[-1] if self._steps else None
-        if last and last.uri == uri and not last.carried and now - last.at <= PAUSE_S and _near(last, change):
+        if last and last.uri == uri and not last.carried and now - last.at <= EDIT_PAUSE_S and _near(last, change):
             last.after, last.at = text, now
         else:
             self._add(uri, old, text, now)
@@ -103,12 +103,14 @@ class History:
     def edit(self, step: Step, path: str) -> Edit | None:
         """What a step did, under the name that the workspace has for its document; None if it did too much."""
         edit = Edit.between(path, step.before, step.after)
-        return edit if 0 < edit.size <= MOST_LINES else None
+        return edit if 0 < edit.size <= MAX_EDIT_LINES else None
 
     def _add(self, uri: str, before: str, after: str, at: float, carried: bool = False) -> None:
         self._numbers += 1
         self._steps.append(Step(self._numbers, uri, before, after, at, carried))
-        while len(self._steps) > MOST or sum(len(each.before) for each in self._steps[:-1]) > MOST_CHARACTERS:
+        while (
+            len(self._steps) > MAX_STEPS or sum(len(each.before) for each in self._steps[:-1]) > MAX_HISTORY_CHARACTERS
+        ):
             del self._steps[0]
 
     def _undone(self, uri: str, text: str) -> bool:
@@ -128,7 +130,7 @@ class History:
 def _near(step: Step, change: Edit) -> bool:
     """Whether a change is at the place of the step that was the last."""
     place = Edit.between("", step.before, step.after).ranges()
-    first, last = place[0][0] - NEAR, place[-1][1] + NEAR
+    first, last = place[0][0] - SAME_EDIT_LINES, place[-1][1] + SAME_EDIT_LINES
     return change.hunks[0].start <= last and first <= change.hunks[-1].end
 
 

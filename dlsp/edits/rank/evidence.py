@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dlsp.edits.search.matches import Match
 from dlsp.edits.search.rules import alike
-from dlsp.edits.search.standing import BOUND, STANDINGS
+from dlsp.edits.search.standing import BOUND_STANDINGS, STANDINGS
 from dlsp.edits.search.tokens import PROSE
 
 # Of matches: the name is bound to what the edit renamed; a pure rename meets words of prose, or other code; the edit
@@ -50,7 +50,7 @@ def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) 
     member = rule.role == "member" and match.role == "member"
     telling = _tells(rule.old[0]) and not phrase
     old = next((each for each in rule.old if each.isidentifier()), rule.old[0])
-    taken = is_taken if standing in BOUND else rule.new.isidentifier() and counts[rule.new] > 0
+    taken = is_taken if standing in BOUND_STANDINGS else rule.new.isidentifier() and counts[rule.new] > 0
     is_alike = not phrase and alike(rule.old[0], rule.new)
     values = {
         "always": 1.0,
@@ -92,7 +92,7 @@ def _tells(name: str) -> bool:
 def group(match: Match, numbers: Sequence[float]) -> str:
     if match.rule.kind == "phrase":
         return "phrase"
-    if any(numbers[NAMES.index(standing)] for standing in BOUND):
+    if any(numbers[NAMES.index(standing)] for standing in BOUND_STANDINGS):
         return "bound"
     if not match.rule.pure or match.rule.kind != "rename":
         return "mixed"

@@ -13,7 +13,7 @@ from dlsp.edits.rank.evidence import score
 from dlsp.edits.rank.sites import sites
 from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.page import Page, Site
-from dlsp.edits.search.tokens import LONGEST
+from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 
 
 class JudgingEngine(Protocol):
@@ -55,28 +55,28 @@ def probability(odds: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
 
 
-NAME = "edit.diff"
+DIFF_NAME = "edit.diff"
 # Lines shown around a text that is judged.
-BEFORE, AFTER = 6, 3
+LINES_BEFORE, LINES_AFTER = 6, 3
 # Characters of the same on each side, and of the edit, at most: the engine refuses what is too long as a whole.
-AROUND, EDIT = 2_000, 100_000
+MAX_AROUND_CHARACTERS, MAX_EDIT_CHARACTERS = 2_000, 100_000
 
 
 def request(edit: Edit, sites: Sequence[Site]) -> dict[str, Any]:
     """The body of a request that has all sites judged."""
-    return {"edit": [{"path": NAME, "text": _shown(edit)}], "sites": [_site(site) for site in sites]}
+    return {"edit": [{"path": DIFF_NAME, "text": _shown(edit)}], "sites": [_site(site) for site in sites]}
 
 
 def _shown(edit: Edit) -> str:
-    return "\n".join(line[:LONGEST] for line in edit.diff().split("\n"))[:EDIT]
+    return "\n".join(line[:MAX_LINE_CHARACTERS] for line in edit.diff().split("\n"))[:MAX_EDIT_CHARACTERS]
 
 
 def _site(site: Site) -> dict[str, Any]:
     page, first, last = site.page, site.start, site.start + len(site.old)
     return {
         "path": page.path,
-        "prefix": "".join(page.lines[max(0, first - BEFORE) : first])[-AROUND:],
-        "suffix": "\n" + "".join(page.lines[last : last + AFTER])[:AROUND],
+        "prefix": "".join(page.lines[max(0, first - LINES_BEFORE) : first])[-MAX_AROUND_CHARACTERS:],
+        "suffix": "\n" + "".join(page.lines[last : last + LINES_AFTER])[:MAX_AROUND_CHARACTERS],
         "text": "".join(site.old).rstrip("\r\n"),
         "candidates": ["".join(site.lines).rstrip("\r\n")],
         "propose": False,
@@ -84,7 +84,7 @@ def _site(site: Site) -> dict[str, Any]:
 
 
 # Differences of log-probabilities beyond this say nothing more.
-MOST = 12.0
+MAX_LOG_DIFFERENCE = 12.0
 
 
 def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
@@ -95,7 +95,7 @@ def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
 
 def numbers(old: dict[str, Any], new: dict[str, Any], odds: float) -> list[float]:
     """One for each of NUMBERS: how much likelier the new text is than the old one with the edit in sight, in shares of
-    MOST. Without the edit in sight says nothing more: the texts come from it."""
+    MAX_LOG_DIFFERENCE. Without the edit in sight says nothing more: the texts come from it."""
     return [1.0, odds, _bounded(new["with"] - old["with"])]
 
 
@@ -103,16 +103,16 @@ NUMBERS = ("always", "odds", "with")
 
 
 def _bounded(value: float) -> float:
-    return max(-MOST, min(MOST, value)) / MOST
+    return max(-MAX_LOG_DIFFERENCE, min(MAX_LOG_DIFFERENCE, value)) / MAX_LOG_DIFFERENCE
 
 
 # Sites that the engine judges together.
-BATCH = 8
-MOST_JUDGED = 32
+SITES_PER_REQUEST = 8
+MAX_JUDGED_SITES = 32
 
 
 async def proposals(
-    engine: JudgingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], batch: int = BATCH
+    engine: JudgingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], batch: int = SITES_PER_REQUEST
 ) -> AsyncGenerator[Proposal]:
     """The sure ones first. Without an engine only what the edit teaches by itself; may raise EngineGone.
 
@@ -128,7 +128,7 @@ async def proposals(
             yield _unasked(site)
         elif site.odds > WEIGHTS.asked_from:
             doubtful.append(site)
-    for start in range(0, min(len(doubtful), MOST_JUDGED), batch):
+    for start in range(0, min(len(doubtful), MAX_JUDGED_SITES), batch):
         async with aclosing(_judged(engine, edit, doubtful[start : start + batch])) as found:
             async for proposal in found:
                 yield proposal

@@ -12,14 +12,14 @@ from dlsp.edits.rank.evidence import evidence, group, score
 from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.matches import Match, matches
 from dlsp.edits.search.page import SEARCH_S, Page, Site, in_time
-from dlsp.edits.search.repeats import again
+from dlsp.edits.search.repeats import repeated
 from dlsp.edits.search.rules import Rule, rules_of
 from dlsp.edits.search.standing import Standing, Verdict
-from dlsp.edits.search.tokens import LONGEST
+from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 from dlsp.syntax.source import Source, encoded
 
 # Sites that are looked at, those best founded first.
-MOST = 64
+MAX_SITES = 64
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
         rows: dict[int, list[Match]] = {}
         for match in _matches(page, rules, known, until):
             row = page.row(match.start)
-            short = len(page.lines[row]) <= LONGEST
+            short = len(page.lines[row]) <= MAX_LINE_CHARACTERS
             if short and row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
                 rows.setdefault(row, []).append(match)
         for row, found in in_time(rows.items(), until):
@@ -113,18 +113,27 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
     pages = [page for page in pages if page.speaks_as(own)]
     lines = list(marked(edit, own, pages, until))
     refused = {(line.page.uri, line.row) for line in lines if Verdict.REFUSED in line.verdicts}
-    repeated = [
+    copies = [
         site
-        for site in again(edit, own, pages, until)
+        for site in repeated(edit, own, pages, until)
         if not any((site.page.uri, row) in refused for row in range(site.start, site.start + max(1, len(site.old))))
     ]
     found: list[Site] = []
-    for site in sorted([*repeated, *substituted(lines)], key=lambda each: (not each.certain, -each.odds)):
-        if len(found) == MOST:
+    for site in sorted([*copies, *substituted(lines)], key=lambda each: (not each.certain, -each.odds)):
+        if len(found) == MAX_SITES:
             break
         if not (site.is_long or site.is_blank or any(site.touches(other) for other in found)):
             found.append(site)
-    return [site for site in in_time(found, until) if not site.breaks]
+    broken = {site for page in pages for site in _breaking(page, [each for each in found if each.page is page], until)}
+    return [site for site in found if site not in broken]
+
+
+def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:
+    """The sites of a page that would make its syntax worse. A name for a name, which is what is certain, does not."""
+    asked = [site for site in found if not site.certain]
+    if not asked or not page.breaks(asked):
+        return []
+    return [site for site in asked if time.monotonic() > until or page.breaks([site])]
 
 
 def _breaks(edit: Edit, own: Page) -> bool:

@@ -13,9 +13,9 @@ from dlsp.edits.search.tokens import PROSE
 from dlsp.ignore.reading import read
 
 # Of all that are looked at: how many, how much, and how long it may take to find them.
-MOST_FILES, MOST_BYTES, MOST_S = 12, 400_000, 0.5
+MAX_FILES, MAX_BYTES, MAX_SEARCH_S = 12, 400_000, 0.5
 # Characters of a name that is looked for in other files.
-SHORTEST = 4
+MIN_NAME_CHARACTERS = 4
 
 
 def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
@@ -24,27 +24,27 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
     names = {
         rule.old[0]
         for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
-        if rule.kind == "rename" and len(rule.old[0]) >= SHORTEST and rule.role not in PROSE
+        if rule.kind == "rename" and len(rule.old[0]) >= MIN_NAME_CHARACTERS and rule.role not in PROSE
     }
     return list(_holding(workspace, own, names)) if names else []
 
 
 def _holding(workspace: Workspace, own: Page, names: set[str]) -> Iterator[tuple[Path, str]]:
-    until, left = time.monotonic() + MOST_S, MOST_BYTES
+    until, left = time.monotonic() + MAX_SEARCH_S, MAX_BYTES
     word, module = (re.compile(rf"\b(?:{'|'.join(map(re.escape, each))})\b") for each in (names, {own.module}))
     using: list[tuple[Path, str]] = []
     rest: list[tuple[Path, str]] = []
     for path in workspace.files(own.path, lambda: time.monotonic() < until):
-        if len(using) == MOST_FILES:
+        if len(using) == MAX_FILES:
             break
         try:
-            text = read(path, MOST_BYTES, workspace.root).decode("utf-8")
+            text = read(path, MAX_BYTES, workspace.root).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         if word.search(text):
             (using if module.search(text) else rest).append((path, text))
-            del rest[MOST_FILES:]
-    for path, text in (using + rest)[:MOST_FILES]:
+            del rest[MAX_FILES:]
+    for path, text in (using + rest)[:MAX_FILES]:
         if len(text) <= left:
             left -= len(text)
             yield path, text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dlsp.edits.search.page import in_time
-from dlsp.edits.search.rules import CONTEXT, Rule
+from dlsp.edits.search.rules import CONTEXT_TOKENS, Rule
 from dlsp.edits.search.tokens import Token, is_quoted
 
 
@@ -67,8 +67,8 @@ def _solid(tokens: Sequence[Token], at: int, step: int) -> Iterator[str]:
 def _agree(wanted: Sequence[str], there: Iterator[str]) -> int:
     """How many agree; all of them where both end together."""
     count = 0
-    for one in wanted[:CONTEXT]:
+    for one in wanted[:CONTEXT_TOKENS]:
         if next(there, None) != one:
             return count
         count += 1
-    return CONTEXT if len(wanted) < CONTEXT and next(there, None) is None else count
+    return CONTEXT_TOKENS if len(wanted) < CONTEXT_TOKENS and next(there, None) is None else count

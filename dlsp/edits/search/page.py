@@ -9,8 +9,8 @@ from itertools import accumulate
 from pathlib import PurePath
 from typing import TypeVar
 
-from dlsp.edits.history.hunks import Hunk, lines_of
-from dlsp.edits.search.tokens import LONGEST, Token, tokens
+from dlsp.edits.history.hunks import Hunk, applied, lines_of
+from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, Token, tokens
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source, encoded
 
@@ -69,6 +69,15 @@ class Page:
     def source(self) -> Source | None:
         return Source(self.language) if self.language else None
 
+    def breaks(self, sites: "Sequence[Site]") -> bool:
+        """Whether the page's syntax would be worse, at any of these sites, with all of them applied."""
+        tree = self.source.update(self.text) if self.source else None
+        if self.source is None or tree is None:
+            return False
+        after = self.source.imagined(encoded("".join(applied(self.lines, [site.hunk for site in sites]))))
+        places = [len(encoded(self.text[: self.starts[site.start]])) for site in sites]
+        return any(self.source.errors(after, at) > self.source.errors(tree, at) for at in places)
+
     def row(self, offset: int) -> int:
         return min(bisect_right(self.starts, offset), len(self.lines)) - 1
 
@@ -94,7 +103,7 @@ def token_lines(found: Sequence[Token]) -> list[list[Token]]:
 
 
 # Characters of a site's text that the engine takes.
-MOST_TEXT = 16_000
+MAX_SITE_CHARACTERS = 16_000
 
 
 @dataclass(frozen=True)
@@ -115,8 +124,8 @@ class Site:
     @property
     def is_long(self) -> bool:
         """Whether one of its lines is, or all of them are together, now or then."""
-        is_long = any(len(line) > LONGEST for line in (*self.old, *self.lines))
-        return is_long or max(sum(map(len, self.old)), sum(map(len, self.lines))) > MOST_TEXT
+        is_long = any(len(line) > MAX_LINE_CHARACTERS for line in (*self.old, *self.lines))
+        return is_long or max(sum(map(len, self.old)), sum(map(len, self.lines))) > MAX_SITE_CHARACTERS
 
     @cached_property
     def hunk(self) -> Hunk:
@@ -126,18 +135,6 @@ class Site:
     def is_blank(self) -> bool:
         """Whether nothing but white space would change."""
         return "".join(self.old).split() == "".join(self.lines).split()
-
-    @property
-    def breaks(self) -> bool:
-        """Whether the page's syntax would be worse for it."""
-        page, source = self.page, self.page.source
-        tree = source.update(page.text) if source else None
-        if source is None or tree is None:
-            return False
-        before, behind = (page.text[: page.starts[self.start]], page.text[page.starts[self.hunk.end] :])
-        at = len(encoded(before))
-        after = source.imagined(encoded(before + "".join(self.lines) + behind))
-        return source.errors(after, at) > source.errors(tree, at)
 
     def touches(self, other: "Site") -> bool:
         return self.page == other.page and self.hunk.touches(other.hunk)

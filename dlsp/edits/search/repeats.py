@@ -7,32 +7,32 @@ from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import Page, Site, in_time
 
 # Log odds, as counted in the training edits.
-SAME_LINES, SAME_PLACE, ONE_OF_THE_LINES = 1.5, 1.8, 0.9
-# Characters that lines must have for their coming again to mean something.
-TELLING = 12
+SAME_LINES_ODDS, SAME_PLACE_ODDS, ONE_LINE_ODDS = 1.5, 1.8, 0.9
+# Characters that lines must have for their coming repeated to mean something.
+MIN_TELLING_CHARACTERS = 12
 
 
-def again(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
+def repeated(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
     """Indentation may differ; the lines put there are indented, and end, as the place does. As many as are found
     `until` then."""
     for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
         old = edit.before[hunk.start : hunk.end]
         around = own.lines[first - 1 : first] + own.lines[last : last + 1]
         if old:
-            yield from _sites(old, old, hunk.lines, SAME_LINES, pages, until)
+            yield from _sites(old, old, hunk.lines, SAME_LINES_ODDS, pages, until)
         elif len(around) == 2:
-            yield from _sites(around, (), hunk.lines, SAME_PLACE, pages, until)
+            yield from _sites(around, (), hunk.lines, SAME_PLACE_ODDS, pages, until)
         if len(old) == len(hunk.lines) > 1:
             for line, new in zip(old, hunk.lines, strict=True):
                 if line != new:
-                    yield from _sites((line,), (line,), (new,), ONE_OF_THE_LINES, pages, until)
+                    yield from _sites((line,), (line,), (new,), ONE_LINE_ODDS, pages, until)
 
 
 def _sites(
     wanted: Sequence[str], old: Sequence[str], new: Sequence[str], odds: float, pages: Sequence[Page], until: float
 ) -> Iterator[Site]:
     """Where the lines `wanted` stand; the `new` ones replace them, or go between them where no `old` ones give way."""
-    if len("".join(line.strip() for line in wanted)) < TELLING:
+    if len("".join(line.strip() for line in wanted)) < MIN_TELLING_CHARACTERS:
         return
     for page in in_time(pages, until):
         for at in _places([line.strip() for line in wanted], page.lines):

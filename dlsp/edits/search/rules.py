@@ -9,12 +9,12 @@ from functools import lru_cache
 
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import Page, in_time, token_lines
-from dlsp.edits.search.tokens import LONGEST, WORD, Token, is_quoted, split, tokens
+from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, WORD, Token, is_quoted, split, tokens
 from dlsp.syntax.source import Source
 
 # Tokens around a rule that are remembered, blanks not counted.
-CONTEXT = 4
-_SIMILAR, _ALIKE = 0.5, 0.6
+CONTEXT_TOKENS = 4
+_SIMILAR_LINES_RATIO, _ALIKE_NAMES_RATIO = 0.5, 0.6
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _rule(kind: str, line: Sequence[Token], start: int, end: int, new: str) -> R
     right = [each.text for each in line[end:] if each.text.strip()]
     old = tuple(each.text for each in line[start:end])
     whole = first.role == "string" and is_quoted(line, start, end)
-    return Rule(kind, old, new, first.role, tuple(left[:CONTEXT]), tuple(right[:CONTEXT]), whole=whole)
+    return Rule(kind, old, new, first.role, tuple(left[:CONTEXT_TOKENS]), tuple(right[:CONTEXT_TOKENS]), whole=whole)
 
 
 def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: Sequence[Token]) -> bool:
@@ -121,7 +121,7 @@ def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
 @lru_cache(1000)
 def alike(one: str, other: str) -> bool:
     """Whether a name looks like the other one: then it is that one renamed, and no other thing in its place."""
-    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE
+    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE_NAMES_RATIO
 
 
 def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
@@ -144,7 +144,7 @@ def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until
     for line in (each for each in old if not _is_long(each)):
         rated = [(_alike(line, new[at]), -at) for at in in_time(left, until)]
         ratio, at = max(rated, default=(0.0, 0))
-        if ratio > _SIMILAR:
+        if ratio > _SIMILAR_LINES_RATIO:
             left.remove(-at)
             yield line, new[-at]
 
@@ -155,7 +155,7 @@ def _alike(one: Sequence[Token], other: Sequence[Token]) -> float:
 
 
 def _is_long(line: Sequence[Token]) -> bool:
-    return bool(line) and line[-1].end - line[0].start > LONGEST
+    return bool(line) and line[-1].end - line[0].start > MAX_LINE_CHARACTERS
 
 
 def _solid(texts: Sequence[str]) -> bool:
@@ -171,14 +171,14 @@ def _both_words(one: str, other: str) -> bool:
 
 
 # Letters and digits of a name that stands for one thing in all its cases.
-SHORTEST = 3
+MIN_NAME_CHARACTERS = 3
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def in_cases(old: str, new: str) -> Iterator[tuple[str, str]]:
     """A renamed name and its new one in each case: `Testdir` tells of `testdir` and `TESTDIR`."""
     parts, others = _PARTS.findall(old), _PARTS.findall(new)
-    if len("".join(parts)) < SHORTEST or not others:
+    if len("".join(parts)) < MIN_NAME_CHARACTERS or not others:
         return
     for written in (_snake, _upper, _camel, _pascal):
         if written(parts) != written(others):

@@ -15,7 +15,7 @@ from dlsp.edits.search.scopes import Scope
 from dlsp.edits.search.uses import Use, uses
 
 # What a class calls itself, or one of its own.
-OWN = ("self", "cls", "this", "Self")
+SELF_NAMES = ("self", "cls", "this", "Self")
 
 
 class Renamed:
@@ -78,7 +78,7 @@ class Renamed:
 
     @cached_property
     def _members(self) -> set[tuple[str, Scope | None]]:
-        return {(use.of, use.home) for use in self.kinds("member") if use.of in OWN}
+        return {(use.of, use.home) for use in self.kinds("member") if use.of in SELF_NAMES}
 
 
 STANDINGS = (
@@ -100,11 +100,11 @@ STANDINGS = (
     "prose out of reach",
 )
 # Where the name means what the edit renamed.
-BOUND = ("follows", "own member", "own keyword", "own path")
+BOUND_STANDINGS = ("follows", "own member", "own keyword", "own path")
 _LOCAL = ("function", "loop")
-_MAKERS = ("__init__", "__new__")
+_CONSTRUCTORS = ("__init__", "__new__")
 # Families in which a name of another file is not bound where it is used.
-_SHARED = ("c", "java")
+_SHARED_FAMILIES = ("c", "java")
 
 
 class Verdict(Enum):
@@ -116,7 +116,7 @@ class Verdict(Enum):
 
 
 # Where the name is known to be another one than the edit changed.
-_OTHERS = (
+_REFUSED_STANDINGS = (
     *("out of reach", "another meaning", "another's member", "another's keyword", "another's path"),
     *("of another kind", "prose out of reach"),
 )
@@ -138,7 +138,7 @@ class Standing(Renamed):
         if page is not self.own:
             return self._verdict_elsewhere(page, offset)
         standing = self.at(page, offset)
-        if standing in _OTHERS or (standing == "a member" and not self._is_of_class):
+        if standing in _REFUSED_STANDINGS or (standing == "a member" and not self._is_of_class):
             return Verdict.REFUSED
         # An edit that did more than rename, or that imports another thing, may have put another thing in its place.
         is_bound = bool(self.scopes) and standing in ("follows", "own member", "own keyword")
@@ -292,7 +292,9 @@ class Standing(Renamed):
     def _is_shared(self, page: Page) -> bool:
         """Whether names of the edit's module need no import on a page that names it."""
         family = page.language.family if page.language else ""
-        return family in _SHARED or (family == "go" and PurePath(page.path).parent == PurePath(self.own.path).parent)
+        return family in _SHARED_FAMILIES or (
+            family == "go" and PurePath(page.path).parent == PurePath(self.own.path).parent
+        )
 
     def _imported(self, page: Page) -> bool:
         """Whether a page names the edit's module: in an import, or by its path, as in `require("./cart")`."""
@@ -337,7 +339,7 @@ class Standing(Renamed):
     def _of_member(self, use: Use) -> str:
         if not self.edited:
             return "a member"
-        mine = use.of in OWN
+        mine = use.of in SELF_NAMES
         members = self.kinds("member")
         if any(each.of == use.of and not mine for each in members):
             return "own member"
@@ -351,7 +353,7 @@ class Standing(Renamed):
 
     def _among_members(self, home: Scope | None, mine: bool) -> str:
         """How a member of this class, or of something unknown, stands to those that the edit changed."""
-        owners = {each.home for each in self.kinds("member") if each.of in OWN}
+        owners = {each.home for each in self.kinds("member") if each.of in SELF_NAMES}
         if mine and owners:
             return "own member" if home in owners else "another's member"
         return "a member"
@@ -365,7 +367,7 @@ class Standing(Renamed):
         return "own path" if any(each.of == use.of for each in self.kinds("path")) else "another's path"
 
     def _is_called(self, name: str, scope: Scope) -> bool:
-        return bool(name) and name == (scope.owner if scope.name in _MAKERS else scope.name)
+        return bool(name) and name == (scope.owner if scope.name in _CONSTRUCTORS else scope.name)
 
 
 def _same_module(one: str, other: str) -> bool:

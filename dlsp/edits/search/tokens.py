@@ -14,9 +14,9 @@ PROSE = ("string", "comment")
 TOKEN = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 WORD = re.compile(r"[^\W\d]\w*")
 # Characters of a line that can teach something or be a site; longer ones were written by programs.
-LONGEST = 2_000
-_MOST_LEAVES = 50_000
-_DEEPEST = 200
+MAX_LINE_CHARACTERS = 2_000
+_MAX_NODES = 50_000
+_MAX_DEPTH = 200
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,13 @@ class _Spans:
 def _stretches(root: Node) -> Iterator[tuple[int, int, str]]:
     """Start, end (bytes) and role, in the order of the text, not overlapping."""
     stack: list[tuple[Node, int]] = [(root, 0)]
-    left = _MOST_LEAVES
+    left = _MAX_NODES
     while stack and left:
         node, depth = stack.pop()
         left -= 1
         if role := _known(node):
             yield node.start_byte, node.end_byte, role
-        elif depth < _DEEPEST:
+        elif depth < _MAX_DEPTH:
             stack += [(child, depth + 1) for child in reversed(node.children)]
 
 

@@ -13,16 +13,16 @@ from dlsp.edits.search.page import in_time
 from dlsp.edits.search.scopes import FIELDS, Scope, binds, scopes_of, text_of
 from dlsp.syntax.source import Source
 
-_MEMBERS = ("attribute", "property", "field")
+_MEMBER_FIELDS = ("attribute", "property", "field")
 # Where a name is a member of what stands in this field.
-_OWNERS = {
+_OWNER_FIELDS = {
     "method_invocation": "object",
     "member_access_expression": "expression",
     "scoped_identifier": "path",
     "qualified_identifier": "scope",
 }
 # Places of a name that are looked at.
-_MOST = 500
+_MAX_PLACES = 500
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[
 
 def _leaves(root: Node, text: str, name: str) -> Iterator[tuple[int, Node]]:
     at = byte = 0
-    for match in islice(re.finditer(rf"\b{re.escape(name)}\b", text), _MOST):
+    for match in islice(re.finditer(rf"\b{re.escape(name)}\b", text), _MAX_PLACES):
         byte += len(text[at : match.start()].encode("utf-8", "replace"))
         at = match.start()
         leaf = root.descendant_for_byte_range(byte, byte + len(name.encode()))
@@ -87,10 +87,10 @@ def _kind(leaf: Node) -> tuple[str, str]:
         return "name", ""
     if parent.type in FIELDS:
         return "name", ""
-    for field in _MEMBERS:
+    for field in _MEMBER_FIELDS:
         if parent.child_by_field_name(field) == leaf:
             return "member", text_of(parent.children[0])
-    owner = parent.child_by_field_name(_OWNERS.get(parent.type, ""))
+    owner = parent.child_by_field_name(_OWNER_FIELDS.get(parent.type, ""))
     if owner and parent.child_by_field_name("name") == leaf:
         return "member", text_of(owner)
     return "name", ""

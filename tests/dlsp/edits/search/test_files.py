@@ -30,7 +30,7 @@ def test_the_nearest_files_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         write(tmp_path / name, "load()\n")
     found = looked_at(tmp_path, "b/c/own.py")
     assert found == ["b/c/d.py", "b/c/e/f.py", "b/b.py", "b/a/z.py", "z.py", "c/c.py"]
-    monkeypatch.setattr(elsewhere, "MOST_FILES", 2)
+    monkeypatch.setattr(elsewhere, "MAX_FILES", 2)
     assert looked_at(tmp_path, "b/c/own.py") == found[:2]
 
 
@@ -41,7 +41,7 @@ def test_files_that_name_the_module_before_all_others(
     for number in range(3):
         write(tmp_path / Path(path).parent / f"a{number}.py", "text.load()\n")
     write(tmp_path / "z" / "z.py", "from cart import load\n")
-    monkeypatch.setattr(elsewhere, "MOST_FILES", 2)
+    monkeypatch.setattr(elsewhere, "MAX_FILES", 2)
     found = looked_at(tmp_path, path)
     assert found[0] == "z/z.py"
     assert len(found) == 2
