@@ -24,7 +24,7 @@ class NoLocalEngine(UserError):
     """dlsp was installed without an engine."""
 
     def __init__(self) -> None:
-        super().__init__(f"dlsp is installed without an engine; to run one on this machine: {install_command()}")
+        super().__init__(f"This installation has no engine: run `{install_command()}`.")
 
 
 def missing() -> list[str]:

@@ -48,9 +48,24 @@ FEES_RENAMED = FEES.replace("late_fee", "overdue_fee")
 CALLER = "from fees import late_fee\n\nprint(late_fee(3))\n"
 
 
+# The program of an installation without an engine: these modules are not there.
+LIGHT = """
+import sys
+sys.modules.update({'torch': None, 'llvmlite': None})
+from dlsp.cli import main
+sys.exit(main())
+"""
+
+
 def events(*each: object) -> bytes:
     """A body of an engine's answer."""
     return b"".join(json.dumps(event).encode() + b"\n" for event in each)
+
+
+def proposed(*lines: str) -> bytes:
+    """The engine's answer to an instruction: these lines in the place of the selected ones."""
+    site = {"event": "site", "site": 0, "text": {}, "candidates": [], "cost": COST}
+    return events({**site, "proposal": {"text": "".join(f"+{line}\n" for line in lines)}}, DONE)
 
 
 def before(request: dict[str, Any]) -> str:

@@ -2,18 +2,12 @@
 
 import json
 
-from tests.dlsp.stub_engine import COST, StubEngine
+from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.texts import proposed
 
 LOOP = ["def total(xs):", "    s = 0", "    for x in xs:", "        s = s + x", "    return s", "", "x = 1"]
 SUM = ["def total(xs):", "    return sum(xs)", "", "x = 1"]
-
-
-def proposed(*lines: str) -> bytes:
-    """The engine's answer to an instruction: these lines."""
-    site = {"event": "site", "site": 0, "text": {}, "candidates": []}
-    site |= {"proposal": {"text": "".join(f"+{line}\n" for line in lines)}, "cost": COST}
-    return b"".join(json.dumps(each).encode() + b"\n" for each in (site, {"event": "done"}))
 
 
 def ready(vim: Neovim) -> None:

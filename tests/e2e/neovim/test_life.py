@@ -1,7 +1,9 @@
 """What dies comes back: the server by the plugin, the engine by the server; and Neovim's own client as an option."""
 
+import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.texts import LIGHT
 
 
 def test_a_server_that_dies_is_started_again(manners: Neovim) -> None:
@@ -170,3 +173,20 @@ def test_a_name_that_is_refused_changes_nothing(manners: Neovim) -> None:
     manners.until(lambda: manners.lua("return require('dlsp.client').of(0) ~= nil"), "the server is attached")
     manners.keys("ireturn ")
     manners.wait_for_ghost()
+
+
+def test_an_installation_without_an_engine_names_the_command(program: Path, folder: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    command = json.dumps([sys.executable, "-c", LIGHT, "serve", "--stdio"]).replace("[", "{").replace("]", "}")
+    with Neovim(program, tmp_path / "own", folder / "sum.py", state, f"vim.g.dlsp = {{ cmd = {command} }}") as vim:
+        vim.keys("ix = ")
+        vim.until(lambda: "[local]" in vim.status(), "the status names the command")
+        vim.until(lambda: "This installation has no engine: run `" in vim.messages(), "it is said")
+        assert not vim.rpc("nvim_get_mode")["blocking"], "a sentence in the middle of typing waits for no key"
+        assert vim.lua("return require('dlsp').statusline()") == "dlsp !"
+        vim.keys("1")
+        assert vim.lines() == ["x = 1"]
+        vim.rpc("nvim_input", "<Esc>:Dlsp why<CR>")
+        vim.until(lambda: '"dlsp[local]"`' in "".join(vim.drawn.lines()), "all of it is shown")
+        vim.keys("<CR>")

@@ -26,12 +26,20 @@ local leaving = {} ---@type table<integer, boolean> clients that were told to st
 local begun = {} ---@type table<integer, boolean> clients that answered once
 local told = {} ---@type table<string, boolean>
 
----Tell the user a sentence, once.
+local REST = "… `:Dlsp why` has all."
+local FREE_COLUMNS = 14 -- of the last line, which shows keys too
+
+---Tell the user a sentence, once. In the middle of typing it must not ask for <Enter>, as one that is longer than the
+---line of messages does.
 ---@param sentence string
 ---@param level integer?
 function M.tell(sentence, level)
   if not told[sentence] then
     told[sentence] = true
+    local room = vim.o.columns - FREE_COLUMNS
+    if vim.fn.strchars(sentence) > room then
+      sentence = vim.fn.strcharpart(sentence, 0, room - vim.fn.strchars(REST)) .. REST
+    end
     vim.notify(sentence, level or vim.log.levels.WARN)
   end
 end
@@ -51,7 +59,7 @@ M.handlers = {
   ["window/showMessage"] = function(_, params)
     M.tell(params.message, LEVELS[params.type])
     if params.type <= 2 then
-      status.set("error", params.message)
+      status.set("error", (params.message:gsub("^dlsp: ", "")))
     end
     return vim.NIL
   end,
@@ -63,6 +71,10 @@ M.handlers = {
     end
     status.progress(params.value)
     return vim.lsp.handlers["$/progress"](err, params, ctx, options)
+  end,
+  ["dlsp/didAnswer"] = function(_, params)
+    require("dlsp.why").told(params)
+    return vim.NIL
   end,
   didChangeStatus = function(_, params)
     status.server(params)

@@ -1,4 +1,4 @@
--- `:Dlsp context`: what the model would see at the cursor.
+-- `:Dlsp context`: the prompt that the model would get at the cursor.
 local client = require("dlsp.client")
 local config = require("dlsp.config")
 

@@ -13,7 +13,7 @@ function M.shown(buf, item)
   end
 end
 
----The first `bytes` of the item's text stand in the buffer now, accepted: a part, or all.
+---The first `bytes` bytes of the item's text were accepted.
 ---@param buf integer
 ---@param item dlsp.Item
 ---@param bytes integer
@@ -26,7 +26,7 @@ function M.accepted(buf, item, bytes)
   client.notify(buf, "textDocument/didPartiallyAcceptCompletion", params)
 end
 
----It was sent away.
+---It was dismissed.
 ---@param buf integer
 ---@param item dlsp.Item
 function M.dismissed(buf, item)

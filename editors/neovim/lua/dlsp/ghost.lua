@@ -1,10 +1,10 @@
--- Ghost text: what is suggested, shown by extmarks in the place where it would stand.
+-- Ghost text: a suggestion drawn by extmarks where its text would stand.
 local M = {}
 
 local SPACE = vim.api.nvim_create_namespace("dlsp.ghost")
 local CHAR = "[%z\1-\127\194-\255][\128-\191]*"
 
----`text` without tabs, as it looks from screen column `from` on.
+---`text` with its tabs as blanks, as wide as they are from screen column `from` on.
 ---@param text string
 ---@param from integer
 ---@return string
@@ -18,8 +18,8 @@ function M.expand(text, from)
   return table.concat(out)
 end
 
----`line` cut at the characters of `tail`, which stand in the buffer and are to be found in it in order.
----Returns the pieces before each of them, and what is left; nil if they are not to be found.
+---Split `line` at the characters of `tail`, in their order. Returns the pieces before each of them and the rest, or nil
+---if `line` does not have them all.
 ---@param line string
 ---@param tail string
 ---@return string[]?
@@ -37,7 +37,7 @@ function M.pieces(line, tail)
   return pieces
 end
 
----Show `text` at a place, in the stead of `tail` bytes after it.
+---Show `text` at a place; it hides the `tail` bytes after it, which it replaces.
 ---@param buf integer
 ---@param row integer from 0
 ---@param col integer in bytes

@@ -8,7 +8,7 @@ local M = {}
 ---@field raw table the server's item
 ---@field shown boolean whether the server was told that it was shown
 
----The item, nil where it is no insertion at the cursor: the server knew another text.
+---The item; nil if it does not insert at the cursor, since the text has changed meanwhile.
 ---@param raw table
 ---@param line string the cursor's line
 ---@param row integer

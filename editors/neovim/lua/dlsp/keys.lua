@@ -1,7 +1,7 @@
--- Insert mode keys that do what they did before whenever dlsp has nothing for them.
+-- Insert mode keys. Where there is no suggestion for a key to act on, it does what it did before it was mapped.
 local M = {}
 
-local jumps = false -- the accept key had a mapping before, as Neovim 0.11's to the next place of a snippet
+local jumps = false -- the accept key had a mapping before, such as Neovim 0.11's own, which jumps in snippets
 
 ---Whether the cursor is in a snippet, of Neovim or of LuaSnip, that has a next place.
 ---@return boolean
@@ -13,7 +13,7 @@ end
 ---@type table<string, fun(): boolean> whether an action has something to do; else the key is somebody else's
 local WANTED = {
   accept = function()
-    -- A snippet's next place goes first: there Tab is how one gets on.
+    -- In a snippet Tab jumps to the next place, as it did before.
     return require("dlsp").visible() and not (jumps and in_snippet())
   end,
   ["accept-word"] = function()
@@ -32,7 +32,7 @@ WANTED["accept-line"], WANTED.next, WANTED.previous =
 function M.mapping(lhs)
   local raw = vim.keycode(lhs)
   for _, mapping in ipairs(vim.api.nvim_get_keymap("i")) do
-    if vim.keycode(mapping.lhs) == raw then -- `lhsraw` is another where Neovim 0.10 has <C-]>
+    if vim.keycode(mapping.lhs) == raw then -- Neovim 0.10 has another `lhsraw` for <C-]>
       return mapping
     end
   end
@@ -41,7 +41,7 @@ end
 ---@param action string
 ---@param lhs string
 local function set(action, lhs)
-  local plug, otherwise = "<Plug>(dlsp-" .. action .. ")", lhs -- not mapped again, and abbreviations see it
+  local plug, otherwise = "<Plug>(dlsp-" .. action .. ")", lhs -- unmapped, it also ends an abbreviation
   local before = M.mapping(lhs)
   jumps = jumps or action == "accept" and before ~= nil
   if before then

@@ -1,12 +1,11 @@
--- When suggestions stand back: something else has the keys or the text.
+-- When no suggestion is shown: a completion menu is open, a macro runs, or several lines are typed at once.
 local M = {}
 
 local block = false
 local followed ---@type table? nvim-cmp, once it is listened to
 local changed = function() end ---@type fun(open: boolean)
 
----Call `call` when the menu of a well-known plugin opens or closes: that comes some time after the key, and no event of
----Neovim's tells of it.
+---Call `call` when the menu of nvim-cmp or blink.cmp opens or closes, which no event of Neovim's own tells.
 ---@param call fun(open: boolean)
 function M.follow(call)
   changed = vim.schedule_wrap(call)
@@ -57,7 +56,7 @@ function M.mode_changed(old, new)
   end
 end
 
----Whether what is typed goes to one place only, by hand.
+---Whether one cursor types, by hand: no macro, no block of lines, no vim-visual-multi.
 ---@return boolean
 function M.one_cursor()
   local macro = vim.fn.reg_recording() ~= "" or vim.fn.reg_executing() ~= ""

@@ -15,7 +15,7 @@ function M.attach(id)
   end
 end
 
----It was switched off for some minutes, or on. Neovim goes on asking, so it is the server that rests.
+---It was switched off for some minutes, or on (0). Neovim goes on asking, so the server is told to answer nothing.
 ---@param minutes number
 function M.pause(minutes)
   for _, server in ipairs(config.get().native and vim.lsp.get_clients({ name = client.NAME }) or {}) do
@@ -24,7 +24,7 @@ function M.pause(minutes)
   end
 end
 
----Accept what it shows. What was typed since the answer came is kept once (Neovim 0.12 would keep it twice).
+---Accept what it shows. Text that was typed since the answer came is kept once; Neovim 0.12 alone keeps it twice.
 ---@return boolean whether there was anything
 function M.accept()
   if not (config.get().native and vim.lsp.inline_completion) then

@@ -1,4 +1,4 @@
--- A range of the protocol in a buffer.
+-- LSP ranges in a buffer.
 local compat = require("dlsp.compat")
 
 local M = {}
@@ -15,7 +15,7 @@ function M.bytes(buf, range, encoding)
   return range.start.line, column(range.start), range["end"].line, column(range["end"])
 end
 
----What stands there, lines parted by "\n"; nil where there is no such place.
+---The text of a range, lines separated by "\n"; nil if the buffer has no such range.
 ---@param buf integer
 ---@param range lsp.Range
 ---@param encoding string

@@ -72,6 +72,9 @@ function M.sentence()
   if off then
     return "dlsp is off: " .. off
   end
+  if M.state == "error" and M.message ~= "" then
+    return vim.startswith(M.message, "dlsp") and M.message or "dlsp: " .. M.message
+  end
   return "dlsp: " .. M.state .. (M.message ~= "" and ", " .. M.message or "")
 end
 

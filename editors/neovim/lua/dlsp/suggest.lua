@@ -1,4 +1,4 @@
--- The suggestion at the cursor: asked for, shown, shrunk by typing, accepted.
+-- The suggestion at the cursor: requests it, shows it, shortens it as its text is typed, accepts it.
 local client = require("dlsp.client")
 local compat = require("dlsp.compat")
 local config = require("dlsp.config")
@@ -36,17 +36,17 @@ local function here()
   return { buf = buf, row = row - 1, col = col, before = line:sub(1, col), after = line:sub(col + 1) }
 end
 
----Whether suggestions are in place now.
+---Whether a suggestion may be shown now.
 ---@return boolean
 local function allowed()
   local mode = vim.api.nvim_get_mode().mode
-  local inserts = mode == "i" or mode == "ic" -- which 'autocomplete' leaves on where it finds nothing
+  local inserts = mode == "i" or mode == "ic" -- 'autocomplete' stays in this mode where it finds nothing
   local in_text = vim.fn.getcurpos()[4] == 0 -- with 'virtualedit' the cursor may be where no text is
   return inserts and in_text and not menu.open() and menu.one_cursor() and switch.on(0)
 end
 
----What of `s` is not in the buffer yet, and how many bytes after the cursor, which closed themselves, it replaces.
----Nil if the buffer has gone another way.
+---The part of `s` that has not been typed yet, and how many bytes of closing brackets and quotes after the cursor, put
+---there by another plugin, it replaces. Nil if something else was typed.
 ---@param s dlsp.Suggestion
 ---@return string?, integer, integer typed bytes
 local function left(s)
@@ -62,7 +62,7 @@ local function left(s)
   if not stands or rest == "" or chosen.text:sub(1, #so_far) ~= so_far then
     return nil, 0, 0
   end
-  -- Brackets and quotes that close themselves while one types come before the old rest of the line.
+  -- Closing brackets and quotes that another plugin adds stand before the old rest of the line.
   local closed = #now.after - #s.after
   if closed < 0 or now.after:sub(closed + 1) ~= s.after then
     return nil, 0, 0
@@ -122,7 +122,7 @@ local function read(place, result, encoding)
   end
 end
 
----Ask the server what belongs at the cursor.
+---Request a suggestion for the cursor's place.
 ---@param kind 1|2
 ---@param step integer? show this many after the one that is shown
 local function ask(kind, step)
@@ -155,7 +155,7 @@ local function ask(kind, step)
   this.id = id
 end
 
----Something happened in insert mode: show what still holds, else ask anew once the keys rest.
+---Something happened in insert mode: show the suggestion if it still fits, else request one after a pause in typing.
 ---@param again boolean? ask also where nothing changed since the last answer
 function M.check(again)
   if show() then
@@ -182,7 +182,7 @@ function M.visible()
   return current ~= nil and not menu.open() and menu.one_cursor() and left(current) ~= nil
 end
 
----Put `text` at the cursor, in the stead of `tail` bytes after it, and the cursor behind it.
+---Replace the `tail` bytes after the cursor by `text`, and put the cursor at its end.
 ---@param text string
 ---@param tail integer
 function M.insert(text, tail)
@@ -236,7 +236,7 @@ function M.cycle(step)
   end
 end
 
----What stands on the screen now; for scripts.
+---The suggestion that is shown now, nil if there is none; for scripts.
 ---@return string?
 function M.text()
   return M.visible() and (left(current)) or nil

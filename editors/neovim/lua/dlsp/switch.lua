@@ -1,11 +1,11 @@
--- Whether suggestions are wanted: everywhere, in this buffer, at this time.
+-- Whether suggestions are switched on: everywhere, in this buffer, at this time.
 local M = {}
 
 ---@type boolean
 local off = false
 ---@type integer the loop's time, in milliseconds, until which nothing is suggested
 local snoozed = 0
-local LONG_MS = 2 ^ 31 -- no timer needs to wait for longer
+local LONG_MS = 2 ^ 31 -- the longest wait of a timer, 24 days
 local LONGEST = 20000 -- bytes of a line; in longer ones Neovim takes tens of milliseconds a key to draw inline text
 
 ---Why there are no suggestions in `buf`, nil where there are.

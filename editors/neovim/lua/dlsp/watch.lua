@@ -1,9 +1,9 @@
--- The editor's events that suggestions follow.
+-- Neovim's events that suggestions, previews and next edits depend on.
 local M = {}
 
 local started = false
 
----Follow them, from the first file on.
+---Listen to them; called when the first file is opened.
 function M.start()
   if started then
     return

@@ -16,6 +16,12 @@ function M.note(line)
   end
 end
 
+---What the server says became of a request.
+---@param answer {skip: string?, message: string?}
+function M.told(answer)
+  last = type(answer.message) == "string" and "quiet: " .. answer.message or "a suggestion"
+end
+
 ---@return string
 function M.sentence()
   if not client.is_file(0) then
