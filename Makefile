@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check check-editors format-editors docs prove model editors pictures lock version dist clean
+.PHONY: run test fast check dist-editors check-editors format-editors docs prove model editors pictures lock version dist clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -83,6 +83,11 @@ dist: $(READY)
 	@for each in . packages/adapter-0.5b packages/adapter-1.5b; do \
 		$(BIN)/python -m build -q --wheel --no-isolation --outdir dist $$each || exit 1; done
 	@ls dist
+
+# The Neovim plugin and the VS Code extension as files to install, in dist/.
+dist-editors: $(READY)
+	@$(BIN)/python editors/pack.py dist
+	@$(BIN)/python -c 'from tests.e2e.vscode.provide import vsix; import shutil; print(shutil.copy(vsix(), "dist"))'
 
 clean:
 	rm -rf $(VENV)

@@ -20,7 +20,7 @@ from dlsp.settings.schema import FIELDS, PROJECT_FIELDS, Settings, Sizing, merge
 
 SECTION = "dlsp"
 # What extensions keep for themselves under the same section, and send along.
-EXTENSION_SETTINGS = frozenset({"command", "debounce", "edits", "enabled", "languages"})
+EXTENSION_SETTINGS = frozenset({"command", "debounce", "edits", "enabled", "suggestByLanguage"})
 
 Stamp = tuple[int, int] | None
 

@@ -1,4 +1,4 @@
-// What was typed while nobody could answer is answered once somebody can.
+// Requests a suggestion again for what was typed while the engine was loading.
 import * as vscode from "vscode";
 import type { Status } from "./status";
 
@@ -7,8 +7,8 @@ interface Edited {
   version: number;
 }
 
-/** Have VS Code ask again when the engine is ready, if what was typed last is not `answered` and the cursor is still
- * there: a server may also end between a question and its answer. */
+/** Have VS Code ask again when the engine is ready, if what was typed last was not `answered` and the cursor is still
+ * there. The server may also have ended between a request and its answer. */
 export function askAgain(status: Status, answered: vscode.Event<void>): vscode.Disposable {
   let edited = early(vscode.window.activeTextEditor?.document);
   return vscode.Disposable.from(
@@ -39,7 +39,7 @@ export function askAgain(status: Status, answered: vscode.Event<void>): vscode.D
   );
 }
 
-/** What was typed before this extension was there. */
+/** What was typed before this extension was active. */
 function early(document: vscode.TextDocument | undefined): Edited | undefined {
   return document?.isDirty && document.version > 1 ? { document, version: document.version } : undefined;
 }

@@ -1,6 +1,6 @@
-// Carrying an edit on: the places that should follow the last edit are asked for, visited, accepted or dismissed.
+// Next edits: the places that should follow the user's last edit are asked for, shown, visited, changed or dismissed.
 //
-// What is shown holds until the next change by anybody else; then the server, which remembers, is asked again.
+// What is shown is valid until the next change that is not ours; then the server, which remembers, is asked again.
 import * as vscode from "vscode";
 import { ErrorCodes, type LanguageClient, ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./server";
@@ -8,8 +8,9 @@ import { Drawing, type Hint, type Site, same, stands } from "./sites";
 
 const METHOD = "dlsp/edits";
 const PAUSE_MS = 500;
-const NONE = "dlsp: no place to carry an edit on to.";
+const NONE = "dlsp: no place should follow an edit.";
 const UNSURE = "dlsp: no place follows the edit for certain; go through them one by one.";
+const MOST_NAMED = 3; // files in the sentence after a change
 
 interface Range {
   start: vscode.Position;
@@ -30,17 +31,19 @@ interface Answer {
 export class Edits implements vscode.Disposable {
   private sites: Site[] = [];
   private hint: Hint | undefined;
-  /** Documents with places, or with the edit itself, since the last change by anybody else: the keys are for these. */
+  /** Documents with places, or with the edit itself, since the last change that was not ours: the keys work in these. */
   private readonly concerned = new Set<string>();
   private asked: vscode.CancellationTokenSource | undefined;
   private writing = false;
-  /** After a change of ours, until the server has answered anew: a Tab that comes meanwhile waits for that. */
+  /** Between a change of ours and the server's next answer, for which a Tab that comes meanwhile waits. */
   private renewing = false;
-  /** Keys one after the other, however fast they come. */
+  /** The keys that are being dealt with, one after the other. */
   private going = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
-  /** A client whose server knows nothing of edits. */
+  /** A client whose server does not know the request. */
   private deaf: LanguageClient | undefined;
+  /** The context keys as they were set last. */
+  private readonly context = new Map<string, boolean>();
   private readonly drawing = new Drawing();
   private readonly watches = [
     vscode.workspace.onDidChangeTextDocument((change) => this.changed(change)),
@@ -55,9 +58,9 @@ export class Edits implements vscode.Disposable {
     private readonly off: (document: vscode.TextDocument) => string | undefined,
   ) {}
 
-  /** Carry the edit on at the place at the cursor; go to the next place where there is none. */
+  /** Change the place at the cursor; go to the next place where there is none. */
   goOn(): Promise<void> {
-    const before = this.going.catch(() => undefined); // a place whose file is gone is no end of all keys
+    const before = this.going.catch(() => undefined); // one that failed, since its file is gone, does not stop the next
     this.going = before.then(async () => {
       const site = this.here();
       if (site) {
@@ -85,16 +88,36 @@ export class Edits implements vscode.Disposable {
     editor.revealRange(site.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
-  /** Carry it on to every place that certainly follows it: one undo step in each document. */
+  /** Change all places that certainly follow the edit, one undo step in each document. Where some are in other files,
+   * the user chooses the files. */
   async acceptAll(): Promise<void> {
-    const certain = this.sites.filter((site) => site.certain);
-    if (certain.length === 0) {
+    const shown = this.sites;
+    const sites = shown.filter((site) => site.certain);
+    if (sites.length === 0) {
       return void vscode.window.showInformationMessage(UNSURE);
     }
-    await this.apply(certain);
+    const here = vscode.window.activeTextEditor?.document.uri;
+    const files = byFile(sites);
+    if (files.every(({ uri }) => here && same(uri, here))) {
+      return this.apply(sites);
+    }
+    const title = `Change ${places(sites.length)} in ${files.length} file${files.length > 1 ? "s" : ""}?`;
+    const items = files.map(({ uri, count }) => ({
+      label: vscode.workspace.asRelativePath(uri),
+      description: places(count),
+      picked: true,
+      uri,
+    }));
+    const chosen = await vscode.window.showQuickPick(items, { canPickMany: true, title });
+    if (chosen && chosen.length > 0 && this.sites === shown) {
+      await this.apply(sites.filter((site) => chosen.some(({ uri }) => same(uri, site.uri))));
+      const names = chosen.slice(0, MOST_NAMED).map(({ label }) => label);
+      const more = chosen.length > MOST_NAMED ? ` and ${chosen.length - MOST_NAMED} more` : "";
+      vscode.window.setStatusBarMessage(`dlsp: changed ${names.join(", ")}${more}, not saved.`, 10_000);
+    }
   }
 
-  /** None of these places. */
+  /** Dismiss these places. */
   dismiss(): void {
     this.concerned.clear();
     this.clear();
@@ -106,11 +129,15 @@ export class Edits implements vscode.Disposable {
     vscode.Disposable.from(this.drawing, ...this.watches).dispose();
   }
 
-  /** Take away what is shown, and ask for nothing. */
+  /** Take away what is shown, and cancel what was asked. */
   clear(): void {
     clearTimeout(this.timer);
     this.asked?.cancel();
     this.asked = undefined;
+    if (this.sites.length === 0 && !this.hint) {
+      this.keys(); // nothing is drawn
+      return;
+    }
     this.sites = [];
     this.hint = undefined;
     this.draw();
@@ -125,7 +152,7 @@ export class Edits implements vscode.Disposable {
       return;
     }
     if (editor.selections.length > 1) {
-      return; // several cursors: what is typed is the user's way to carry it on
+      return; // several cursors change the places by themselves
     }
     const asked = new vscode.CancellationTokenSource();
     this.asked = asked;
@@ -161,14 +188,9 @@ export class Edits implements vscode.Disposable {
         this.concerned.add(asUri(each.uri).toString());
       }
     }
-    const places = `${sites.length} place${sites.length > 1 ? "s" : ""}`;
     this.hint =
       edit && sites.length > 0
-        ? {
-            uri: asUri(edit.uri),
-            line: edit.range.start.line,
-            text: `${places}: Tab goes on, Shift+Tab all, Esc none`,
-          }
+        ? { uri: asUri(edit.uri), line: edit.range.start.line, text: hint(asUri(edit.uri), this.sites) }
         : undefined;
     this.keys(); // before the hint that names them
     this.draw();
@@ -232,10 +254,45 @@ export class Edits implements vscode.Disposable {
   private keys(): void {
     const uri = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
     const some = this.renewing || (this.sites.length > 0 && this.concerned.has(uri));
-    const set = (name: string, value: boolean) => void vscode.commands.executeCommand("setContext", name, value);
-    set("dlsp.edits", some);
-    set("dlsp.canGoOn", some && (this.renewing || this.here() !== undefined || !indents()));
+    this.set("dlsp.edits", some);
+    this.set("dlsp.canGoOn", some && (this.renewing || this.here() !== undefined || !indents()));
   }
+
+  /** Set a context key, if it is to be another than it is. */
+  private set(name: string, value: boolean): void {
+    if (this.context.get(name) !== value) {
+      this.context.set(name, value);
+      void vscode.commands.executeCommand("setContext", name, value);
+    }
+  }
+}
+
+/** How many places there are in each file, in their order. */
+function byFile(sites: readonly Site[]): { uri: vscode.Uri; count: number }[] {
+  const files = new Map<string, { uri: vscode.Uri; count: number }>();
+  for (const { uri } of sites) {
+    const file = files.get(uri.toString()) ?? { uri, count: 0 };
+    file.count += 1;
+    files.set(uri.toString(), file);
+  }
+  return [...files.values()];
+}
+
+function places(count: number): string {
+  return `${count} place${count > 1 ? "s" : ""}`;
+}
+
+/** What there is, where, and what the keys do, in a few words. */
+function hint(edited: vscode.Uri, sites: readonly Site[]): string {
+  const files = byFile(sites);
+  const [first] = files;
+  const here = files.some(({ uri }) => same(uri, edited));
+  const [one, name] = [sites.length === 1, first ? vscode.workspace.asRelativePath(first.uri) : ""];
+  const where = files.length > 1 ? ` in ${files.length} files` : here ? "" : `, in ${name}`;
+  const tab = here ? "Tab next" : one ? "Tab shows it" : "Tab shows the first";
+  const certain = sites.filter((site) => site.certain).length;
+  const all = certain === sites.length ? "all" : `the ${certain} that are certain`;
+  return `${places(sites.length)}${where}: ${tab}${(one && !here) || certain === 0 ? "" : `, Shift+Tab ${all}`}, Esc none`;
 }
 
 /** Whether the cursor is at the beginning of a line. */

@@ -2,11 +2,15 @@
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import { askAgain } from "./again";
+import { download } from "./download";
 import { Edits } from "./edits";
 import { Feedback, type Item } from "./feedback";
-import { Fill } from "./fill";
+import { fill } from "./fill";
+import { instruct } from "./instruct";
 import { menu, snooze } from "./menu";
+import { Preview, TAKEN } from "./preview";
 import { progressText, Server } from "./server";
+import { settings } from "./settings";
 import { Status } from "./status";
 import { ACCEPTED, Suggest } from "./suggest";
 import { Switch } from "./switch";
@@ -14,48 +18,52 @@ import { why } from "./why";
 
 const FILL = "dlsp.fill"; // the server's command
 
-let server: Server | undefined;
+let running: Server | undefined; // for `deactivate`
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const output = vscode.window.createOutputChannel("dlsp", { log: true });
   const onOff = new Switch();
   const status = new Status(onOff);
-  const feedback = new Feedback((method, params) => server?.notify(method, params));
-  const suggest = new Suggest(onOff, status, feedback);
+  const server = new Server(output, status);
+  const feedback = new Feedback((method, params) => server.notify(method, params));
+  const preview = new Preview(server, status);
+  const suggest = new Suggest(onOff, status, feedback, preview);
+  const edits = new Edits(server, (document) => onOff.off(document) ?? preview.busy(document));
   const middleware: Middleware = {
     provideInlineCompletionItems: (document, position, asked, token, next) =>
       suggest.provide(document, position, asked, token, next),
     executeCommand: (command, given, next) =>
-      command === FILL ? fill.start(new vscode.Position(given[1].line, given[1].character)) : next(command, given),
+      command === FILL ? fill(preview, server, ranged(given[1], given[2]), given[0]) : next(command, given),
     handleWorkDoneProgress: (token, params, next) => {
       if (params.kind !== "end") {
-        status.progress(progressText(params));
+        status.next({ what: "progress", message: progressText(params) });
       }
       next(token, params);
     },
+    workspace: { configuration: settings },
   };
-  const running = new Server(output, status, middleware, (line) => suggest.note(line));
-  const fill = new Fill(running, status);
-  const edits = new Edits(running, (document) => onOff.off(document) ?? fill.busy(document));
-  suggest.busy = (document) => fill.busy(document);
-  server = running;
+  running = server;
 
   const commands: Record<string, (...given: never[]) => unknown> = {
-    "dlsp.fillFunction": () => fill.start(),
+    "dlsp.fillFunction": () => fill(preview, server),
+    "dlsp.instruct": () => instruct(preview, server),
     "dlsp.dismiss": () => dismiss(feedback),
-    "dlsp.keepFill": () => fill.keep(),
-    "dlsp.dismissFill": () => fill.dismiss(),
+    "dlsp.keepPreview": () => preview.keep(),
+    "dlsp.dismissPreview": () => preview.dismiss(),
     "dlsp.nextEdit": () => edits.next(),
     "dlsp.goOn": () => edits.goOn(),
     "dlsp.acceptEdits": () => edits.acceptAll(),
     "dlsp.dismissEdits": () => edits.dismiss(),
     "dlsp.toggle": () => onOff.toggle(),
     "dlsp.snoozeSuggestions": () => snooze(onOff),
-    "dlsp.why": () => vscode.window.showInformationMessage(why(running, status, suggest)),
-    "dlsp.restart": () => running.restart(),
+    "dlsp.why": () => vscode.window.showInformationMessage(why(server, status, suggest)),
+    "dlsp.downloadModel": () => download(server, output),
+    "dlsp.walkthrough": () => walkthrough(context),
+    "dlsp.restart": () => server.restart(),
     "dlsp.log": () => output.show(),
     "dlsp.menu": () => menu(status, onOff),
     [ACCEPTED]: (item: Item) => feedback.accepted(item),
+    [TAKEN]: (uri: string, replaced: vscode.Range) => preview.taken(uri, replaced),
   };
   for (const [name, run] of Object.entries(commands)) {
     context.subscriptions.push(vscode.commands.registerCommand(name, run));
@@ -65,7 +73,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     onOff,
     status,
     feedback,
-    fill,
+    preview,
     edits,
     askAgain(status, suggest.answered),
     onOff.changed(() => {
@@ -74,12 +82,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("dlsp.command")) {
-        void running.restart();
+        void server.restart();
       }
     }),
-    vscode.workspace.onDidGrantWorkspaceTrust(() => running.client ?? running.start()),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => server.client ?? server.start()),
   );
-  await running.start();
+  await server.start({ middleware, log: (line) => suggest.note(line), answered: (answer) => suggest.told(answer) });
 }
 
 /** Hide the suggestion, and tell that it was sent away. */
@@ -91,6 +99,17 @@ async function dismiss(feedback: Feedback): Promise<void> {
   await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
 }
 
+/** The page with the first steps. */
+function walkthrough(context: vscode.ExtensionContext): Thenable<unknown> {
+  const page = `${context.extension.id}#dlsp.start`;
+  return vscode.commands.executeCommand("workbench.action.openWalkthrough", page, false);
+}
+
+/** The range of a code action's arguments. */
+function ranged(start: vscode.Position, end = start): vscode.Range {
+  return new vscode.Range(start.line, start.character, end.line, end.character);
+}
+
 export async function deactivate(): Promise<void> {
-  await server?.stop();
+  await running?.stop();
 }

@@ -2,7 +2,7 @@
 //
 // VS Code's stable interface tells of a whole accept only (the item's command). A suggestion counts as shown when it
 // was answered in time; a word or a line of it as accepted when an edit inserts more than one character of it at once;
-// as dismissed when our own command for Esc runs where it stands.
+// as dismissed when our own command for Esc runs at its place.
 import * as vscode from "vscode";
 
 /** An item as the protocol has it. */
@@ -38,7 +38,7 @@ export class Feedback implements vscode.Disposable {
     this.partly(item, item.insertText.length);
   }
 
-  /** What is shown at this offset of the document is sent away. */
+  /** What is shown at this offset of the document was dismissed. */
   dismissed(document: vscode.TextDocument, at: number): void {
     const offered = this.offered;
     if (offered && offered.uri === document.uri.toString() && offered.at + offered.stands === at) {

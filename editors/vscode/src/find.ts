@@ -8,7 +8,7 @@ const PROGRAM = WINDOWS ? "dlsp.exe" : "dlsp";
 const VENVS = [".venv", "venv"];
 
 export const MISSING =
-  "dlsp is not installed: run `pip install .` in its folder, or say where it is in the setting dlsp.command.";
+  'dlsp is not installed: run `pipx install "dlsp[local]"`, or say where it is in the setting dlsp.command.';
 
 /** The `dlsp` program: the one that is set, on PATH, or in a trusted folder's virtual environment. */
 export function program(): string | undefined {

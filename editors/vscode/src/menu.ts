@@ -1,6 +1,6 @@
 // The menu behind the status bar item.
 import * as vscode from "vscode";
-import { inTerminal, named } from "./offer";
+import { named, remedy } from "./offer";
 import type { Status } from "./status";
 import type { Switch } from "./switch";
 
@@ -18,13 +18,15 @@ export async function menu(status: Status, onOff: Switch): Promise<void> {
     { label: off ? "$(play) Switch On" : "$(circle-slash) Switch Off", run: () => call("dlsp.toggle") },
     { label: "$(watch) Snooze …", run: () => call("dlsp.snoozeSuggestions") },
     { label: "$(sparkle) Fill Function", run: () => call("dlsp.fillFunction") },
+    { label: "$(edit) Instruct …", run: () => call("dlsp.instruct") },
     { label: "$(question) Why Nothing?", run: () => call("dlsp.why") },
     { label: "$(output) Show Log", run: () => call("dlsp.log") },
     { label: "$(refresh) Restart", run: () => call("dlsp.restart") },
     { label: "$(gear) Settings", run: () => call("workbench.action.openSettings", "dlsp.") },
   ];
   if (command) {
-    entries.unshift({ label: `$(terminal) ${command}`, run: () => inTerminal(command) });
+    const { label, icon, run } = remedy(command);
+    entries.unshift({ label: `$(${icon}) ${label}`, description: command, run });
   }
   const chosen = await vscode.window.showQuickPick(entries, { title: status.sentence() });
   await chosen?.run();

@@ -13,16 +13,18 @@ import {
   State,
 } from "vscode-languageclient/node";
 import { MISSING, program } from "./find";
-import { warn } from "./offer";
+import { install, warn } from "./offer";
 import type { ServerStatus, Status } from "./status";
 
 const MOST_DEATHS = 4;
 const DEATHS_MS = 3 * 60_000;
 const STOP_MS = 2000;
 const NO_RUN = "dlsp's server does not run: run `dlsp doctor`, and see the log.";
-const SELECTOR = [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-notebook-cell" }];
+const NOTHING: Handlers = { middleware: {}, log: () => undefined, answered: () => undefined };
+/** The documents that the server knows. */
+export const SELECTOR = [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-notebook-cell" }];
 
-/** A client that pops nothing up by itself: what the user must know is said here, in a sentence. */
+/** A client that shows no message by itself: this extension says what the user must know, in one sentence. */
 class Client extends LanguageClient {
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
@@ -35,9 +37,25 @@ class Client extends LanguageClient {
   }
 }
 
+/** What became of a request for a suggestion: `skip` is the reason's name where there is none, `message` its sentence. */
+export interface Answer {
+  skip: string | null;
+  message: string | null;
+}
+
+/** Who sees what goes to and comes from the server. */
+export interface Handlers {
+  middleware: Middleware;
+  /** Called with each line of the server's log. */
+  log: (line: string) => void;
+  /** Called with what became of each request for a suggestion, before it is answered. */
+  answered: (answer: Answer) => void;
+}
+
 export class Server {
   /** The client while the server runs. */
   client: LanguageClient | undefined;
+  private handlers = NOTHING;
   private deaths: number[] = [];
   private begun = false;
   private restarting = Promise.resolve();
@@ -45,19 +63,19 @@ export class Server {
   constructor(
     private readonly output: vscode.LogOutputChannel,
     private readonly status: Status,
-    private readonly middleware: Middleware,
-    private readonly note: (line: string) => void,
   ) {}
 
-  async start(): Promise<void> {
+  /** Start it, with these handlers from now on. */
+  async start(handlers = this.handlers): Promise<void> {
+    this.handlers = handlers;
     const command = program();
     if (!command) {
-      this.status.set("error", MISSING);
-      void warn(MISSING);
+      this.status.next({ what: "failed", message: MISSING });
+      void install(MISSING);
       return;
     }
     this.output.info(`starting ${command}`);
-    this.status.set("loading", "starting");
+    this.status.next({ what: "starting", message: "starting" });
     this.begun = false;
     const options = this.options(() => this.ended(client));
     const client: Client = new Client("dlsp", "dlsp", { command, args: ["serve", "--stdio"] }, options);
@@ -72,7 +90,7 @@ export class Server {
     }
   }
 
-  /** Once at a time: asked again meanwhile, it is done again after. */
+  /** One restart at a time: a second one begins when the first is done. */
   restart(): Promise<void> {
     this.restarting = this.restarting.then(async () => {
       this.deaths = [];
@@ -85,7 +103,7 @@ export class Server {
   async stop(): Promise<void> {
     const client = this.client;
     this.client = undefined;
-    this.status.set("stopped");
+    this.status.next({ what: "stopped" });
     try {
       if (client?.state === State.Starting) {
         await client.start(); // the library stops only what has started
@@ -108,7 +126,7 @@ export class Server {
       documentSelector: SELECTOR,
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      middleware: this.middleware,
+      middleware: this.handlers.middleware,
       initializationFailedHandler: () => false,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
@@ -120,10 +138,11 @@ export class Server {
   private listen(client: LanguageClient): void {
     client.onNotification(LogMessageNotification.type, ({ message }) => {
       this.output.info(message);
-      this.note(message);
+      this.handlers.log(message);
     });
     client.onNotification(ShowMessageNotification.type, ({ message }) => void warn(message));
-    client.onNotification("didChangeStatus", (status: ServerStatus) => this.status.server(status));
+    client.onNotification("dlsp/didAnswer", (answer: Answer) => this.handlers.answered(answer));
+    client.onNotification("didChangeStatus", (status: ServerStatus) => this.status.next({ what: "server", status }));
   }
 
   /** The server ended by itself: start it again, unless it never ran or keeps dying. */
@@ -138,13 +157,13 @@ export class Server {
       return { action: CloseAction.DoNotRestart, handled: true };
     }
     this.output.warn("the server ended; it is started again");
-    this.status.set("loading", "starting again");
+    this.status.next({ what: "starting", message: "starting again" });
     return { action: CloseAction.Restart, handled: true };
   }
 
   private gaveUp(client: Client): void {
     if (this.client === client && this.status.message !== NO_RUN) {
-      this.status.set("error", NO_RUN);
+      this.status.next({ what: "failed", message: NO_RUN });
       void warn(NO_RUN);
     }
   }

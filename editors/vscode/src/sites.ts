@@ -1,11 +1,11 @@
-// The places that an edit should be carried on to, drawn in the editors: what would go, and what would come.
+// The places that should follow an edit, drawn in the editors: the text that would go, and the one that would come.
 import * as vscode from "vscode";
 
 /** One place; its range holds exactly `oldText`. */
 export interface Site {
   id: string;
   uri: vscode.Uri;
-  /** Of the document that it holds for; none for a file that is not open. */
+  /** The document's version that the place is for; none for a file that is not open. */
   version: number | undefined;
   range: vscode.Range;
   oldText: string;
@@ -28,7 +28,7 @@ export class Drawing implements vscode.Disposable {
   private readonly come = vscode.window.createTextEditorDecorationType({
     after: {
       backgroundColor: new vscode.ThemeColor("diffEditor.insertedTextBackground"),
-      border: "1px dashed", // in themes of high contrast, which have the border's color and no background's
+      border: "1px dashed", // for high contrast themes, which have no background color here
       borderColor: new vscode.ThemeColor("diffEditor.insertedTextBorder"),
     },
   });
@@ -63,7 +63,7 @@ export class Drawing implements vscode.Disposable {
   }
 }
 
-/** Whether a place is in a document, and the document as it was meant. */
+/** Whether a place is in a document whose text is still the one that the place was made for. */
 export function stands(site: Site, document: vscode.TextDocument): boolean {
   return (
     same(site.uri, document.uri) &&
@@ -76,7 +76,7 @@ export function same(a: vscode.Uri, b: vscode.Uri): boolean {
   return a.toString() === b.toString();
 }
 
-/** A text as a decoration draws it, in one line: of its own, it makes one blank of several. */
+/** A text for a decoration, which has one line and would draw several blanks as one. */
 export function drawn(text: string): string {
   return text.replaceAll(/\r?\n/g, "↵").replaceAll(" ", "\u00a0");
 }

@@ -11,6 +11,34 @@ export interface ServerStatus {
   message: string;
 }
 
+/** What has happened that the status tells of. */
+export type Happening =
+  | { what: "starting"; message: string }
+  | { what: "stopped" }
+  | { what: "failed"; message: string }
+  | { what: "server"; status: ServerStatus }
+  /** A step of long work, such as loading the model. */
+  | { what: "progress"; message: string }
+  /** A suggestion is asked for. */
+  | { what: "asked" }
+  /** There is a suggestion. */
+  | { what: "answered" }
+  /** There is none, for a reason. */
+  | { what: "skipped"; reason: string }
+  /** Something that the user asked for is being done, and was done. */
+  | { what: "working"; message: string }
+  | { what: "worked" }
+  /** Another file is looked at. */
+  | { what: "elsewhere" };
+
+/** `message` is what there is to say of the state: progress, a reason, what to do. `skip` is why there was no suggestion
+ * the last time, "" if there was one. */
+export interface Now {
+  state: State;
+  message: string;
+  skip: string;
+}
+
 const ICONS: Record<State | "off", string> = {
   stopped: "$(debug-disconnect)",
   loading: "$(sync~spin)",
@@ -21,10 +49,47 @@ const ICONS: Record<State | "off", string> = {
   off: "$(circle-slash)",
 };
 
+/** The status after something has happened. */
+export function reduce(now: Now, happening: Happening): Now {
+  const to = (state: State, message = "", skip = now.skip): Now => ({ state, message, skip });
+  switch (happening.what) {
+    case "starting":
+      return to("loading", happening.message, "");
+    case "stopped":
+      return to("stopped");
+    case "failed":
+      return to("error", happening.message);
+    case "server":
+      return fromServer(now, happening.status);
+    case "progress":
+      return now.state === "loading" && happening.message ? to("loading", happening.message) : now;
+    case "asked":
+      return now.state === "quiet" ? to("ready") : now;
+    case "answered":
+      return { ...now, skip: "" };
+    case "skipped":
+      return now.state === "ready" || now.state === "thinking" ? to("quiet", happening.reason, happening.reason) : now;
+    case "working":
+      return to("thinking", happening.message);
+    case "worked":
+      return now.state === "thinking" ? to("ready") : now; // not where the server has ended and is started again
+    case "elsewhere":
+      return now.state === "quiet" ? to("ready", "", "") : { ...now, skip: "" }; // the reason was the last file's
+  }
+}
+
+function fromServer(now: Now, { busy, kind, message }: ServerStatus): Now {
+  if (kind === "Error" || kind === "Warning") {
+    return { ...now, state: "error", message };
+  }
+  if (busy) {
+    return { ...now, state: message ? "loading" : "thinking", message };
+  }
+  return now.state === "quiet" ? now : { ...now, state: "ready", message: "" };
+}
+
 export class Status implements vscode.Disposable {
-  state: State = "stopped";
-  /** What there is to say about it: progress, a reason, what to do. */
-  message = "";
+  private now: Now = { state: "stopped", message: "", skip: "" };
   private readonly item = vscode.window.createStatusBarItem("dlsp", vscode.StatusBarAlignment.Right, 100);
   private readonly watches: vscode.Disposable[];
   private readonly event = new vscode.EventEmitter<{ before: State; state: State }>();
@@ -34,53 +99,45 @@ export class Status implements vscode.Disposable {
   constructor(private readonly onOff: Switch) {
     this.item.name = "dlsp";
     this.item.command = "dlsp.menu";
-    const draw = () => this.draw();
-    this.watches = [onOff.changed(draw), vscode.window.onDidChangeActiveTextEditor(() => this.elsewhere())];
+    this.watches = [
+      onOff.changed(() => this.draw()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.next({ what: "elsewhere" })),
+    ];
     this.draw();
     this.item.show();
   }
 
-  set(state: State, message = ""): void {
-    const before = this.state;
-    this.state = state;
-    this.message = message;
+  get state(): State {
+    return this.now.state;
+  }
+
+  get message(): string {
+    return this.now.message;
+  }
+
+  /** Why there was no suggestion the last time, "" if there was one or none was asked for. */
+  get skip(): string {
+    return this.now.skip;
+  }
+
+  next(happening: Happening): void {
+    const before = this.now;
+    this.now = reduce(before, happening);
     this.draw();
-    if (before !== state) {
-      this.event.fire({ before, state });
-    }
-  }
-
-  /** What the server says of itself. A reason for quiet stays until something else happens. */
-  server({ busy, kind, message }: ServerStatus): void {
-    if (kind === "Error" || kind === "Warning") {
-      this.set("error", message);
-    } else if (busy) {
-      this.set(message ? "loading" : "thinking", message);
-    } else if (this.state !== "quiet") {
-      this.set("ready");
-    }
-  }
-
-  /** A step of long work, such as loading the model. */
-  progress(message: string): void {
-    if (this.state === "loading" && message) {
-      this.set("loading", message);
+    if (before.state !== this.now.state) {
+      this.event.fire({ before: before.state, state: this.now.state });
     }
   }
 
   /** A sentence. */
   sentence(): string {
+    const { state, message, skip } = this.now;
     const off = this.onOff.off(vscode.window.activeTextEditor?.document);
-    return off ?? `dlsp: ${this.state}${this.message ? `, ${this.message}` : ""}`;
-  }
-
-  /** Another file: a reason for quiet was the last one's. */
-  private elsewhere(): void {
-    if (this.state === "quiet") {
-      this.set("ready");
-    } else {
-      this.draw();
+    if (off) {
+      return off;
     }
+    const last = state === "ready" && skip ? `. No suggestion the last time: ${skip}` : "";
+    return `dlsp: ${state}${message ? `, ${message}` : ""}${last}`;
   }
 
   dispose(): void {
@@ -88,11 +145,12 @@ export class Status implements vscode.Disposable {
   }
 
   private draw(): void {
-    const failed = this.state === "error";
+    const { state, message } = this.now;
+    const failed = state === "error";
     const off = !failed && this.onOff.off(vscode.window.activeTextEditor?.document) !== undefined;
-    this.item.text = `${ICONS[off ? "off" : this.state]} dlsp${this.state === "loading" && !off ? `: ${this.message}` : ""}`;
-    this.item.tooltip = failed ? this.message : this.sentence();
+    this.item.text = `${ICONS[off ? "off" : state]} dlsp${state === "loading" && !off ? `: ${message}` : ""}`;
+    this.item.tooltip = failed ? message : this.sentence();
     this.item.backgroundColor = failed ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.accessibilityInformation = { label: failed ? `dlsp: error, ${this.message}` : this.sentence() };
+    this.item.accessibilityInformation = { label: failed ? `dlsp: error, ${message}` : this.sentence() };
   }
 }

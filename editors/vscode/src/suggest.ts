@@ -2,6 +2,8 @@
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import type { Feedback, Item } from "./feedback";
+import type { Busy } from "./preview";
+import type { Answer } from "./server";
 import type { Status } from "./status";
 import type { Switch } from "./switch";
 
@@ -11,18 +13,17 @@ export const ACCEPTED = "dlsp.accepted";
 type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
 
 export class Suggest {
-  /** Why nothing is suggested in a document just now, in a sentence, if something else has the word there. */
-  busy: (document: vscode.TextDocument) => string | undefined = () => undefined;
-  /** What the server said of its last answer: a reason for quiet, or that there is a suggestion. */
+  /** What became of the last request: `quiet: ` and the reason, or `a suggestion`; "" before the first. */
   said = "";
   private readonly event = new vscode.EventEmitter<void>();
-  /** Fires when a question of VS Code's has its answer: a suggestion, or a reason for quiet. */
+  /** Fires when a request of VS Code's is answered: by a suggestion, or by a reason for none. */
   readonly answered = this.event.event;
 
   constructor(
     private readonly onOff: Switch,
     private readonly status: Status,
     private readonly feedback: Feedback,
+    private readonly other: Busy,
   ) {}
 
   /** A line of the server's log. */
@@ -32,7 +33,12 @@ export class Suggest {
     }
   }
 
-  /** Between a request of VS Code's and the server. */
+  /** What the server says became of a request. */
+  told({ skip, message }: Answer): void {
+    this.said = skip ? `quiet: ${message}` : "a suggestion";
+  }
+
+  /** Middleware for VS Code's requests. */
   async provide(
     document: vscode.TextDocument,
     position: vscode.Position,
@@ -51,9 +57,7 @@ export class Suggest {
     if (token.isCancellationRequested) {
       return undefined;
     }
-    if (this.status.state === "quiet") {
-      this.status.set("ready");
-    }
+    this.status.next({ what: "asked" });
     const answer = await next(document, position, context, token);
     if (token.isCancellationRequested || !answer) {
       return undefined;
@@ -62,7 +66,7 @@ export class Suggest {
     const [first] = items;
     if (!first) {
       if (this.status.state === "ready" || this.status.state === "thinking") {
-        this.status.set("quiet", this.said.replace(/^quiet: /, ""));
+        this.status.next({ what: "skipped", reason: this.said.replace(/^quiet: /, "") });
         this.event.fire();
       }
       return undefined;
@@ -70,6 +74,7 @@ export class Suggest {
     for (const each of items) {
       each.command ??= { command: ACCEPTED, title: "", arguments: [raw(each)] };
     }
+    this.status.next({ what: "answered" });
     this.event.fire();
     this.feedback.shown(document, document.offsetAt(position), raw(first));
     return new vscode.InlineCompletionList(items);
@@ -81,7 +86,7 @@ export class Suggest {
     if (editor?.document === document && editor.selections.length > 1) {
       return "dlsp is quiet while there are several cursors.";
     }
-    return this.onOff.off(document) ?? this.busy(document);
+    return this.onOff.off(document) ?? this.other.busy(document);
   }
 }
 

@@ -1,4 +1,4 @@
-// Whether suggestions are wanted: everywhere, in this document, at this time.
+// Whether suggestions are switched on: everywhere, in this document, at this time.
 import * as vscode from "vscode";
 
 const MINUTE_MS = 60_000;
@@ -10,7 +10,7 @@ export class Switch implements vscode.Disposable {
   private until = 0;
   private timer: NodeJS.Timeout | undefined;
   private readonly watch = vscode.workspace.onDidChangeConfiguration((change) => {
-    if (change.affectsConfiguration("dlsp.enabled") || change.affectsConfiguration("dlsp.languages")) {
+    if (change.affectsConfiguration("dlsp.enabled") || change.affectsConfiguration("dlsp.suggestByLanguage")) {
       this.event.fire();
     }
   });
@@ -27,8 +27,8 @@ export class Switch implements vscode.Disposable {
       return `dlsp is snoozed for ${minutes} more minute${minutes === 1 ? "" : "s"}.`;
     }
     const language = document?.languageId;
-    if (language && config.get<Record<string, boolean>>("languages", {})[language] === false) {
-      return `dlsp is off for ${language} files, by the setting dlsp.languages.`;
+    if (language && config.get<Record<string, string>>("suggestByLanguage", {})[language] === "off") {
+      return `dlsp is off for ${language} files, by the setting dlsp.suggestByLanguage.`;
     }
     return undefined;
   }

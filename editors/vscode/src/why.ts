@@ -20,7 +20,7 @@ export function why(server: Server, status: Status, suggest: Suggest): string {
     return "VS Code shows no suggestions: switch its setting editor.inlineSuggest.enabled on.";
   }
   if (suggest.said.startsWith("quiet: ")) {
-    return `dlsp answered nothing the last time: ${suggest.said.slice("quiet: ".length)}.`;
+    return `dlsp: ${suggest.said.slice("quiet: ".length)}.`;
   }
   return suggest.said ? "dlsp had a suggestion the last time it was asked." : "dlsp was not asked yet: type something.";
 }

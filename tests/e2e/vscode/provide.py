@@ -72,7 +72,8 @@ def vsix() -> Path:
     deadline = time.monotonic() + LIMIT_S
     with FileLock(f"{paths.cache_dir()}/editors/vsix.lock", timeout=LIMIT_S):
         own = [each for each in EXTENSION.iterdir() if each.is_file() and each.name not in (made.name, "LICENSE")]
-        newest = max(each.stat().st_mtime for each in [*own, *(EXTENSION / "src").iterdir()])
+        parts = [each for part in ("src", "walkthrough") for each in (EXTENSION / part).iterdir()]
+        newest = max(each.stat().st_mtime for each in [*own, *parts])
         if made.exists() and made.stat().st_mtime >= newest:
             return made
         node.install(EXTENSION)

@@ -26,15 +26,18 @@ SETTINGS = {
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
 }
-CLOSE, FILL, ACCEPT_LINE, FOCUS, RESTART, MENU, CURSOR_ABOVE, SNIPPET, REWRITE, CLEAR, HIDE = (
-    f"Control+Alt+F{number}" for number in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12)
+CLOSE, FILL, ACCEPT_LINE, FOCUS, INSTRUCT, RESTART, MENU, CURSOR_ABOVE, SNIPPET, REWRITE, CLEAR, HIDE = (
+    f"Control+Alt+F{number}" for number in range(1, 13)
 )
+COMMIT = "Control+Shift+F1"
 ACCEPT_WORD = "Control+ArrowRight"
 BINDINGS: list[tuple[str, str, Any]] = [
     (CLOSE, "workbench.action.revertAndCloseActiveEditor", None),
     (FILL, "dlsp.fillFunction", None),
     (ACCEPT_LINE, "editor.action.inlineSuggest.acceptNextLine", None),
     (FOCUS, "workbench.action.focusActiveEditorGroup", None),
+    (INSTRUCT, "dlsp.instruct", None),
+    (COMMIT, "editor.action.inlineSuggest.commit", None),
     (RESTART, "dlsp.restart", None),
     (MENU, "editor.action.triggerSuggest", None),
     (CURSOR_ABOVE, "editor.action.insertCursorAbove", None),

@@ -11,7 +11,7 @@ from tests.e2e.vscode.look import AFTER
 from tests.e2e.vscode.settings import CLOSE
 
 BORDERS = "() => [...document.querySelectorAll('.view-line *')].map((each) => getComputedStyle(each, '::after').border)"
-HINT = "Tab goes on, Shift+Tab all, Esc none"
+HINT = "Tab next, Shift+Tab all, Esc none"
 RENAMED = FEES.replace("def late_fee", "def overdue_fee")
 
 
@@ -118,6 +118,9 @@ def test_the_next_place_is_in_another_file(code: Code, stub: StubEngine) -> None
     code.until(lambda: code.active() == "caller.py", "the other file is shown")
     code.until(lambda: "overdue_fee" in code.after(), "its places are shown")
     code.press("Shift+Tab")
+    code.until(lambda: sorted(code.picks()) == ["caller.py", "fees.py"], "the files are named")
+    code.screenshot("files")
+    code.press("Enter")
     for name, text in {"caller.py": CALLER, "fees.py": FEES}.items():
         code.show(name)
         code.wait_for_text(text.replace("late_fee", "overdue_fee"))
@@ -141,6 +144,8 @@ def vanished(code: Code, stub: StubEngine) -> Code:
 
 def test_everywhere_is_where_files_are_still(vanished: Code) -> None:
     vanished.press("Shift+Tab")
+    vanished.until(lambda: sorted(vanished.picks()) == ["caller.py", "fees.py"], "the files are named")
+    vanished.press("Enter")
     vanished.wait_for_text(FEES_RENAMED)
     vanished.press(CLOSE)
 

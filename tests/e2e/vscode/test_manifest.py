@@ -46,6 +46,7 @@ def test_settings_are_described_and_hide_nothing() -> None:
     for name in FIELDS:
         # A default that is not null would hide the project's own setting.
         assert SETTINGS[f"dlsp.{name}"]["default"] is None
+    assert [each["order"] for each in SETTINGS.values()] == list(range(1, len(SETTINGS) + 1))
     used = set(re.findall(r'get<[^(]*>\("(\w+)"', "".join(SOURCES.values())))
     assert used | FIELDS.keys() == {name.removeprefix("dlsp.") for name in SETTINGS}
     for each in SETTINGS.values():
@@ -61,7 +62,8 @@ def test_the_package_holds_what_it_needs_and_no_more(programs: tuple[object, Pat
     with zipfile.ZipFile(programs[1]) as package:
         names = {name for name in package.namelist() if name.startswith("extension/")}
         code = package.read("extension/dist/extension.js").decode()
-    wanted = {"package.json", "readme.md", "LICENSE.txt", "dist/extension.js"}
+    wanted = {"package.json", "readme.md", "changelog.md", "LICENSE.txt", "dist/extension.js", "icon.png"}
+    wanted |= {f"walkthrough/{step['id']}.md" for step in MANIFEST["contributes"]["walkthroughs"][0]["steps"]}
     assert names == {f"extension/{name}" for name in wanted}
     for proposed in ("isInlineEdit", "showRange", "handleDidShowCompletionItem", "handleDidPartiallyAccept"):
         assert proposed not in code

@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.texts import LIGHT
 from tests.e2e.vscode.code import Code
+from tests.e2e.vscode.look import TEXTS
 from tests.e2e.vscode.provide import Editor
-from tests.e2e.vscode.settings import RESTART
+from tests.e2e.vscode.settings import RESTART, View
+
+BUTTONS = ".notification-list-item-buttons-container .monaco-button"
+STEPS = ".getting-started-step .step-title"
 
 
 def test_the_one_command_then_a_virtual_environment(
@@ -21,14 +26,40 @@ def test_the_one_command_then_a_virtual_environment(
     with Code(*programs, tmp_path / "own", project, stub.file.parent, bare=True) as code:
         code.open("")
         code.until(lambda: code.notifications(), "it is said")
-        said = "dlsp is not installed: run pip install . in its folder, or say where it is in the setting dlsp.command."
+        install = 'pipx install "dlsp[local]"'
+        said = f"dlsp is not installed: run {install}, or say where it is in the setting dlsp.command."
         assert [each.replace("`", "") for each in code.notifications()] == [said]
         code.until(lambda: code.status()[0] == "error", "the status bar says so too")
         code.screenshot("missing")
+        # No command is put into a terminal, which would be open in the user's own project.
+        assert code.browser.evaluate(TEXTS, BUTTONS) == ["How to Install"]
+        code.browser.do(lambda page: page.click(BUTTONS))
+        code.until(lambda: "Install the server" in code.browser.evaluate(TEXTS, STEPS), "the first steps are shown")
+        code.screenshot("walkthrough")
         code.clear_notifications()
+        code.press("Control+Alt+F1")
         (project / ".venv/bin").mkdir(parents=True)
         (project / ".venv/bin/dlsp").symlink_to(own / "dlsp")
         code.press(RESTART)
         code.until(lambda: code.status()[0] == "sparkle", "it is ready")
         code.type("return ")
         code.wait_for_ghost()
+
+
+def test_an_installation_without_an_engine_names_the_command(programs: tuple[Editor, Path], tmp_path: Path) -> None:
+    project, state, light = tmp_path / "project", tmp_path / "state", tmp_path / "dlsp"
+    project.mkdir()
+    state.mkdir(mode=0o700)
+    light.write_text(f"#!{sys.executable}\n{LIGHT}")
+    light.chmod(0o755)
+    view = View(settings={"dlsp.command": str(light)})
+    with Code(*programs, tmp_path / "own", project, state, view=view) as code:
+        code.open("")
+        code.type("x = ")
+        code.until(lambda: code.notifications(), "it is said")
+        (said,) = code.notifications()
+        assert "This installation has no engine: run" in said
+        assert '"dlsp[local]"' in said
+        assert code.browser.evaluate(TEXTS, BUTTONS) == ["Put It in a Terminal", "Show Log"]
+        code.until(lambda: code.status()[0] == "error", "the status bar says so too")
+        code.screenshot("light")

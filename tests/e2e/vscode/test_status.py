@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 
 import psutil
+import pytest
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.texts import asked
@@ -66,9 +67,9 @@ def test_settings_apply_without_a_restart(code: Code, stub: StubEngine) -> None:
     try:
         code.configure({"dlsp.mode": "diffusion"})
         code.until(lambda: mode("diffusion"), "the server has the new setting")
-        code.configure({"dlsp.languages": {"python": False}})
+        code.configure({"dlsp.suggestByLanguage": {"python": "off"}})
         code.until(lambda: code.status()[0] == "circle-slash", "it is off for the language")
-        assert code.status()[1] == "dlsp is off for python files, by the setting dlsp.languages."
+        assert code.status()[1] == "dlsp is off for python files, by the setting dlsp.suggestByLanguage."
         code.type("x")
         time.sleep(0.8)
         assert code.ghost() == ""
@@ -81,7 +82,7 @@ def test_settings_apply_without_a_restart(code: Code, stub: StubEngine) -> None:
 
 def test_the_menu_snoozes(code: Code) -> None:
     code.click_status()
-    code.until(lambda: len(code.picks()) == 7, "the menu is open")
+    code.until(lambda: len(code.picks()) == 8, "the menu is open")
     code.screenshot("menu")
     code.press("Escape")
     code.command("dlsp: Snooze")
@@ -99,8 +100,10 @@ def test_why_nothing(code: Code, stub: StubEngine) -> None:
     code.until(lambda: code.status()[0] == "dash", "it is quiet")
     code.command("dlsp: Why Nothing?")
     code.until(lambda: code.notifications(), "there is a reason")
-    assert "the model has nothing to add here" in code.notifications()[0]
+    assert code.notifications() == ["dlsp: the model has nothing to add here."]
     code.clear_notifications()
+    code.press("Backspace")  # the reason stays where it is looked for
+    assert "the model has nothing to add here" in code.status()[1]
 
 
 def test_a_server_that_dies_is_started_again(code: Code) -> None:
@@ -113,6 +116,17 @@ def test_a_server_that_dies_is_started_again(code: Code) -> None:
     code.type("x")
     code.wait_for_ghost()
     assert code.text() == "return x"
+
+
+@pytest.mark.model
+def test_the_model_is_downloaded_and_the_server_started_again(code: Code) -> None:
+    """It is here already, which `dlsp model pull` sees by itself."""
+    (before,) = servers(code)
+    code.command("dlsp: Download the Model")
+    code.until(lambda: len(servers(code)) == 1 and servers(code) != [before], "there is another server")
+    code.until(lambda: code.status()[0] == "sparkle", "it is ready")
+    code.type("return ")
+    code.wait_for_ghost()
 
 
 def test_restart(code: Code) -> None:

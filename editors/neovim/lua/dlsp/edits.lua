@@ -104,9 +104,13 @@ local function hint(uri, keys)
   end
   local one, words = #offer.sites == 1, {}
   local next = here and "next" or one and "shows it" or "shows the first"
-  for _, each in ipairs({ { "next-edit", next }, { "accept-edits", "all" }, { "dismiss-edits", "none" } }) do
+  local certain = #vim.tbl_filter(function(site)
+    return site.certain
+  end, offer.sites)
+  local all = certain == #offer.sites and "all" or ("the %d that are certain"):format(certain)
+  for _, each in ipairs({ { "next-edit", next }, { "accept-edits", all }, { "dismiss-edits", "none" } }) do
     local lhs = keys[each[1]]
-    if lhs and not (each[2] == "all" and one and not here) then
+    if lhs and not (each[2] == all and (certain == 0 or one and not here)) then
       words[#words + 1] = lhs .. " " .. each[2]
     end
   end
