@@ -87,7 +87,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => server.client ?? server.start()),
   );
-  await server.start({ middleware, log: (line) => suggest.note(line), answered: (answer) => suggest.told(answer) });
+  await server.start({ middleware, answered: (answer) => suggest.told(answer) });
 }
 
 /** Hide the suggestion, and tell that it was sent away. */

@@ -7,6 +7,8 @@ import * as vscode from "vscode";
 
 /** An item as the protocol has it. */
 export interface Item {
+  /** The suggestion's name, as the server gave it. */
+  id?: string;
   insertText: string;
   range?: { start: vscode.Position; end: vscode.Position };
 }

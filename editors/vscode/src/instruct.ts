@@ -23,7 +23,6 @@ export async function instruct(preview: Preview, server: Server): Promise<void> 
   }
   await preview.start(editor, {
     method: "dlsp/instruct",
-    oldMethod: "dlsp/rewrite",
     params: {
       textDocument: { uri: server.client?.code2ProtocolConverter.asUri(editor.document.uri) },
       range: { start: range.start, end: range.end },

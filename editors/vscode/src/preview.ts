@@ -4,7 +4,7 @@
 // filled function and the answer to an instruction are both shown this way; one at a time. VS Code draws ghost text at
 // the cursor alone: the cursor goes to the end of the text that is replaced, and the change is seen while it is there.
 import * as vscode from "vscode";
-import { ErrorCodes, type LanguageClient, ProgressType, ResponseError } from "vscode-languageclient/node";
+import { ErrorCodes, ProgressType, ResponseError } from "vscode-languageclient/node";
 import { SELECTOR, type Server } from "./server";
 import { drawn } from "./sites";
 import type { Status } from "./status";
@@ -27,8 +27,6 @@ interface Partial {
 /** What the server is asked, and the words for it. */
 export interface Request {
   method: string;
-  /** Its name in older servers. */
-  oldMethod?: string;
   params: object;
   /** Where it happens, until the server says. */
   at: vscode.Position;
@@ -100,7 +98,8 @@ export class Preview implements vscode.Disposable, vscode.InlineCompletionItemPr
       this.show(proposal, { range: seen.range, newText: text });
     });
     try {
-      const edit = await ask(client, request, partialResultToken, asked.token);
+      const params = { ...request.params, partialResultToken };
+      const edit: Edit = await client.sendRequest(request.method, params, asked.token);
       proposal.finished = true;
       this.show(proposal, edit);
     } catch (error) {
@@ -287,19 +286,6 @@ export class Preview implements vscode.Disposable, vscode.InlineCompletionItemPr
   private keys(): void {
     const here = this.now !== undefined && this.now.document === vscode.window.activeTextEditor?.document;
     void vscode.commands.executeCommand("setContext", "dlsp.previewing", here);
-  }
-}
-
-async function ask(client: LanguageClient, request: Request, token: string, cancel: vscode.CancellationToken) {
-  const params = { ...request.params, partialResultToken: token };
-  try {
-    return await client.sendRequest<Edit>(request.method, params, cancel);
-  } catch (error) {
-    const unknown = error instanceof ResponseError && error.code === ErrorCodes.MethodNotFound;
-    if (unknown && request.oldMethod) {
-      return await client.sendRequest<Edit>(request.oldMethod, params, cancel);
-    }
-    throw error;
   }
 }
 

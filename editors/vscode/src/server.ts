@@ -20,7 +20,7 @@ const MOST_DEATHS = 4;
 const DEATHS_MS = 3 * 60_000;
 const STOP_MS = 2000;
 const NO_RUN = "dlsp's server does not run: run `dlsp doctor`, and see the log.";
-const NOTHING: Handlers = { middleware: {}, log: () => undefined, answered: () => undefined };
+const NOTHING: Handlers = { middleware: {}, answered: () => undefined };
 /** The documents that the server knows. */
 export const SELECTOR = [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-notebook-cell" }];
 
@@ -37,8 +37,10 @@ class Client extends LanguageClient {
   }
 }
 
-/** What became of a request for a suggestion: `skip` is the reason's name where there is none, `message` its sentence. */
+/** What became of a request for a suggestion: `id` names the suggestion; where there is none, `skip` is the reason's code
+ * and `message` its sentence. */
 export interface Answer {
+  id: string | null;
   skip: string | null;
   message: string | null;
 }
@@ -46,8 +48,6 @@ export interface Answer {
 /** Who sees what goes to and comes from the server. */
 export interface Handlers {
   middleware: Middleware;
-  /** Called with each line of the server's log. */
-  log: (line: string) => void;
   /** Called with what became of each request for a suggestion, before it is answered. */
   answered: (answer: Answer) => void;
 }
@@ -138,7 +138,6 @@ export class Server {
   private listen(client: LanguageClient): void {
     client.onNotification(LogMessageNotification.type, ({ message }) => {
       this.output.info(message);
-      this.handlers.log(message);
     });
     client.onNotification(ShowMessageNotification.type, ({ message }) => void warn(message));
     client.onNotification("dlsp/didAnswer", (answer: Answer) => this.handlers.answered(answer));

@@ -13,8 +13,8 @@ export const ACCEPTED = "dlsp.accepted";
 type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
 
 export class Suggest {
-  /** What became of the last request: `quiet: ` and the reason, or `a suggestion`; "" before the first. */
-  said = "";
+  /** What became of the last request; undefined before the first. */
+  last: Answer | undefined;
   private readonly event = new vscode.EventEmitter<void>();
   /** Fires when a request of VS Code's is answered: by a suggestion, or by a reason for none. */
   readonly answered = this.event.event;
@@ -26,16 +26,9 @@ export class Suggest {
     private readonly other: Busy,
   ) {}
 
-  /** A line of the server's log. */
-  note(line: string): void {
-    if (/^(quiet: |a suggestion)/.test(line)) {
-      this.said = line.replace(/, \d+ ms$/, "");
-    }
-  }
-
   /** What the server says became of a request. */
-  told({ skip, message }: Answer): void {
-    this.said = skip ? `quiet: ${message}` : "a suggestion";
+  told(answer: Answer): void {
+    this.last = answer;
   }
 
   /** Middleware for VS Code's requests. */
@@ -66,17 +59,17 @@ export class Suggest {
     const [first] = items;
     if (!first) {
       if (this.status.state === "ready" || this.status.state === "thinking") {
-        this.status.next({ what: "skipped", reason: this.said.replace(/^quiet: /, "") });
+        this.status.next({ what: "skipped", reason: this.last?.message ?? "" });
         this.event.fire();
       }
       return undefined;
     }
     for (const each of items) {
-      each.command ??= { command: ACCEPTED, title: "", arguments: [raw(each)] };
+      each.command ??= { command: ACCEPTED, title: "", arguments: [raw(each, this.last)] };
     }
     this.status.next({ what: "answered" });
     this.event.fire();
-    this.feedback.shown(document, document.offsetAt(position), raw(first));
+    this.feedback.shown(document, document.offsetAt(position), raw(first, this.last));
     return new vscode.InlineCompletionList(items);
   }
 
@@ -90,9 +83,13 @@ export class Suggest {
   }
 }
 
-function raw(item: vscode.InlineCompletionItem): Item {
+function raw(item: vscode.InlineCompletionItem, answer: Answer | undefined): Item {
   const insertText = typeof item.insertText === "string" ? item.insertText : item.insertText.value;
-  return { insertText, range: item.range && { start: item.range.start, end: item.range.end } };
+  return {
+    id: answer?.id ?? undefined,
+    insertText,
+    range: item.range && { start: item.range.start, end: item.range.end },
+  };
 }
 
 function rest(milliseconds: number): Promise<void> {

@@ -19,8 +19,8 @@ export function why(server: Server, status: Status, suggest: Suggest): string {
   if (!vscode.workspace.getConfiguration("editor", document).get("inlineSuggest.enabled", true)) {
     return "VS Code shows no suggestions: switch its setting editor.inlineSuggest.enabled on.";
   }
-  if (suggest.said.startsWith("quiet: ")) {
-    return `dlsp: ${suggest.said.slice("quiet: ".length)}.`;
+  if (suggest.last?.message) {
+    return `dlsp: ${suggest.last.message}.`;
   }
-  return suggest.said ? "dlsp had a suggestion the last time it was asked." : "dlsp was not asked yet: type something.";
+  return suggest.last ? "dlsp had a suggestion the last time it was asked." : "dlsp was not asked yet: type something.";
 }

@@ -14,6 +14,9 @@ local MOST_DEATHS, DEATHS_MS = 4, 3 * 60 * 1000
 ---What the server wrote to its log since Neovim started, newest last.
 ---@type string[]
 M.notes = {}
+---What became of the last request for a suggestion: `id` names the suggestion; where there is none, `message` is why.
+---@type {id: string|userdata, message: string|userdata}?
+M.answer = nil
 ---The version of each buffer that the server was told last.
 ---@type table<integer, integer>
 M.versions = {}
@@ -50,7 +53,6 @@ local LEVELS = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO,
 M.handlers = {
   ["window/logMessage"] = function(_, params)
     table.insert(M.notes, os.date("%H:%M:%S ") .. params.message)
-    require("dlsp.why").note(params.message)
     if #M.notes > MOST_NOTES then
       table.remove(M.notes, 1)
     end
@@ -73,7 +75,7 @@ M.handlers = {
     return vim.lsp.handlers["$/progress"](err, params, ctx, options)
   end,
   ["dlsp/didAnswer"] = function(_, params)
-    require("dlsp.why").told(params)
+    M.answer = params
     return vim.NIL
   end,
   didChangeStatus = function(_, params)

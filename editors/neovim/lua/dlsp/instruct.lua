@@ -18,7 +18,6 @@ function M.start(first, last, instruction)
   local range = { start = { line = first - 1, character = 0 }, ["end"] = { line = last, character = 0 } }
   preview.start({
     method = "dlsp/instruct",
-    old_method = "dlsp/rewrite",
     params = {
       textDocument = { uri = vim.uri_from_bufnr(0) },
       range = range,

@@ -17,7 +17,6 @@ local UNKNOWN = -32601 -- MethodNotFound: the server is an older one
 
 ---@class dlsp.Request
 ---@field method string
----@field old_method string? its name in older servers
 ---@field params table
 ---@field range lsp.Range? what is being changed, if that is known before the server answers
 ---@field working string what to say while the server works
@@ -168,16 +167,10 @@ function M.start(request)
   borrow.take(buf, OWNER, keys, "dlsp: the change that is shown")
   hint(preview, request.range and request.range.start.line or vim.api.nvim_win_get_cursor(0)[1] - 1)
   local params = vim.tbl_extend("error", request.params, { partialResultToken = token })
-  local function ask(method)
-    local _, id = compat.call(server, "request", method, params, function(err, edit)
-      if err and err.code == UNKNOWN and method ~= request.old_method and request.old_method then
-        return ask(request.old_method)
-      end
-      answered(preview, err, edit)
-    end, buf)
-    preview.id = id
-  end
-  ask(request.method)
+  local _, id = compat.call(server, "request", request.method, params, function(err, edit)
+    answered(preview, err, edit)
+  end, buf)
+  preview.id = id
 end
 
 ---Whether a change is shown that can be accepted.

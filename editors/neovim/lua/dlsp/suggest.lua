@@ -118,6 +118,7 @@ local function read(place, result, encoding)
     items[#items + 1] = item.read(raw, place.before .. place.after, place.row, place.col, encoding)
   end
   if #items > 0 then
+    items[1].raw.id = client.answer and client.answer.id -- the server knows it again by that
     return vim.tbl_extend("force", place, { items = items, index = 1 })
   end
 end

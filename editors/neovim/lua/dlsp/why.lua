@@ -6,22 +6,6 @@ local switch = require("dlsp.switch")
 
 local M = {}
 
-local last = "" -- what the server's log said of its last answer
-
----A line of the server's log.
----@param line string
-function M.note(line)
-  if line:find("^quiet: ") or line:find("^a suggestion") then
-    last = line:gsub(", %d+ ms$", "")
-  end
-end
-
----What the server says became of a request.
----@param answer {skip: string?, message: string?}
-function M.told(answer)
-  last = type(answer.message) == "string" and "quiet: " .. answer.message or "a suggestion"
-end
-
 ---@return string
 function M.sentence()
   if not client.is_file(0) then
@@ -42,11 +26,11 @@ function M.sentence()
   if not menu.one_cursor() then
     return "dlsp: nothing is suggested while a macro runs or several lines are typed at once."
   end
-  local quiet = last:match("^quiet: (.*)")
-  if quiet then
-    return ("dlsp: nothing the last time, since %s."):format(quiet)
+  local last = client.answer
+  if last and type(last.message) == "string" then
+    return ("dlsp: nothing the last time, since %s."):format(last.message)
   end
-  return last == "" and "dlsp was not asked yet: type something." or "dlsp had a suggestion the last time."
+  return last and "dlsp had a suggestion the last time." or "dlsp was not asked yet: type something."
 end
 
 return M
