@@ -306,3 +306,47 @@ async def test_a_closed_pipe_ends_the_server(running: object) -> None:
         assert server.stdin is not None
         server.stdin.close()
         assert await asyncio.wait_for(server.wait(), 30) == 0
+
+
+@pytest.mark.parametrize("name", ["untitled:Untitled-1", "file:///project/run", "file:///project/a.pyw"])
+async def test_the_language_is_what_the_editor_says(editor: Editor, stub: StubEngine, name: str) -> None:
+    """A document without a telling name has the syntax guard of its language."""
+    stub.answer = lambda request: "b = = 1"
+    editor.open(name, "def f():\n    \n")
+    assert await editor.suggestion(name, 1, 4) is None
+    assert editor.skip == "broken"
+
+
+async def test_feedback_without_text_teaches_nothing(editor: Editor, running: Running, stub: StubEngine) -> None:
+    assert await editor.suggestion(URI, 1, 11) is not None
+    for item in (None, {}, {"insertText": None}, {"insertText": ""}):
+        params = {"item": item, "acceptedLength": None}
+        for what in ("didShow", "didPartiallyAccept", "didDismiss"):
+            editor.client.protocol.notify(f"textDocument/{what}Completion", params)
+    editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", {"item": {"insertText": "a + b"}})
+    assert await editor.suggestion(URI, 1, 11) is not None, "it goes on, and nothing was dismissed"
+
+
+@pytest.mark.parametrize("answer", [None, [None], [], {}, 3, ["x", None, None, None]])
+async def test_a_malformed_answer_about_settings_means_none(running: object, stub: StubEngine, answer: Any) -> None:
+    class Malformed(Editor):
+        def answered_settings(self, given: list[Any]) -> Any:
+            return answer
+
+    async with Malformed(Path("/project"), settings={}) as editor:
+        editor.open(URI, TEXT)
+        await editor.ready(URI)
+        assert await editor.suggestion(URI, 1, 11) is not None
+
+
+async def test_a_document_behind_a_link_is_in_its_workspace(running: object, stub: StubEngine, tmp_path: Path) -> None:
+    """As where the system does not tell cases apart, and the editor has another one than the workspace."""
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "project" / "src" / "a.py").write_text(TEXT)
+    (tmp_path / "alias").symlink_to("project")
+    uri = (tmp_path / "alias" / "src" / "a.py").as_uri()
+    async with Editor(tmp_path / "project") as editor:
+        editor.open(uri, TEXT)
+        await editor.ready(uri)
+        assert await editor.suggestion(uri, 1, 11) is not None
+        assert stub.asked[-1]["gaps"][0]["path"] == "src/a.py"
