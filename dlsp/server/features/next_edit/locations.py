@@ -10,7 +10,9 @@ from lsprotocol import types
 from dlsp.edits.carry import Offer
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import lines_of
+from dlsp.edits.search.files import MAX_BYTES
 from dlsp.edits.search.page import Page
+from dlsp.ignore.reading import read
 from dlsp.server.features.positions import Positions, as_json
 from dlsp.server.session import Session, document_path
 
@@ -104,8 +106,9 @@ def read_files(uris: set[str]) -> dict[str, str]:
     """The texts of files, of those that can be read. Run it in a thread."""
     texts = {}
     for uri in uris:
+        path = document_path(uri)
         try:
-            texts[uri] = document_path(uri).read_bytes().decode("utf-8")
+            texts[uri] = read(path, MAX_BYTES, path.parent).decode("utf-8")
         except (OSError, ValueError):
             continue
     return texts
