@@ -17,7 +17,7 @@ from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
 from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.gpu import choose
+from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
@@ -77,7 +77,7 @@ class Engine:
         """Map the converted weights of a GGUF file, converting it first if needed, with the infill update and the
         canvas adapter shipped for it. An adapter that was not trained or measured on these weights is left out.
 
-        `device` is one of `choose.DEVICES`: `auto` takes an NVIDIA GPU if there is one. The dtype `auto` is bfloat16
+        `device` is one of `devices.DEVICES`: `auto` takes an NVIDIA GPU if there is one. The dtype `auto` is bfloat16
         there; on a CPU int8, the fastest wherever it was measured, else whichever dense type is faster. Raises
         EngineError with a sentence for the user.
         """
@@ -86,9 +86,9 @@ class Engine:
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
         from dlsp_engine.model.update import Update, mismatch
-        from dlsp_kernels.int8_linear.choose import best
+        from dlsp_kernels.int8_linear.kinds import best
 
-        device = choose.resolve(device)
+        device = devices.resolve(device)
         if dtype not in DTYPES:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
@@ -110,7 +110,7 @@ class Engine:
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(_tokenizer, folder)
             if device != "cpu":
-                model: Model = choose.load(weights, low_rank, device, dtype)
+                model: Model = devices.load(weights, low_rank, device, dtype)
             elif dtype != "int8":
                 model = Qwen2(weights, low_rank)
             elif int8:

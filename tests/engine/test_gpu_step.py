@@ -13,7 +13,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.bigrams import Bigrams
-from dlsp_engine.model.gpu import choose
+from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.gpu.graphs import Graphs
 from dlsp_engine.model.gpu.loop import CANDIDATES, GapState, GapStep, Loop
 from dlsp_engine.model.gpu.pool import PagedCache, Pool
@@ -266,8 +266,8 @@ def test_a_broken_kernel_leaves_a_working_engine(tiny: Engine, caplog: pytest.Lo
 
 def test_a_device_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert choose.resolve("auto") == "cpu"
+    assert devices.resolve("auto") == "cpu"
     with pytest.raises(EngineError, match="sees no GPU: set DLSP_DEVICE"):
-        choose.resolve("cuda")
+        devices.resolve("cuda")
     with pytest.raises(EngineError, match="no device 'tpu': set DLSP_DEVICE to one of auto"):
-        choose.resolve("tpu")
+        devices.resolve("tpu")

@@ -15,13 +15,12 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import ReferenceAttention
 from dlsp_engine.model.cache import Cache
-from dlsp_engine.model.compiled_attention import compiled
-from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
+from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights, compiled_attention
 from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_kernels.canvas_attention.compiled import suited
-from dlsp_kernels.int8_linear.choose import Int8, best
+from dlsp_kernels.int8_linear.kinds import Int8, best
 
 pytestmark = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
 
@@ -51,7 +50,7 @@ def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
 def test_tiny_int8_says_nearly_what_float32_says(tiny, length, programs, monkeypatch):
     if not programs:
         monkeypatch.setattr("dlsp_engine.model.int8.usable", lambda: None)
-        monkeypatch.setattr("dlsp_engine.model.compiled_attention.suited", lambda d: None)
+        monkeypatch.setattr("dlsp_engine.model.int8.suited", lambda d: None)
     torch.manual_seed(1)
     tokens = torch.randint(0, 256, (length,)).tolist()
     exact, found = logits(tiny.model, tokens), logits(int8(tiny.model), tokens)
@@ -278,7 +277,7 @@ def test_sessions_attend_together_as_they_do_apart(threads, threads_after):
     q, k, v = (torch.randn(count, heads, shape.head_dim) for heads in (shape.heads, shape.kv_heads, shape.kv_heads))
     torch.set_num_threads(threads)
     for layer in range(shape.layers):
-        found = compiled(batch, shape, kind)(layer, q, k, v)
+        found = compiled_attention(batch, shape, kind)(layer, q, k, v)
         expected = ReferenceAttention(batch, shape, torch.float32)(layer, q, k, v)
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 

@@ -13,8 +13,8 @@ from dlsp_kernels import hadamard, low_rank_add, quantise_rows, quantise_weight,
 from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.hadamard.reference import group_size
 from dlsp_kernels.int8_linear import source
-from dlsp_kernels.int8_linear.choose import BY_ONEDNN, PROGRAMS, Int8, best, works
 from dlsp_kernels.int8_linear.compiled import Compiled
+from dlsp_kernels.int8_linear.kinds import BY_ONEDNN, PROGRAMS, Int8, best, works
 from dlsp_kernels.int8_linear.reference import int8_linear
 from dlsp_kernels.int8_ops import REFERENCE, Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
@@ -236,7 +236,7 @@ def test_programs_run_where_they_can_and_only_there(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(not AVX2.here(), reason="no AVX2, or other threads")
 def test_pytorchs_limit_is_kept():
-    chosen = "from dlsp_kernels.int8_linear.choose import best; print(best().name, best().levels)"
+    chosen = "from dlsp_kernels.int8_linear.kinds import best; print(best().name, best().levels)"
     for limit, names in {"avx2": {"AVX-VNNI 127", "AVX2 63"}, "default": {"oneDNN 127", "oneDNN 63"}}.items():
         told = {**os.environ, "ATEN_CPU_CAPABILITY": limit}
         said = subprocess.run([sys.executable, "-c", chosen], env=told, capture_output=True, text=True, check=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import torch
 
 from bench.gpu.setting import Sample, Setting
+from dlsp_engine.model.gpu.buffers import Buffer, Shape
 from dlsp_engine.model.gpu.loop import CANDIDATES
-from dlsp_engine.model.gpu.packing import Buffer, Shape
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_kernels import overlap

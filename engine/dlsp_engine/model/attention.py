@@ -1,6 +1,6 @@
 """How a step's rows attend: the reference."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -10,10 +10,8 @@ from torch import Tensor
 
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
-from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.rows import Batch, Rows
 from dlsp_kernels import attention_bias, canvas_attention
-
-Batch = Sequence[tuple[Cache, Rows]]
 
 
 class Attention(Protocol):

@@ -15,21 +15,21 @@ from torch import Tensor
 
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.attention import Attention, ReferenceAttention
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.captured import CapturedSteps, Inputs
-from dlsp_engine.model.compiled_attention import fastest
-from dlsp_engine.model.packing import packed
 from dlsp_engine.model.qwen2 import Model
-from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.rows import MASK, Batch, Rows, packed
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_add
-from dlsp_kernels.canvas_attention.compiled import suited
-from dlsp_kernels.int8_linear.choose import Int8
+from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
+from dlsp_kernels.canvas_attention.source import Place
 from dlsp_kernels.int8_linear.compiled import Compiled
+from dlsp_kernels.int8_linear.kinds import Int8
 from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
-from dlsp_kernels.program.instructions import usable
+from dlsp_kernels.program.instructions import Instructions, usable
 
 REMEMBERED = 4096
 """Turned embeddings of tokens, 4 kB each."""
@@ -113,7 +113,7 @@ class Int8Qwen2(Model):
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._ops = Int8Ops.of(usable())
         self._by_programs = leading if usable() else nullcontext
-        self._attention = fastest(self.shape)
+        self._attention = fastest_attention(self.shape)
         self.alternatives = suited(self.shape.head_dim) is not None
         programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)  # and nothing else
         self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
@@ -162,3 +162,24 @@ class Int8Qwen2(Model):
     def _turned(self, token: int) -> Tensor:
         """By itself: a product of many rows rounds otherwise, and what a token is must not depend on its neighbours."""
         return self._mask if token == MASK else self._embedding[token].float() @ self._turn
+
+
+def fastest_attention(shape: Architecture) -> Callable[[Batch], Attention]:
+    """In float32: the compiled program where one runs on this machine, else the reference."""
+    if kind := suited(shape.head_dim):
+        return partial(compiled_attention, shape=shape, kind=kind)
+    return partial(ReferenceAttention, shape=shape, dtype=torch.float32)
+
+
+def compiled_attention(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
+    """One compiled program for the rows of all sessions of a step, in float32."""
+    places = []
+    for cache, rows in batch:
+        memory, length = cache.memory, cache.length
+        numbers = [abs(number) for number in rows.canvas]
+        for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
+            first = length + numbers.index(own) if own > 0 else length + row
+            count = numbers.count(own) if own > 0 else int(own < 0)
+            places.append(Place(*memory, length + row, visible, first, first + count))
+    most = max(cache.length + len(rows) for cache, rows in batch)
+    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim, kind)

@@ -19,7 +19,7 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.int8 import Int8Weights
 from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.weights import Weights
-from dlsp_kernels.int8_linear.choose import Int8
+from dlsp_kernels.int8_linear.kinds import Int8
 
 LAYOUT = 2
 """Counts up with every change of what stands in the file."""

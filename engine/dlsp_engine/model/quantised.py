@@ -9,7 +9,7 @@ from dlsp_engine.model.adapter import Adapter, LowRank, projections
 from dlsp_engine.model.rotate import rotate_head, rotate_layer, rotated_adapter, rotation
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight
-from dlsp_kernels.int8_linear.choose import Int8
+from dlsp_kernels.int8_linear.kinds import Int8
 
 HEAD_ROWS = 8192
 """Of the head at once: in float32 the whole of it takes more memory than all else, several times over."""

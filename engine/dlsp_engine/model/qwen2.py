@@ -12,8 +12,7 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import ReferenceAttention
 from dlsp_engine.model.cache import Cache
-from dlsp_engine.model.packing import packed
-from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.rows import Rows, packed
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_linear, rms_norm, rope, swiglu
 

@@ -15,7 +15,7 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.engine import ADAPTERS
 from dlsp_engine.errors import Damaged, EngineError
 from dlsp_engine.model.convert import converted
-from dlsp_engine.model.gpu import choose
+from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.update import Update
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API, Service, app
@@ -44,7 +44,7 @@ def serve(
     infill_update: bool = True,
 ) -> None:
     """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
-    device = choose.resolve(device)
+    device = devices.resolve(device)
     with lock(state, model), Listener.open(state, model, tcp) as listener:
         raise_file_limit()
         return_large_blocks()

@@ -159,7 +159,7 @@ def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | N
     # They take LLVM, which a machine that only reads gaps need not have.
     from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
     from dlsp_engine.model.quantised import quantised
-    from dlsp_kernels.int8_linear.choose import best
+    from dlsp_kernels.int8_linear.kinds import best
 
     if not (kind := best()):
         raise EngineError("This machine has no int8 matmul; give another --dtype.")

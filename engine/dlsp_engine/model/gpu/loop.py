@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from dlsp_engine.model.gpu.packing import total, views
+from dlsp_engine.model.gpu.buffers import total, views
 from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache
 from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 from dlsp_kernels.packed_rows import TILE_ROWS, PackedRows

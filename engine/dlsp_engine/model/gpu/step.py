@@ -10,8 +10,8 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.gpu.backend import CudaBackend
+from dlsp_engine.model.gpu.buffers import Buffer, Shape
 from dlsp_engine.model.gpu.graphs import Graphs
-from dlsp_engine.model.gpu.packing import Buffer, Shape
 from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.weights import GpuWeights
 from dlsp_engine.model.qwen2 import Model
