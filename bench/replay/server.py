@@ -1,8 +1,6 @@
 """dlsp as a contender: the real language server over stdio, the real engine behind it."""
 
 import asyncio
-import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -13,18 +11,12 @@ from bench.replay.contender import Place, Shown, Work
 from bench.replay.scripts import Script
 from bench.replay.tap import Exchange, Tap
 from bench.replay.user import first_line
-from dlsp import paths
 from dlsp.completions.cache import CachedCompletion
-from dlsp.completions.decisions import NAME as DECISIONS
 from dlsp.syntax import languages
 from tests.dlsp.editor import Editor
 
 # Background work begins within so long after an answer, and after one for which no engine was asked, or not at all.
 AHEAD_S, WARM_S, LOOK_S = 0.03, 0.2, 0.005
-FROM_MEMORY = "from memory"
-# More than a decision takes in the server's record of them.
-DECISION_BYTES = 4_000
-STALE = "quiet: an edit or a newer request came first"
 
 
 class Dlsp:
@@ -81,7 +73,7 @@ class Dlsp:
         if place.typed or place.deleted:
             self._change(place)
         self._place, self._item, self.quiet = place, None, ""
-        self._begun, self._noted = len(self._tap.exchanges), len(self._editor.log)
+        self._begun, self._noted = len(self._tap.exchanges), len(self._editor.answers)
         here = _position(place.before)
         self._asked = self._editor.ask(self._uri, here.line, here.character)
         # One that a newer one overtakes fails, and nobody waits for it any more.
@@ -93,15 +85,14 @@ class Dlsp:
         if not done:
             return None
         items = self._asked.result().items
-        notes = [note for note in self._editor.log[self._noted :] if not note.startswith(STALE)]
-        last = notes[-1] if notes else ""
+        told = self._answered()
         if not items:
-            self.quiet = last.split(",")[0].removeprefix("quiet: ") or "no reason"
+            self.quiet = told.get("message") or "no reason"
             return Shown("", memory=False, facts=self._facts())
         self._item = items[0]
         self._notify("textDocument/didShowCompletion", {"item": _raw(items[0])})
         text = self._left(items[0])
-        return Shown(text, memory=FROM_MEMORY in last, facts=self._facts() | {"tokens": self._tokens(text)})
+        return Shown(text, memory=told["decision"]["memory"], facts=self._facts() | {"tokens": self._tokens(text)})
 
     async def rest(self, seconds: float) -> None:
         idle = time.perf_counter()
@@ -121,7 +112,7 @@ class Dlsp:
         answer = self._answer()
         fill = answer.fill if answer else None
         said = {name: value for name, value in fill.items() if name not in ("event", "gap")} if fill else {}
-        return said | {"decision": self._decision()}
+        return said | {"decision": self._answered().get("decision", {})}
 
     def _tokens(self, text: str) -> list[tuple[int, float]]:
         """Those that wrote the first line of what is shown, by the newest answer that has it; none where none has."""
@@ -131,16 +122,10 @@ class Dlsp:
                 return list(CachedCompletion(0, "", "", 0, confidence=each.fill.get("confidence", ())).tokens(at))
         return []
 
-    def _decision(self) -> dict[str, Any]:
-        """What the server wrote down of the question, the last one that it answered."""
-        path = paths.state_dir() / DECISIONS
-        if not path.exists():
-            return {}
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - DECISION_BYTES), os.SEEK_SET)
-            decisions = [json.loads(line) for line in file.read().split(b"\n")[1:] if line]
-        mine = [each for each in decisions if each["version"] == self._editor.versions[self._uri]]
-        return mine[-1] if mine else {}
+    def _answered(self) -> dict[str, Any]:
+        """What the server told of the question of this place; {} where it did not, or an edit came first."""
+        told = [each for each in self._editor.answers[self._noted :] if each["skip"] != "stale"]
+        return told[-1] if told else {}
 
     def _left(self, item: types.InlineCompletionItem) -> str:
         """What of an item comes after the cursor; its range may begin before that."""

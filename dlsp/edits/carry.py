@@ -65,7 +65,7 @@ class Carry:
         self.history = history or History()
         self._known = Carried(0, "")
         self._made = 0  # no id is given twice
-        self._dismissed: set[tuple[int, str, tuple[str, ...], tuple[str, ...]]] = set()
+        self._dismissed: set[tuple[int, str, tuple[str, ...], tuple[str, ...]]] = set()  # of the history's steps
 
     def changed(self, uri: str, text: str) -> Change:
         """A document has this text now."""
@@ -114,6 +114,8 @@ class Carry:
         """Do not offer these, or any, for this edit again."""
         for offer in self._known.offers:
             if ids is None or offer.id in ids:
+                kept = self.history.numbers
+                self._dismissed = {each for each in self._dismissed if each[0] in kept}
                 self._dismissed.add((self._known.number, offer.uri, offer.old, offer.hunk.lines))
 
     def _is_known(self, step: Step | None) -> bool:

@@ -69,7 +69,7 @@ async def test_from_the_keystroke_to_the_suggestion(editor: Editor, tmp_path: Pa
     recalled = await editor.suggestion(uri, line, column)
     assert recalled is not None
     assert recalled.insert_text == str(first.insert_text).removeprefix("cents")
-    assert "from memory" in editor.log[-1]
+    assert editor.answers[-1]["decision"]["memory"]
 
     # Cancel what is to be thought about: answered at once.
     editor.type(uri, line, column, "?")
@@ -125,4 +125,4 @@ async def test_as_it_ships_it_speaks_where_it_is_sure_and_only_there(editor: Edi
 
     assert await typed("point.py", SURE) == "z = z"
     assert await typed("favourite.py", DOUBTFUL) is None
-    assert "not sure enough" in editor.log[-1]
+    assert editor.skip == "unsure"

@@ -96,6 +96,11 @@ class History:
         return Change.EDITED
 
     @property
+    def numbers(self) -> set[int]:
+        """Of the steps that are still known."""
+        return {step.number for step in self._steps}
+
+    @property
     def last(self) -> Step | None:
         """The user's own last edit."""
         return next((step for step in reversed(self._steps) if not step.carried), None)
