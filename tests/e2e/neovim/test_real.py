@@ -75,7 +75,7 @@ def test_a_function_is_filled_in_while_one_looks(real: Neovim, folder: Path) -> 
         """
     )
     real.keys("gg<Plug>(dlsp-fill)")
-    real.until(lambda: real.lua("return require('dlsp.fill').ready()"), "the function is shown", 60)
+    real.until(lambda: real.lua("return require('dlsp.preview').ready()"), "the function is shown", 60)
     assert text(real) == COUNT
     seen = real.lua("return Seen")
     assert len(seen) > 2

@@ -55,7 +55,7 @@ def _focus(vim: Neovim, file: Path, to: Path) -> Path:
     vim.drawn.drawn = drawn
     vim.command("redraw!")
     vim.keys("<Plug>(dlsp-fill)")
-    ready = "return require('dlsp.fill').ready()"
+    ready = "return require('dlsp.preview').ready()"
     until(lambda: vim.lua(ready), "the function is shown", 120, vim.report)
     vim.command("redraw")
     vim.keys("<Tab>")

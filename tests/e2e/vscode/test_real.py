@@ -38,17 +38,20 @@ def test_a_suggestion_is_shown_and_accepted(real: Code) -> None:
 def test_a_function_is_filled_in_while_one_looks(real: Code) -> None:
     real.open(COUNT, "count.py")
     real.press("Control+Home", FILL)
-    seen = {real.until(real.after, "the canvas is shown", 120)}
+    seen = {real.wait_for_ghost(seconds=120)}
     real.screenshot("focus")  # once: a picture takes longer than a step
 
     def done() -> bool:
-        seen.add(behind := real.after())
-        return "Tab keeps" in behind
+        seen.add(real.ghost())
+        return "Tab keeps" in real.after()
 
     real.until(done, "the function is shown", 120)
+    real.until(lambda: (ghost := real.ghost()) and "░" not in ghost, "all of it is drawn")
     real.screenshot("real-filled")
-    assert any(state and "Tab keeps" not in state for state in seen)
+    assert any("░" in state for state in seen)
+    assert real.text() == COUNT
     real.press("Tab")
+    real.until(lambda: real.after() == "", "it is kept")
     filled = real.text()
     head, tail = COUNT.split("    pass\n")
     assert filled.startswith(head)
