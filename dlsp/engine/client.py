@@ -11,7 +11,8 @@ from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
-# This process, for an engine that serves several: they have equal shares, and sessions of their own.
+# This process, for an engine that serves several: they have equal shares, and sessions of their own. Who asks for
+# others names each of them in the request.
 CLIENT = secrets.token_hex(8)
 # An engine at work is heard each half second; one that is not for so long is stuck, or starved.
 UNHEARD_S = 2.0
@@ -87,7 +88,7 @@ class Engine:
         return body
 
     async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        body = json.dumps(request | {"client": CLIENT}, ensure_ascii=False).encode("utf-8", "replace")
+        body = json.dumps({"client": CLIENT} | request, ensure_ascii=False).encode("utf-8", "replace")
         try:
             async with self._http.ask("POST", path, body, UNHEARD_S) as answer:
                 if answer.status == UNAUTHORIZED:  # another engine of ours has taken its place

@@ -21,9 +21,10 @@ async def engine_of(stub: StubEngine) -> Engine:
 async def test_events_as_they_come(stub: StubEngine) -> None:
     async with await engine_of(stub) as engine:
         events = [event async for event in engine.infill(REQUEST)]
+        await engine.fill(REQUEST | {"client": "another"})
     assert [event["event"] for event in events] == ["canvas", "fill"]
-    assert stub.requests == [REQUEST]
-    assert stub.clients == [CLIENT]
+    assert stub.requests == [REQUEST] * 2
+    assert stub.clients == [CLIENT, "another"]
     assert events[1]["cost"] == COST
 
 
