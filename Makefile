@@ -21,11 +21,11 @@ check: $(READY) check-editors
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
-	@$(BIN)/mkdocs build -q
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
 
 # The documents, in build/site.
 docs: $(READY)
-	@$(BIN)/mkdocs build -q
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
 
 # The editors' sources: StyLua and luacheck for Lua, tsc and Biome for TypeScript.
 check-editors: $(READY)
