@@ -40,7 +40,7 @@ class Names:
     @cached_property
     def imported(self) -> frozenset[str]:
         """Every word of the imports."""
-        return frozenset().union(*self.imports)
+        return frozenset[str]().union(*self.imports)
 
     def brings(self, name: str, module: Sequence[str]) -> bool:
         """Whether one import has both the name and a part of the module, in lower case as in `modules`."""
@@ -83,8 +83,8 @@ class Names:
     def wanted(self) -> dict[str, float]:
         """Names to look up with their weights, heaviest first: those near the cursor and those imported, without
         what the file itself defines."""
-        own = {each.name for each in self.place.definitions if each.parent is None} if self.place else set()
-        own |= _NO_NAMES
+        definitions = self.place.definitions if self.place else ()
+        own = {each.name for each in definitions if each.parent is None} | _NO_NAMES
         weights = {name: 0.5 for name in self.imported if len(name) > 2} | self.near
         named = sorted((item for item in weights.items() if item[0] not in own), key=lambda item: (-item[1], item[0]))
         return dict(named[:MOST_NAMES])

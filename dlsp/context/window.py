@@ -87,7 +87,8 @@ class _Prefix:
 
     def _heads(self) -> list[Part]:
         """Of the definitions around the cursor, the innermost first; one that is too long for what is left is cut."""
-        kept, left = [], int(self.most * (1 - NEAR))
+        kept: list[Part] = []
+        left = int(self.most * (1 - NEAR))
         for definition in reversed(self.place.enclosing):
             if (part := self._head(definition)) and (part := part.cut(left)).text:
                 kept.append(part)

@@ -24,7 +24,7 @@ def installed() -> Check | None:
     """What is wrong if no engine can run in this installation; None if one can."""
     if not (missing := local.missing()):
         return None
-    todo = f"To run one on this machine: {local.install_command()}"
+    todo = f"Run `{local.install_command()}` for one on this machine."
     return Check("engine", False, "dlsp is installed without an engine", todo, {"missing": missing})
 
 

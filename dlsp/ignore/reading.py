@@ -33,7 +33,8 @@ def read(path: Path, most_bytes: int, inside: Path | None) -> bytes:
     file = os.open(real, _FLAGS)
     with os.fdopen(file, "rb", buffering=0) as stream:
         _check(os.fstat(file), most_bytes)
-        pieces, left = [], most_bytes + 1
+        pieces: list[bytes] = []
+        left = most_bytes + 1
         while left > 0 and (piece := stream.read(left)):
             pieces.append(piece)
             left -= len(piece)

@@ -103,7 +103,8 @@ def secrets(text: str, *, passwords: bool = True) -> list[tuple[int, int]]:
 
 def without_secrets(text: str) -> str:
     """The text with HIDDEN for each character of such values; as long as it was, with the same line ends."""
-    made, at = [], 0
+    made: list[str] = []
+    at = 0
     for start, end in secrets(text):
         made += [text[at:start], re.sub(r"[^\r\n]", HIDDEN, text[start:end])]
         at = end

@@ -4,7 +4,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -136,7 +136,7 @@ class Store:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[Store]:
+def opened(file: Path) -> Generator[Store, None, None]:
     """For the writer, as `Store.open`; one in which damage is found later is removed, to be made anew."""
     index = Store.open(file)
     try:

@@ -3,7 +3,7 @@
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def _advice(model: Model, asked: Sequence[Source]) -> str:
 
 
 @contextmanager
-def _alone(file: Path, model: Model, progress: Progress) -> Iterator[None]:
+def _alone(file: Path, model: Model, progress: Progress) -> Generator[None, None, None]:
     """One pull of a model at a time on this machine; the next one waits, and says so."""
     from filelock import FileLock, Timeout
 
@@ -116,7 +116,7 @@ def _alone(file: Path, model: Model, progress: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def _explained(folder: Path, model: Model) -> Iterator[None]:
+def _explained(folder: Path, model: Model) -> Generator[None, None, None]:
     """Turn what the disk says into one sentence with what to do."""
     try:
         yield

@@ -57,7 +57,7 @@ class Estimate:
     @property
     def excess(self) -> str:
         """What is beyond a limit, for the user's eyes."""
-        told = []
+        told: list[str] = []
         if self.line_ms > AUTO_MAX_LINE_MS:
             told.append(f"{self.line_ms:.0f} ms a line, limit {AUTO_MAX_LINE_MS:.0f} ms")
         if self.read_s > AUTO_MAX_READ_S:
@@ -82,7 +82,7 @@ def choose() -> Choice:
     if not known:
         return Choice(smallest, f"using {smallest.short} until the engine has measured this machine", {})
     estimates = {model.short: _estimate(model, known) for model in CATALOGUE}
-    larger = []
+    larger: list[str] = []
     for model in sorted(CATALOGUE, key=lambda model: -model.size):
         its = estimates[model.short]
         if model in here and (its.fits or model == smallest):

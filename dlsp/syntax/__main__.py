@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from contextlib import suppress
 from functools import partial
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tree_sitter import Tree
 
@@ -43,7 +43,7 @@ def main() -> None:
         _say(_answer(json.loads(line), sys.stdin.buffer, documents))
 
 
-def _answer(asked: dict, stream: BinaryIO, documents: OrderedDict[int, _Document]) -> bytes:
+def _answer(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int, _Document]) -> bytes:
     piece = stream.read(asked["bytes"])
     key, start, old_end = asked["key"], asked["start"], asked["old_end"]
     language = next(each for each in LANGUAGES if each.name == asked["language"])

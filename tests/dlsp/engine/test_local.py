@@ -56,7 +56,7 @@ async def test_an_engine_is_not_started_and_the_command_is_named(state_folder: P
 def test_commands_say_it(words: list[str], state_folder: Path, light: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(words) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert light in line
+    assert f"`{light}`" in line
 
 
 def test_doctor_says_it_and_asks_for_no_model(
