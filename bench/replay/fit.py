@@ -97,6 +97,7 @@ def fitted(answers: Sequence[Answered], moments: Sequence[Answered], origin: str
         "origin": origin,
         "ask": _model(ask),
         "show": _model(show),
+        "infill_update": {},  # the fit is of the weights as they ship
         "least": {
             "ask": {"auto": least_kept(asks, ask.right, LOST), "eager": 0.0},
             "show": {"auto": least_right(answers, shows, RIGHT), "eager": EAGER},

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from dlsp.completions import infill, selection
 from dlsp.completions.gate import gate
+from dlsp.completions.gate.calibration import update_shift
 from dlsp.completions.gate.learning import Learning
 from dlsp.completions.generation import Generator, InThread
 from dlsp.completions.selection import Candidate
@@ -265,7 +266,8 @@ class CompletionService:
             candidate,
             state.facts(cursor, agreed=remainder.typed),
             lambda text: state.is_dismissed(cursor.position.line, text),
-            self._learning.shift(cursor.language_id),
+            self._learning.shift(cursor.language_id)
+            + update_shift(cursor.settings.model.name, cursor.settings.infill_update),
         )
         if selected is None:
             return None
