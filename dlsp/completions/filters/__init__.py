@@ -21,8 +21,8 @@ from dlsp.syntax.source import Source
 
 __all__ = ["trim"]
 
-SEEN = 20_000
-"""Characters before the cursor that filters look at."""
+# Characters before the cursor that filters look at.
+SEARCHED_CHARACTERS = 20_000
 
 
 def trim(answer: str, before: str, after: str, source: Source | None = None) -> str:
@@ -31,7 +31,7 @@ def trim(answer: str, before: str, after: str, source: Source | None = None) -> 
     The answer has `\\n` at its line ends, the result what the document has. With the document's `source`, the
     result parses no worse than the document without it.
     """
-    above, below = with_newlines(before[-SEEN:]), with_newlines(after[:SEEN])
+    above, below = with_newlines(before[-SEARCHED_CHARACTERS:]), with_newlines(after[:SEARCHED_CHARACTERS])
     line_before = above.rpartition("\n")[2]
     rest, *following = below.split("\n")
     text = cut_special(answer.replace("\r\n", "\n"))

@@ -5,10 +5,10 @@ from itertools import islice
 
 from dlsp.syntax.brackets import closes_own
 
-LEAST = 4
-"""Letters and digits that an overlap must have to be one, and not a coincidence."""
+# Letters and digits that an overlap must have to be one, and not a coincidence.
+MIN_OVERLAP_CHARACTERS = 4
+# A line with which many things begin: what comes next tells whether it is the same one.
 _BEGINS = re.compile(r"\s*(?:@.*|#\[.*|/\*+|<\w[^<>]*>|\W*[(\[{]|(?:\*|//+|#|--+))\s*")
-"""A line with which many things begin: what comes next tells whether it is the same one."""
 
 
 def cut_following_lines(text: str, line_before: str, rest: str, following: list[str]) -> str:
@@ -41,9 +41,9 @@ def _differ(lines: list[str], others: list[str]) -> bool:
 
 def cut_overlap(text: str, after: str) -> str:
     """`text` without an end, across a line's end at least, that is what `after` begins with."""
-    for length in range(min(len(text), len(after)), LEAST, -1):
+    for length in range(min(len(text), len(after)), MIN_OVERLAP_CHARACTERS, -1):
         if text.endswith(after[:length]):
             shared = after[:length]
-            if "\n" in shared.rstrip() and sum(map(str.isalnum, shared)) >= LEAST:
+            if "\n" in shared.rstrip() and sum(map(str.isalnum, shared)) >= MIN_OVERLAP_CHARACTERS:
                 return text[: len(text) - length]
     return text

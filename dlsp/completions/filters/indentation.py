@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-UNIT = 4
-"""Columns of a tab, and of one level where the document does not say."""
-UNITS = (2, 3, 4, 8)
-NEAR = 200
-"""Lines above and below the cursor that tell the width of a level: all of a long file's would take milliseconds."""
+# Columns of a tab, and of one level where the document does not say.
+TAB_COLUMNS = 4
+LEVEL_COLUMNS = (2, 3, 4, 8)
+# Lines above and below the cursor that tell the width of a level: all of a long file's would take milliseconds.
+LEVEL_SEARCH_LINES = 200
 _LEAD = re.compile(r"^[ \t]+", re.MULTILINE)
 _BLOCK = (":", "{", "=>", "do", "then")
 _BRACKET = ("(", "[")
@@ -33,7 +33,7 @@ def indented(text: str, before: str, after: str) -> str:
         return text
     below = after.split("\n")[1:]
     opener = next((line for line in reversed(above) if line.strip()), "")
-    unit = _unit(_rises(above[-NEAR:]) + _rises(below[:NEAR]))
+    unit = _unit(_rises(above[-LEVEL_SEARCH_LINES:]) + _rises(below[:LEVEL_SEARCH_LINES]))
     if not line_before.strip():
         text = _once(text, line_before, opener, unit)
     text = _in_levels(text, line_before, opener, unit) if unit else text
@@ -52,11 +52,11 @@ def indented(text: str, before: str, after: str) -> str:
 
 
 def _blanks(lead: re.Match[str]) -> str:
-    return lead[0].expandtabs(UNIT)
+    return lead[0].expandtabs(TAB_COLUMNS)
 
 
 def _tabs(lead: re.Match[str]) -> str:
-    return _blanks(lead).replace(" " * UNIT, "\t")
+    return _blanks(lead).replace(" " * TAB_COLUMNS, "\t")
 
 
 def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
@@ -70,7 +70,7 @@ def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
     hangs = bool(_GOES_ON.match(text)) and not _GOES_ON.match(opener)
     # A list of arguments may hang two levels deep; where the document does not say what a level is, all may be twice.
     levels = 2 if in_bracket or (in_block and not unit) else 1 if in_block or hangs else 0
-    if first <= above + levels * (unit or UNIT) or first == columns(_ITEM.sub(_blank, opener)):
+    if first <= above + levels * (unit or TAB_COLUMNS) or first == columns(_ITEM.sub(_blank, opener)):
         return text
     kept = max(cursor, above + unit) if unit and levels else cursor
     head, *rest = text[lead:].split("\n")
@@ -90,7 +90,7 @@ def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
     begins = not line_before and bool(_BEGINS.fullmatch(opener))
     base = columns(opener if begins else next((line for line in lines if line.strip()), ""))
     widths = _rises([opener, *lines] if begins else lines)
-    if len(widths) != 1 or (width := next(iter(widths))) not in UNITS or width == unit:
+    if len(widths) != 1 or (width := next(iter(widths))) not in LEVEL_COLUMNS or width == unit:
         return text
     depths = [columns(line) - base if line.strip() else 0 for line in lines]
     if any(depth > 0 and depth % width for depth in depths):
@@ -110,7 +110,7 @@ def _rises(lines: list[str]) -> Counter[int]:
 def _unit(rises: Counter[int]) -> int | None:
     """The columns of a level: what most blocks have; None where there is no such width."""
     width, times = max(rises.items(), key=lambda item: item[1], default=(0, 0))
-    return width if width in UNITS and 2 * times > rises.total() else None
+    return width if width in LEVEL_COLUMNS and 2 * times > rises.total() else None
 
 
 def _at(line: str, column: int) -> str:
@@ -119,4 +119,4 @@ def _at(line: str, column: int) -> str:
 
 def columns(line: str) -> int:
     """Of its indentation."""
-    return len(line[: len(line) - len(line.lstrip(" \t\f"))].expandtabs(UNIT))
+    return len(line[: len(line) - len(line.lstrip(" \t\f"))].expandtabs(TAB_COLUMNS))

@@ -2,12 +2,12 @@
 
 from unicodedata import category
 
-LONGEST = 8
-"""Lines of a group that is looked for a second time."""
-TELLING = 12
-"""Letters and digits that make a repetition a mistake rather than a coincidence."""
-UNIT, TIMES, LEAST = 8, 12, 24
-"""Characters of what comes again within a line, how often it does at least, and the characters of all that."""
+# Lines of a group that is looked for a second time.
+MAX_GROUP_LINES = 8
+# Letters and digits that make a repetition a mistake rather than a coincidence.
+MIN_TELLING_CHARACTERS = 12
+# Characters of what comes again within a line, how often it does at least, and the characters of all that.
+MAX_UNIT_CHARACTERS, MIN_REPETITIONS, MIN_REPEATED_CHARACTERS = 8, 12, 24
 
 
 def cut_repeats(text: str, before: str) -> str:
@@ -15,11 +15,11 @@ def cut_repeats(text: str, before: str) -> str:
     lines are those right above the cursor."""
     lines = text.split("\n")
     *above, line_before = before.rstrip(" \t").split("\n")
-    if not line_before and _telling(shared := _same_start(lines, _last(above, LONGEST))):
+    if not line_before and _telling(shared := _same_start(lines, _last(above, MAX_GROUP_LINES))):
         return "" if len(shared) > 1 or len(lines) == 1 else text
     shown = [before.rpartition("\n")[2] + lines[0], *lines[1:]]
     for start in range(len(lines)):
-        for size in range(1, LONGEST + 1):
+        for size in range(1, MAX_GROUP_LINES + 1):
             group = shown[start : start + size]
             times = 3 if size == 1 else 2
             if shown[start : start + size * times] == group * times and _telling(group):
@@ -31,10 +31,14 @@ def cut_stutter(text: str, document: str) -> str:
     """`text` without its last line if that ends in a few characters again and again, unless the document has such a
     place too. Rulers, which have no letter or digit, are no mistake, nor are the columns of a table."""
     kept, _, line = text.rpartition("\n")
-    for size in range(1, min(UNIT, len(line)) + 1):
+    for size in range(1, min(MAX_UNIT_CHARACTERS, len(line)) + 1):
         unit = line[-size:]
         start = next((at for at in range(len(line) - size - 1, -1, -1) if line[at] != line[at + size]), -1) + 1
-        if len(line) - start >= max(LEAST, TIMES * size) and _says(unit) and unit * (TIMES - 1) not in document:
+        if (
+            len(line) - start >= max(MIN_REPEATED_CHARACTERS, MIN_REPETITIONS * size)
+            and _says(unit)
+            and unit * (MIN_REPETITIONS - 1) not in document
+        ):
             return kept
     return text
 
@@ -53,7 +57,7 @@ def _last(lines: list[str], most: int) -> list[str]:
 
 
 def _telling(lines: list[str]) -> bool:
-    return sum(char.isalnum() for line in lines for char in line) >= TELLING
+    return sum(char.isalnum() for line in lines for char in line) >= MIN_TELLING_CHARACTERS
 
 
 def _says(unit: str) -> bool:

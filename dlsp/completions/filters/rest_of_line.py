@@ -10,7 +10,7 @@ _STRING = re.compile(
 )
 
 # Letters and digits that an answer must have to be a repetition of the rest's beginning, and not a coincidence.
-LEAST_REPEATED = 4
+MIN_REPEATED_CHARACTERS = 4
 
 
 def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
@@ -28,7 +28,7 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
         triple = rest[0] * 3
         end = _unescaped(text).find(triple if rest.startswith(triple) else rest[0])
         text = text[:end] if end >= 0 else text
-    if rest.startswith(text.rstrip()) and sum(map(str.isalnum, text)) >= LEAST_REPEATED:
+    if rest.startswith(text.rstrip()) and sum(map(str.isalnum, text)) >= MIN_REPEATED_CHARACTERS:
         return ""  # the beginning of a long rest again
     first = text.split("\n", 1)[0].rstrip()
     if first.endswith(rest) and not closes_own(first, len(first) - len(rest)):

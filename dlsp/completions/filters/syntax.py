@@ -8,19 +8,20 @@ from dlsp.syntax.brackets import CLOSERS, OPENERS, unclosed
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source, encoded
 
-MOST_BROKEN = 3
-"""Borders one after the other: what follows on these is broken, too."""
-REACHES = (1_000, 3_000)
-"""Bytes around the cursor; what the first finds broken, the second must too."""
-HOPELESS = 20
-"""Errors around the cursor from which on one more says nothing: prose, templates, what the grammar does not know."""
-PATIENCE_S = 0.1
-"""After so long the check ends, and the text is taken as it is."""
-NEAR = 4_000
-"""Characters before the cursor in which brackets and strings are looked for that are open still."""
+# Borders one after the other: what follows on these is broken, too.
+MAX_BROKEN_BORDERS = 3
+# Bytes around the cursor; what the first finds broken, the second must too.
+SEARCH_BYTES = (1_000, 3_000)
+# Errors around the cursor from which on one more says nothing: prose, templates, what the grammar does not know.
+MAX_ERRORS = 20
+# After so long the check ends, and the text is taken as it is.
+TIMEOUT_S = 0.1
+# Characters before the cursor in which brackets and strings are looked for that are open still.
+OPEN_SEARCH_CHARACTERS = 4_000
 _OPEN = r"[^;}]\Z|\{\n"
 _WORDS = ((r"\w", "\nend"), (r"\w[\s\S]*\n", "\nend\nend"))
 _C_LIKE = ((_OPEN, ";"), (_OPEN, " {}"), (r"\btry\b", " finally {}"), ("@", "\nint x;"))
+# What finishes lines that have a pattern, beside brackets, by the language's family.
 _TAILS = {
     "bash": (
         (r"\bif\b", "\nthen"),
@@ -40,9 +41,8 @@ _TAILS = {
     "ruby": _WORDS,
     "rust": ((_OPEN, ";"), (_OPEN, " {}")),
 }
-"""What finishes lines that have a pattern, beside brackets, by the language's family."""
+# Strings and comments of several lines.
 _LONG = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
-"""Strings and comments of several lines."""
 _MARKUP = re.compile(r"<([A-Za-z][\w.]*|(?=>))|</|/>|[()\[\]{}]")
 
 
@@ -54,8 +54,8 @@ def cut_broken(text: str, before: str, after: str, source: Source | None) -> str
     """
     if source is None or not text:
         return text
-    kept, end = text, time.monotonic() + PATIENCE_S
-    for reach in REACHES:
+    kept, end = text, time.monotonic() + TIMEOUT_S
+    for reach in SEARCH_BYTES:
         part = source.around(before, after, reach)
         kept = _cut(text, *part, end) if part else text
         if kept == text:
@@ -69,11 +69,11 @@ def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
     # What is missing behind a bracket or quote that is closed already is not for the text to write.
     if allowed and not after.split("\n", 1)[0].strip():
         allowed = min(allowed, _without_line(source, cursor))
-    if allowed >= HOPELESS or time.monotonic() > end or _fits(text, before, after, source, allowed):
+    if allowed >= MAX_ERRORS or time.monotonic() > end or _fits(text, before, after, source, allowed):
         return text
     lines, kept, failed = text.split("\n"), "", 0
     for count in range(1, len(lines)):
-        if failed == MOST_BROKEN or time.monotonic() > end:
+        if failed == MAX_BROKEN_BORDERS or time.monotonic() > end:
             break
         border = "\n".join(lines[:count]).rstrip()
         # A comma before what is cut off may have to go with it.
@@ -98,7 +98,7 @@ def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> b
 
 def _endings(text: str, before: str, language: Language) -> Iterator[str]:
     """What may finish that which the text only begins, the likeliest first."""
-    near, lines = before[-NEAR:] + text, before.rpartition("\n")[2] + text
+    near, lines = before[-OPEN_SEARCH_CHARACTERS:] + text, before.rpartition("\n")[2] + text
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
     own = _finish(text)
     closers = dict.fromkeys(["", own, _finish(near), own and f"{own},", _markup(lines)])

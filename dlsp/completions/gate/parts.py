@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 
+# Characters of a part; fewer are sooner typed than read.
 MIN_CHARACTERS = 4
-"""Characters of a part; fewer are sooner typed than read."""
 
 _OPENS = re.compile(r"[\s(\[{]*(?:(?<=[\s(\[{=,:])[\"'`])?\Z")
 
+# Characters that a token wrote, and its log-probability.
 Token = tuple[int, float]
-"""Characters that a token wrote, and its log-probability."""
 
 
 def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]]]:
