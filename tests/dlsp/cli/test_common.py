@@ -80,11 +80,11 @@ def test_a_diff_whose_line_ends_were_changed_on_its_way(tmp_path: Path, state_fo
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_a_change_of_the_last_line_where_it_has_no_end(tmp_path: Path, state_folder: Path, ending: str) -> None:
-    text = FEES.removesuffix("\n").replace("\n", ending)
+    text = "print(late_fee(1))\n\n\ndef late_fee(days): return days * 2".replace("\n", ending)
     (tmp_path / "fees.py").write_bytes(text.encode())
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "fees.py")
-    (tmp_path / "fees.py").write_bytes(text.replace("print(late", "print(overdue").encode())
+    (tmp_path / "fees.py").write_bytes(text.replace("def late", "def overdue").encode())
     diff = dlsp(tmp_path, "edits", "--model", "none", "--diff", "-", stdin=git(tmp_path, "diff", "fees.py"))
     git(tmp_path, "apply", stdin=diff)
     assert (tmp_path / "fees.py").read_bytes().decode() == text.replace("late_fee", "overdue_fee")

@@ -103,7 +103,7 @@ def test_only_what_is_damaged_is_converted_again(
     monkeypatch.setattr(process, "converted", lambda *_: folder)
     calls: list[Path] = []
 
-    def load(gguf: Path, cache: Path, dtype: str, device: str) -> str:
+    def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool) -> str:
         calls.append(gguf)
         if len(calls) == 1:
             raise error
