@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from bench import results
@@ -79,12 +80,20 @@ def written(
     return 0
 
 
+def published_cache() -> Path:
+    """The cache folder for weights as they were published, without the infill update: those that llama.cpp and
+    transformers read. Apart from the engine's own, which keeps one conversion of a file and would make it anew.
+    """
+    return paths.cache_dir() / "published"
+
+
 def loaded(model: Model, dtype: str, infill_update: bool = True) -> "dlsp_engine.Engine":
     """An engine in this process, its weights with or without the infill update."""
     path = store.path(model)
     from dlsp_engine import Engine  # PyTorch takes a second
 
-    return Engine.load(path, paths.cache_dir(), dtype, infill_update=infill_update)
+    cache = paths.cache_dir() if infill_update else published_cache()
+    return Engine.load(path, cache, dtype, infill_update=infill_update)
 
 
 def until_stopped(found: Iterable[Found], what: str, total: int) -> list[Found]:

@@ -11,12 +11,11 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.command import DTYPES, guarded, until_stopped, written
+from bench.command import DTYPES, guarded, published_cache, until_stopped, written
 from bench.growth.measure import Sample, measure
 from bench.growth.work import ONCE, WHOLE
 from bench.peers.contenders import Field
 from bench.peers.summary import notes
-from dlsp import paths
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.tokenizer import QwenTokenizer
@@ -69,7 +68,7 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
     contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
-    tokenizer = QwenTokenizer(converted(gguf, paths.cache_dir()))
+    tokenizer = QwenTokenizer(converted(gguf, published_cache()))
     total = len(list(sizes.all()))
     taken = until_stopped(measure(contenders, sizes, tokenizer), f"{model.name}, {threads} threads", total)
     samples = [one for of in taken for one in of]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.as_transformers import configuration, named
+from bench.command import published_cache
 from bench.peers.side import Ask, Missing, Reply, Several
-from dlsp import paths
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,7 @@ class Transformers:
         from dlsp_engine.text.tokenizer import QwenTokenizer
 
         torch.set_num_threads(threads)
-        folder = converted(gguf, paths.cache_dir())
+        folder = converted(gguf, published_cache())
         self._tokenizer = QwenTokenizer(folder)
         weights = Weights.load(folder, torch.bfloat16)
         stops = sorted(self._tokenizer.stops)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.command import published_cache
 from bench.peers.side import Ask, Missing, Reply, Several
-from dlsp import paths
 
 if TYPE_CHECKING:
     from dlsp_engine import Options
@@ -26,7 +26,9 @@ CANVAS = ("verified", "diffusion")
 
 
 class Ours:
-    """One dtype. Keeps one session, as llama.cpp keeps one slot."""
+    """One dtype of the weights as published, which the other sides read too. Keeps one session, as llama.cpp keeps one
+    slot.
+    """
 
     def __init__(self, gguf: Path, dtype: str, threads: int) -> None:
         import torch
@@ -35,7 +37,7 @@ class Ours:
 
         torch.set_num_threads(threads)
         try:
-            self._engine = Engine.load(gguf, paths.cache_dir(), dtype=dtype)
+            self._engine = Engine.load(gguf, published_cache(), dtype=dtype, infill_update=False)
         except EngineError as error:
             raise Missing(str(error)) from None
         self._session = self._engine.new_session()

@@ -51,11 +51,13 @@ def test_healing_offers_what_begins_with_the_text_or_is_its_beginning(start: byt
 
 
 @pytest.mark.model
-def test_the_real_vocabulary(gguf):
-    from dlsp import paths
-    from dlsp_engine.model.convert import converted
+def test_the_real_vocabulary(gguf, tmp_path):
+    from gguf import GGUFReader
 
-    tokenizer = QwenTokenizer(converted(gguf, paths.cache_dir()))
+    from dlsp_engine.text.from_gguf import tokenizer_from_gguf
+
+    tokenizer_from_gguf(GGUFReader(gguf)).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = QwenTokenizer(tmp_path)
     text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|><tool_call>\r\n"
     tokens = tokenizer.encode(text)
     assert tokenizer.decode(tokens) == text

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.command import published_cache
 from bench.peers.child import Child
 from bench.peers.hub import Transformers
 from bench.peers.llama import Llama
 from bench.peers.ours import Ours
 from bench.peers.side import Ask
-from dlsp import paths
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer
@@ -45,7 +45,7 @@ def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
 
 @pytest.fixture(scope="module")
 def tokenizer(gguf: Path) -> QwenTokenizer:
-    return QwenTokenizer(converted(gguf, paths.cache_dir()))
+    return QwenTokenizer(converted(gguf, published_cache()))
 
 
 def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:
