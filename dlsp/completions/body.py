@@ -1,4 +1,4 @@
-"""The body of a function, from a request to the engine to text that may be put into the file."""
+"""Function bodies: build the engine request and turn the answer into text that can be inserted."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -13,11 +13,12 @@ from dlsp.errors import UserError
 from dlsp.function import Gap, unwritten
 from dlsp.syntax.source import Source
 
-# Of alternatives: the model's own choice is seed 0, any other seed draws another.
+# Sampling temperature for alternatives: seed 0 is the model's greedy answer, any other seed samples another one.
 TEMPERATURE = 0.6
-# Bodies that are drawn where the model writes a placeholder.
+# How many bodies are sampled if the model writes only a placeholder.
 MAX_ATTEMPTS = 4
-# The seeds of these attempts lie so far apart that none is the alternative that is asked for next.
+# The distance between the seeds of these attempts, so large that no attempt uses the seed of the user's next
+# alternative.
 SEED_STRIDE = 1000
 
 
@@ -28,11 +29,11 @@ class InfillEngine(Protocol):
 
 
 class Unwritten(UserError):
-    """The answer is no body."""
+    """The answer is not a body, only a placeholder."""
 
 
 def request(context: Context, path: str, mode: str, seed: int) -> dict[str, Any]:
-    """The engine's request for a body."""
+    """Build the engine request for a function body."""
     more = {"seed": seed, "temperature": TEMPERATURE} if seed else {}
     return infill.request(context, path=path, mode=mode, end="body", priority="filling", **more)
 
@@ -43,9 +44,10 @@ async def write(
     finish: Callable[[str], Awaitable[str]],
     on_canvas: Callable[[dict[str, Any]], None] = lambda canvas: None,
 ) -> str:
-    """What `finish`, which calls `body`, makes of the engine's answer to a `request`; a placeholder is drawn again.
+    """Send a `request` and return the body that `finish`, which calls `body`, makes of the answer.
 
-    `on_canvas` gets the engine's `canvas` events. Raises UserError if nothing came that may be put into the file.
+    If the answer is a placeholder, another is sampled, up to MAX_ATTEMPTS in all. `on_canvas` receives the engine's
+    `canvas` events. Raises UserError if no usable body came.
     """
     for attempt in range(MAX_ATTEMPTS):
         more = {"seed": asked.get("seed", 0) + attempt * SEED_STRIDE, "temperature": TEMPERATURE} if attempt else {}
@@ -64,10 +66,10 @@ async def write(
 
 
 def body(answer: str, text: str, gap: Gap, source: Source | None) -> str:
-    """What of the engine's answer takes the gap's place in `text`, whose lines end in `\\n`.
+    """Return the part of the engine's answer that replaces the gap in `text`, whose lines end in `\\n`.
 
-    With the document's `source`, the file parses no worse for it. Raises UserError if nothing is left, Unwritten if
-    what is left does nothing.
+    If `source` is given, text is cut where it would add syntax errors to the document. Raises UserError if nothing is
+    left, and Unwritten if what is left is only a placeholder.
     """
     before, after = text[: gap.start] + gap.lead, gap.tail + text[gap.end :]
     written = cut_special(answer).rstrip()

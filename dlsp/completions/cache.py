@@ -1,4 +1,4 @@
-"""Completions of the engine, kept per document: typing that agrees with one is answered without the engine."""
+"""Per-document cache of engine completions: typing that agrees with a cached one needs no engine request."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,17 @@ from dlsp.completions.filters.rest_of_line import cut_rest_of_line, unmatched
 from dlsp.context.parts import plain
 from dlsp.syntax.brackets import closes_alone, closes_below
 
-# Characters on both sides of the cursor that must be unchanged for a cached completion to apply.
+# Characters on each side of the cursor that must be unchanged for a cached completion to apply.
 MATCHED_CHARACTERS = 2_000
 MAX_CACHED_COMPLETIONS = 32
 
 
 @dataclass(frozen=True)
 class Remainder:
-    """What is left of a completion at a cursor: `text` with `\\n` at the line ends, after `typed` characters of it.
+    """The rest of a completion at a cursor: `text`, with `\\n` line endings, after `typed` of its characters.
 
-    `closers` are brackets and quotes that the editor has inserted after the cursor meanwhile, on its line or below.
+    `closers` are the brackets and quotes that the editor has auto-inserted after the cursor since, on its line or
+    below.
     """
 
     text: str
@@ -28,11 +29,11 @@ class Remainder:
 
 @dataclass(eq=False)
 class CachedCompletion:
-    """The engine's completion between `before` and `after`, whole or still arriving.
+    """The engine's completion between `before` and `after`, complete or still arriving.
 
     `before` and `after` are the nearest MATCHED_CHARACTERS around the cursor, which was at offset `at`; `after_length`
     is the length of all text after it. `confidence` has (characters, log-probability) of each token. `reason` says why
-    the text ends; it is "" while the text is still arriving. `shown` is what was shown of it last.
+    the text ended; it is "" while the text is still arriving. `shown` is the part that was last shown.
     """
 
     at: int
@@ -47,13 +48,13 @@ class CachedCompletion:
 
     @classmethod
     def between(cls, before: str, after: str) -> "CachedCompletion":
-        """A completion, empty so far, at the cursor between `before` and `after`."""
+        """Create an empty completion at the cursor between `before` and `after`."""
         return cls(len(before), before[-MATCHED_CHARACTERS:], after[:MATCHED_CHARACTERS], len(after))
 
     def remainder(self, before: str, after: str) -> Remainder | None:
-        """What is left of it at the cursor between `before` and `after`; None if the document differs.
+        """The rest of the completion at the cursor between `before` and `after`; None if the document does not match.
 
-        While text is arriving, a document that is ahead of it counts as different.
+        While the completion is arriving, a document that already has more text than it does not match either.
         """
         if not 0 <= len(before) - self.at <= 2 * len(self.text):
             return None
@@ -64,7 +65,8 @@ class CachedCompletion:
         return Remainder(self.text[len(typed) :], len(typed), closers) if self.text.startswith(typed) else None
 
     def is_ahead_of(self, before: str, after: str) -> bool:
-        """Whether typing on from the cursor between `before` and `after` may reach this completion's place."""
+        """Whether further typing at the cursor between `before` and `after` may reach the place this completion starts
+        at."""
         missing = self.at - len(before)
         if missing < 0 or self._closers(after) is None:
             return False
@@ -72,14 +74,14 @@ class CachedCompletion:
         return missing < len(self.before) and before.endswith(known)
 
     def still_shown(self, remainder: Remainder) -> str:
-        """What is left of the text shown last; "" if nothing is, or if something else was typed."""
+        """The rest of the text that was last shown; "" if none is left or something else was typed."""
         if self.shown is None or remainder.typed < self.shown.typed:
             return ""
         typed = self.text[self.shown.typed : remainder.typed]
         return self.shown.text[len(typed) :] if plain(self.shown.text).startswith(typed) else ""
 
     def log_p(self, start: int, end: int) -> list[float]:
-        """The log-probabilities of the tokens of `text[start:end]`; of a token cut by `start`, its share."""
+        """The log-probabilities of the tokens of `text[start:end]`; a token cut by `start` counts in proportion."""
         found, at = [], start
         for width, log_p in self.tokens(start):
             if at >= end:
@@ -89,7 +91,8 @@ class CachedCompletion:
         return found
 
     def tokens(self, start: int) -> Iterator[tuple[int, float]]:
-        """The (characters, log-probability) of each token of `text[start:]`; of a token cut by `start`, its share."""
+        """Yield (characters, log-probability) for each token of `text[start:]`; a token cut by `start` counts in
+        proportion."""
         at = 0
         for width, log_p in self.confidence:
             left = min(width, at + width - start)
@@ -98,14 +101,15 @@ class CachedCompletion:
             at += int(width)
 
     def _closers(self, after: str) -> str | None:
-        """What the editor has inserted after the cursor by itself; None if the text there differs otherwise."""
+        """The closing brackets or quotes auto-inserted after the cursor; None if the text there changed in any other
+        way."""
         closers = after[: max(0, len(after) - self.after_length)]
         same = len(after) == self.after_length + len(closers) and after.startswith(self.after, len(closers))
         return closers if same and (closes_alone(closers) or closes_below(closers)) else None
 
 
 class CompletionCache:
-    """The last MAX_CACHED_COMPLETIONS of one document."""
+    """The newest MAX_CACHED_COMPLETIONS completions of one document."""
 
     def __init__(self) -> None:
         self._completions: deque[CachedCompletion] = deque(maxlen=MAX_CACHED_COMPLETIONS)
@@ -114,12 +118,13 @@ class CompletionCache:
         self._completions.append(completion)
 
     def remove(self, completion: CachedCompletion) -> None:
-        """Drop one that will not be finished; nothing happens if it is not there."""
+        """Remove a completion that will not be finished; no effect if it is not in the cache."""
         if completion in self._completions:
             self._completions.remove(completion)
 
     def find(self, before: str, after: str) -> tuple[CachedCompletion, Remainder] | None:
-        """The newest completion with something left at the cursor, else one that ends just there; None without one."""
+        """The newest completion with text left at the cursor, else one that ends exactly there; None on a cache
+        miss."""
         ended = None
         for completion in reversed(self._completions):
             remainder = completion.remainder(before, after)
@@ -130,7 +135,7 @@ class CompletionCache:
 
 
 def before_closers(text: str, line_before: str, closers: str) -> str:
-    """`text` up to the `closers` that the editor has inserted: its first line alone, unless they stand below."""
+    """`text` cut before the auto-inserted `closers`: its first line only, unless they are on a line below."""
     if not closers:
         return text
     if closers[0] in "\r\n":

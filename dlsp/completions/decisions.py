@@ -1,4 +1,4 @@
-"""What was decided for each completion request: a line of JSON in the state folder, without text of documents."""
+"""The decision log: one line of JSON per completion request, in the state folder, without document text."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ MAX_BYTES = 1_000_000
 
 
 def as_json(completed: Completed) -> dict[str, Any]:
-    """An answered request as data, without any text of documents: what the decision log and editors get."""
+    """An answered request as JSON data without document text, for the decision log and for editors."""
     result, verdict = completed.result, completed.result.verdict
     known = verdict.probability if verdict else None
     return {
@@ -37,9 +37,9 @@ def as_json(completed: Completed) -> dict[str, Any]:
 
 
 class DecisionLog(Silent):
-    """Writes a line of JSON for each request to the state folder, in a thread.
+    """Appends a line of JSON per request to a file in the state folder, on a background thread.
 
-    `dlsp doctor --last` shows them, and the gate is fitted on them.
+    `dlsp doctor --last` shows these lines, and the gate is fitted on them.
     """
 
     def __init__(self) -> None:
@@ -51,13 +51,13 @@ class DecisionLog(Silent):
             self._file.handle(logging.makeLogRecord({"msg": json.dumps(line)}))
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is still pending and close the file."""
         if self._file:
             self._file.close()
 
 
 def last(most: int) -> list[dict[str, Any]]:
-    """The last decisions, at most `most`, the oldest first; lines that cannot be read are left out."""
+    """The newest decisions, at most `most`, oldest first; unreadable lines are left out."""
     found: list[dict[str, Any]] = []
     try:
         file = state_dir() / NAME

@@ -1,4 +1,4 @@
-"""Asking the engine for a completion: from the cursor to the request, and to the stream that answers it."""
+"""From a cursor to the engine's request and to the stream that answers it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class InThread(Protocol):
-    """Runs a function in the one thread that reads workspaces and parses documents, and waits for its result."""
+    """Runs a function on the worker thread, which reads workspaces and parses documents, and awaits its result."""
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
 
@@ -32,22 +32,23 @@ _SKIPPED = {
 
 
 def connection_for(settings: Settings, engines: EnginePool) -> EngineConnection:
-    """The connection to the engine of the model that is set; one that it starts from now on is as is set."""
+    """The connection to the engine of the configured model; an engine it starts uses the configured threads and
+    update."""
     return engines.connection(settings.model, settings.threads, settings.infill_update)
 
 
 class Generator:
-    """Builds requests and starts streams."""
+    """Builds engine requests and starts completion streams."""
 
     def __init__(self, engines: EnginePool, in_thread: InThread) -> None:
         self._engines, self._in_thread = engines, in_thread
 
     def connection(self, cursor: Cursor) -> EngineConnection:
-        """The connection to the engine of the model that is set for the document."""
+        """The connection to the engine of the document's configured model."""
         return connection_for(cursor.settings, self._engines)
 
     def unavailable(self, cursor: Cursor) -> CompletionResult | None:
-        """Why the engine cannot be asked now; it is connected in the background then."""
+        """The skip if the engine is not ready, else None. If it is not ready, connecting starts in the background."""
         connection = self.connection(cursor)
         if connection.is_ready:
             return None
@@ -63,9 +64,9 @@ class Generator:
         invoked: bool = False,
         overrides: Mapping[str, Any] | None = None,
     ) -> CompletionStream:
-        """The stream of what belongs at the cursor: the one that is running for it, else a new one.
+        """The completion stream for the cursor: a running one that matches, else a new one.
 
-        `overrides` are fields of the engine's request.
+        `overrides` replaces fields of the engine's request.
         """
 
         async def prepare() -> dict[str, Any] | CompletionResult:
@@ -82,9 +83,9 @@ class Generator:
         invoked: bool = False,
         overrides: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | CompletionResult:
-        """The engine's request for the cursor, or why it is not to be asked.
+        """The engine's request for the cursor, or the skip if the engine must not be asked.
 
-        The anchor stays as long as the document fits it; otherwise it is moved to the cursor.
+        The anchor is kept while the document extends it; otherwise a new one is set at the cursor.
         """
         if why := self.unavailable(cursor):
             return why
@@ -105,7 +106,7 @@ class Generator:
 
 
 def _context(cursor: Cursor, previous: Context | None) -> Context | str:
-    """The context of the cursor, or why the document may not be read."""
+    """The context of the cursor, or the reason why the document is excluded."""
     workspace = cursor.workspace
     excluded = workspace.excludes(cursor.path)
     return excluded or workspace.context(cursor.path, cursor.before, cursor.after, previous, cursor.language)

@@ -1,4 +1,4 @@
-"""The engine's infill request for one gap, and the part of its answer that may be inserted."""
+"""The engine's infill request for one gap, and the part of the answer that can be inserted."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from dlsp.completions.types import CompletionResult, SkipReason
 from dlsp.context.parts import Context
 from dlsp.syntax.source import Source
 
-# The most tokens of a completion, by the rule that ends it.
+# Maximum tokens of a completion, by end rule.
 MAX_TOKENS = {"line": 64, "block": 128, "body": 256, "token": 64}
 
 
 def end_rule(before: str) -> str:
-    """The rule that ends a completion after `before`: `block` on a line that is blank so far, else `line`."""
+    """The end rule for a completion after `before`: `block` on a line that is still blank, else `line`."""
     line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
     return "line" if line.strip() else "block"
 
@@ -29,7 +29,7 @@ def request(
     session: str | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """The body of an infill request for one gap; `more` goes into it as it is."""
+    """Build the infill request for one gap; `more` is added to it unchanged."""
     window = context.window
     gap = {"prefix": window.prefix, "suffix": window.suffix, "path": path, "middle": middle, "session": session}
     gaps = [{name: value for name, value in gap.items() if value is not None}]
@@ -38,22 +38,23 @@ def request(
 
 
 def result(fill: dict[str, Any], before: str, after: str, source: Source | None = None) -> CompletionResult:
-    """What the engine's `fill` event says for the gap between `before` and `after`, texts of the document.
+    """The result from the engine's `fill` event for the gap between `before` and `after` in the document.
 
-    With the document's `source`, the text makes it parse no worse.
+    If `source` is given, text is cut where it would add syntax errors to the document.
     """
     text, skip = trimmed(without_cut_line(fill["text"], fill["reason"]), before, after, source)
     return CompletionResult(text, skip, reason=fill["reason"], cost=fill["cost"])
 
 
 def without_cut_line(text: str, reason: str) -> str:
-    """`text` without its last line if it has several and the last was cut by the length limit."""
+    """`text` without its last line, if there are several lines and the length limit cut the last."""
     lines = text.rpartition("\n")[0]
     return lines if reason == "length" and lines.strip() else text
 
 
 def trimmed(text: str, before: str, after: str, source: Source | None = None) -> tuple[str, SkipReason | None]:
-    """The part of the model's text that may be inserted between `before` and `after`, or why nothing may be."""
+    """The part of the model's text that can be inserted between `before` and `after`, or the skip reason if nothing
+    can."""
     kept = trim(text, before, after, source)
     if kept:
         return kept, None

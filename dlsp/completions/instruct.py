@@ -1,7 +1,7 @@
-"""Changing selected lines as an instruction says: what the model is asked, and what its answer changes.
+"""Edit selected lines by an instruction: the request, and the changes in the answer.
 
-The model sees the instruction as the subject of a patch that removes the selected lines, and writes what comes in their
-place. The lines as they are serve as its first draft, so those that stay cost next to nothing.
+The model sees a patch whose subject is the instruction and which removes the selected lines; it writes the lines that
+replace them. The present lines serve as its first draft, so that unchanged lines cost almost nothing.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dlsp.edits.history.edit import diff_lines
 from dlsp.edits.history.hunks import Hunk, canonical
 from dlsp.edits.search.page import Page
 
-# Lines shown above and below the selection.
+# Context lines shown above and below the selection.
 LINES_BEFORE, LINES_AFTER = 30, 10
 PATCH_NAME = "change.patch"
 MAX_LINES = 60
@@ -19,7 +19,7 @@ TOKENS_A_LINE, MIN_TOKENS, MAX_TOKENS = 40, 96, 1024
 
 
 def request(page: Page, first: int, last: int, instruction: str, sketch: str, mode: str) -> dict[str, Any]:
-    """The body of a request for rows `first` to `last` of the page; the sketch says roughly what should come out."""
+    """Build the request for rows `first` to `last` (exclusive) of the page; `sketch` outlines the wanted result."""
     lines = page.lines
     subject = " ".join(instruction.split()) or "Work out the sketch"
     wish = f"\n{sketch.rstrip()}\n" if sketch.strip() else ""
@@ -36,14 +36,14 @@ def request(page: Page, first: int, last: int, instruction: str, sketch: str, mo
 
 
 def changed(page: Page, first: int, last: int, answer: str) -> Hunk | None:
-    """What an answer changes among the rows; None where it is nothing, or no diff of them."""
+    """The change that `answer` makes to the rows; None if it changes nothing or is not a diff of them."""
     old: Sequence[str] = page.lines[first:last]
     lines = _written(old, answer)
     return canonical(Hunk(first, last, lines), page.lines) if lines is not None else None
 
 
 def _written(present: Sequence[str], text: str) -> tuple[str, ...] | None:
-    """What comes in the place of the present lines, by the `+` lines of a diff."""
+    """The new lines, from the `+` lines of the answer; None if it has other lines or changes nothing."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

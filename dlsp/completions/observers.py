@@ -1,4 +1,4 @@
-"""Who sees each completion request beside the decision log: the counters of skips, the learner of what is accepted."""
+"""Observers of completion requests other than the decision log: skip counters and the acceptance learner."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -8,12 +8,12 @@ from dlsp.completions.cache import MATCHED_CHARACTERS
 from dlsp.completions.gate.learning import Learning
 from dlsp.completions.types import Completed, Cursor
 
-# Outcomes after which what was learned is written to disk.
+# Outcomes between two saves of what was learned.
 OUTCOMES_PER_SAVE = 20
 
 
 class Silent:
-    """An observer that does nothing; the others override what they want to see."""
+    """An observer that does nothing; subclasses override the events they need."""
 
     def requested(self, cursor: Cursor) -> None: ...
     def completed(self, completed: Completed) -> None: ...
@@ -21,7 +21,7 @@ class Silent:
 
 
 class SkipCounters(Silent):
-    """Counts the reasons for skips, for the engine's metrics: the next request to it takes the counts along."""
+    """Counts skip reasons for the engine's metrics; the next engine request carries the counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -31,18 +31,19 @@ class SkipCounters(Silent):
             self._counts[completed.result.skip.code] += 1
 
     def take(self) -> dict[str, int]:
-        """The counts since they were taken last."""
+        """Return the counts since the last call and reset them."""
         counts, self._counts = dict(self._counts), Counter()
         return counts
 
     def restore(self, counts: Mapping[str, int]) -> None:
-        """The request that these were taken for failed: they are counted with the next one."""
+        """Add counts back after the request that carried them failed."""
         self._counts.update(counts)
 
 
 @dataclass
 class Pending:
-    """A suggestion whose outcome is open: its first line `line_text` would stand at the offset `at`, after `near`."""
+    """A suggestion whose outcome is open; its first line, `line_text`, belongs at offset `at`, after the text
+    `near`."""
 
     id: str
     uri: str
@@ -57,10 +58,10 @@ class Pending:
 
 
 class AcceptanceLearner(Silent):
-    """Learns how often suggestions are right, from those that an editor says it showed.
+    """Learns how often suggestions are right, from those that the editor reports as shown.
 
-    One that was accepted, or typed as it stood, was right; one that was dismissed, or typed otherwise, was not.
-    `counts` are suggestions `shown`, `accepted`, `partly` accepted and `dismissed`. `save` writes what was learned to
+    A suggestion was right if accepted or typed exactly, wrong if dismissed or typed differently. `counts` are the
+    numbers of suggestions `shown`, `accepted`, `partly` accepted and `dismissed`. `save` writes what was learned to
     disk.
     """
 
@@ -72,27 +73,27 @@ class AcceptanceLearner(Silent):
         self._outcomes = 0
 
     def requested(self, cursor: Cursor) -> None:
-        """See what became of the suggestion that is out, now that the document is as in `cursor`."""
+        """Check whether the pending suggestion was typed or contradicted, given the document as in `cursor`."""
         self._cursor = cursor
         pending = self._pending
         if pending is None or pending.uri != cursor.uri:
             return
         typed = cursor.before[pending.at :]
         if cursor.before[max(0, pending.at - len(pending.near)) : pending.at] != pending.near:
-            self._pending = None  # deleted, or edited elsewhere: nothing is known
+            self._pending = None  # text was deleted or edited elsewhere: the outcome is unknown
         elif typed.startswith(pending.line_text):
             self._learn(right=True)
         elif not pending.line_text.startswith(typed):
             self._learn(right=False)
 
     def completed(self, completed: Completed) -> None:
-        """A suggestion goes to the editor."""
+        """Note a suggestion that goes to the editor as pending."""
         result, cursor, pending = completed.result, self._cursor, self._pending
         if not result.text or cursor is None or cursor.uri != completed.uri:
             return
         at = len(cursor.before)
         if pending and pending.uri == cursor.uri and pending.at + len(pending.text) == at + len(result.text):
-            pending.id = completed.id  # the rest of the one that is out
+            pending.id = completed.id  # the rest of the pending suggestion
             return
         self._pending = None
         probability = result.verdict.probability if result.verdict else None
@@ -106,7 +107,7 @@ class AcceptanceLearner(Silent):
         )
 
     def shown(self, text: str, id: str | None = None) -> None:
-        """The editor showed a suggestion, known by its id, or else by its text."""
+        """The editor showed a suggestion, identified by `id` or else by its text."""
         self.counts["shown"] += 1
         if pending := self._found(text, id):
             pending.shown = True
@@ -119,7 +120,7 @@ class AcceptanceLearner(Silent):
             self._learn(right=True)
 
     def dismissed(self, text: str, id: str | None = None) -> tuple[str, int] | None:
-        """The user dismissed a suggestion: the URI and line of it, None if it is not known."""
+        """The user dismissed a suggestion: returns its URI and line, None if it is not the pending one."""
         self.counts["dismissed"] += 1
         pending = self._found(text, id)
         if pending:

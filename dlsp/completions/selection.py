@@ -1,4 +1,4 @@
-"""What is shown of a cached completion at a cursor, as far as the gate lets it. Pure functions."""
+"""Choose what to show of a cached completion at a cursor, subject to the gate. Pure functions."""
 
 import re
 from collections.abc import Callable
@@ -15,10 +15,9 @@ _FIRST_LINE = re.compile(r"\s*\S[^\n]*")
 
 @dataclass(frozen=True)
 class Candidate:
-    """Text of a completion for the cursor, with `\\n` at the line ends, or why the filters left nothing of it.
+    """A completion's text for the cursor, with `\\n` line endings, or the skip reason if the filters left nothing.
 
-    `complete`: the engine's text had ended when this was taken of it. `generated`: the engine was asked for this
-    cursor.
+    `complete`: the engine had finished when the text was taken. `generated`: the engine was asked for this very cursor.
     """
 
     completion: CachedCompletion
@@ -31,35 +30,35 @@ class Candidate:
 
 
 def first_line(text: str) -> str:
-    """The text up to the end of its first line that is not blank; "" if there is none."""
+    """The text up to the end of its first non-blank line; "" if there is none."""
     found = _FIRST_LINE.match(text)
     return found[0] if found else ""
 
 
 def still_shown(cursor: Cursor, completion: CachedCompletion, remainder: Remainder) -> str:
-    """What is left of the text that was shown last, with `\\n` at the line ends; "" if nothing is."""
+    """The rest of the text that was last shown, with `\\n` line endings; "" if nothing is left."""
     line_before = cursor.before[cursor.before.rfind("\n") + 1 :]
     return before_closers(completion.still_shown(remainder), line_before, remainder.closers)
 
 
 def whole_lines(completion: CachedCompletion, remainder: Remainder) -> str:
-    """What has arrived of a completion, without a line that is still being written."""
+    """The text that has arrived, without a last line that is still being written."""
     return remainder.text if completion.reason else remainder.text[: max(0, remainder.text.rfind("\n"))]
 
 
 def select(
     cursor: Cursor, candidate: Candidate, facts: Facts, is_dismissed: Callable[[str], bool], shift: float
 ) -> tuple[CompletionResult, str] | None:
-    """The result for the cursor and its text with `\\n` at the line ends; None where the engine is to be asked (on).
+    """The result for the cursor and its text with `\\n` line endings; None if the engine must be asked or awaited.
 
-    `shift` is what the gate has learned here, in logits.
+    `shift` is the learned logit shift for the gate.
     """
     completion, remainder, text = candidate.completion, candidate.remainder, candidate.text
     invoked, cached = candidate.invoked, not candidate.generated
     if not text and not candidate.complete:
         return None
     if cached and not invoked and facts.edit is Edit.DELETED and not completion.shown:
-        return None  # what stood here before is given back; anything else would come unasked
+        return None  # after a deletion only text that was shown before comes back; a new suggestion would disturb
     if not text:
         known = completion.reason != "length" and not (invoked and cached)
         skip = candidate.skip or SkipReason.EMPTY
@@ -67,7 +66,7 @@ def select(
         return (empty, "") if known or not cached else None
     verdict = _verdict(cursor, candidate, facts, shift)
     if not invoked:
-        # What is on the screen stays there as long as typing agrees with it.
+        # A suggestion already on the screen stays as long as typing agrees with it.
         stays = verdict.skip is SkipReason.UNSURE and completion.still_shown(remainder)
         if verdict.skip is SkipReason.UNSURE and not stays:
             tokens = completion.tokens(remainder.typed)
@@ -89,7 +88,7 @@ def _verdict(cursor: Cursor, candidate: Candidate, facts: Facts, shift: float) -
 
 
 def _note(completion: CachedCompletion, text: str, verdict: Verdict, cached: bool) -> str:
-    """For the log: nothing of the text itself."""
+    """A note for the log, without the text itself."""
     said = [f"{len(text)} characters"]
     if verdict.probability is not None:
         said.append(f"right with {verdict.probability:.0%}")

@@ -1,4 +1,4 @@
-"""The completion service: a cursor goes in, a suggestion or the reason why there is none comes out."""
+"""The completion service: takes a cursor, returns a suggestion or the skip reason."""
 
 import asyncio
 import logging
@@ -33,17 +33,17 @@ from dlsp.errors import UserError
 
 log = logging.getLogger(__name__)
 
-# Seconds after which the client is told that there is nothing; what was prefilled stays for its next request.
+# Seconds until the client gets an empty answer; what was prefilled is kept for its next request.
 TIMEOUT_S = 4.0
-# Seconds to wait for a whole completion; from then on its first lines do, and the others follow when these are
-# accepted.
+# Seconds to wait for a whole completion; after that its first whole lines are enough, and the rest follows once these
+# are accepted.
 WHOLE_COMPLETION_S = 0.12
-# Characters before the cursor that the setting `log: text` lets into the log.
+# Characters before the cursor that are logged with the setting `log: text`.
 LOGGED_CHARACTERS = 200
 
 
 class Observer(Protocol):
-    """Sees each request and what came of it."""
+    """Sees each request and its result."""
 
     def requested(self, cursor: Cursor) -> None:
         """A request begins; the document is as in `cursor`."""
@@ -56,10 +56,10 @@ class Observer(Protocol):
 
 
 class CompletionService:
-    """Completes code at cursors, one request a document at a time: the newest supersedes the one before.
+    """Completes code at cursors. Each document has one request at a time; a newer one supersedes the older.
 
-    `in_thread` runs what reads files or parses. `observers` see each request. Without `speculates` the engine is asked
-    for requests alone.
+    `in_thread` runs work that reads files or parses. `observers` see each request. With `speculates` false, the engine
+    is asked only for client requests, without prefetch or warm-up.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class CompletionService:
         keep_generating: bool = False,
         overrides: Mapping[str, Any] | None = None,
     ) -> CompletionResult:
-        """What belongs at the cursor; a skip is a result, too. Raises nothing but the caller's own cancellation.
+        """Return the completion for the cursor, or a skip. Raises only CancelledError, if the caller is cancelled.
 
-        `invoked`: the user asked for it by a key. The engine stops after `timeout_s` unless it is to `keep_generating`
-        for the next request. `overrides` are fields of the engine's request.
+        `invoked`: the user requested it explicitly. After `timeout_s` the engine stops, unless `keep_generating` says
+        to go on for the next request. `overrides` replaces fields of the engine's request.
         """
         began = self._clock()
         state = self._state(cursor)
@@ -103,7 +103,7 @@ class CompletionService:
         except asyncio.CancelledError:
             caller = asyncio.current_task()
             if caller and caller.cancelling():
-                if not state.just_edited:  # otherwise typing goes on, and so does the engine
+                if not state.just_edited:  # right after an edit the engine goes on, as typing does
                     state.cancel_generation()
                 for observer in self._observers:
                     observer.cancelled()
@@ -114,7 +114,7 @@ class CompletionService:
         except UserError as error:
             result = CompletionResult(skip=SkipReason.FAILED, note=str(error))
         except Exception as error:
-            # No message and no line of the error is logged: they might hold the document's text.
+            # Neither the message nor the source line of the error is logged: they might contain document text.
             where = traceback.extract_tb(error.__traceback__)[-1]
             note = f"{type(error).__name__} in {where.name}, line {where.lineno}"
             result = CompletionResult(skip=SkipReason.FAILED, note=note)
@@ -122,16 +122,16 @@ class CompletionService:
         return self._completed(*place, invoked, result, began)
 
     def skip(self, uri: str, position: Position, reason: SkipReason, *, invoked: bool) -> CompletionResult:
-        """A request for a place that is none: the result for it, which observers see like any other."""
+        """Answer a request without a valid cursor with a skip; observers see it like any other."""
         return self._completed(uri, None, None, position, invoked, CompletionResult(skip=reason), self._clock())
 
-    # What happens in the editor.
+    # Events in the editor.
 
     def changed(self, snapshot: Snapshot, cursor: Cursor | None, change: DocumentChange | None) -> None:
-        """The document was edited, to what it is in `snapshot`.
+        """The document was edited and is now as in `snapshot`.
 
-        `cursor` is where the edit left the cursor and `change` what it did, each None where that cannot be said. A
-        stream that does not agree with it is cancelled; soon the engine may be asked.
+        `cursor` is where the edit left the cursor and `change` what was changed; each is None if unknown. A running
+        stream that disagrees with the edit is cancelled; speculative work may start.
         """
         state = self._state(snapshot)
         state.edited(change)
@@ -143,7 +143,7 @@ class CompletionService:
             self._speculation.after_edit(cursor, state)
 
     def rested(self, cursor: Cursor) -> None:
-        """The cursor came to rest here."""
+        """The cursor rests at this position."""
         state = self._state(cursor)
         off = cursor.eagerness == "off" or self.is_snoozed
         if state.client_is_requesting and not off and self._speculation:
@@ -155,7 +155,7 @@ class CompletionService:
             state.dismissed(line)
 
     def reset(self, uri: str) -> None:
-        """Drop what is known about a document: it was opened, closed, or belongs to another workspace now."""
+        """Drop all state of a document: it was opened, closed, or moved to another workspace."""
         if state := self._states.pop(unquote(uri), None):
             state.close()
 
@@ -164,13 +164,13 @@ class CompletionService:
         return self._clock() < self._snoozed_until
 
     def snooze(self, minutes: float) -> None:
-        """No suggestions for so long, and no work for the engine; 0 ends it."""
+        """Show no suggestions and leave the engine idle for `minutes`; 0 ends the snooze."""
         self._snoozed_until = self._clock() + 60 * minutes
         for state in self._states.values():
             state.cancel_generation()
 
     def close(self) -> None:
-        """Cancel everything."""
+        """Cancel all requests, streams and background tasks."""
         for state in self._states.values():
             state.close()
         self._states.clear()
@@ -213,7 +213,11 @@ class CompletionService:
         return self._answered(cursor, state, made)
 
     async def _connected(self, cursor: Cursor, until: float) -> CompletionResult | None:
-        """None once there is an engine, which may be loading: who rests after a key gets what it was for."""
+        """Wait until the engine is connected, at most until the loop time `until`; returns None, or the skip if it is
+        not ready.
+
+        While it loads, the request stays open, so that a user who pauses still gets the answer.
+        """
         try:
             async with asyncio.timeout_at(until):
                 await self._generator.connection(cursor).ready()
@@ -224,15 +228,15 @@ class CompletionService:
     async def _generate(
         self, cursor: Cursor, state: DocumentState, invoked: bool, overrides: Mapping[str, Any] | None
     ) -> CompletionResult:
-        """Ask the engine. Raises why it failed."""
+        """Ask the engine and return the result. Raises the error if the engine failed."""
         stream = self._generator.start(cursor, state, invoked=invoked, overrides=overrides)
         await _enough(stream, cursor, whole=invoked)
-        if stream.skipped and invoked and not stream.invoked:  # what is skipped by itself may be wanted by a key
+        if stream.skipped and invoked and not stream.invoked:  # skipped as automatic, but wanted when invoked
             state.drop(stream)
             stream = self._generator.start(cursor, state, invoked=True, overrides=overrides)
             await _enough(stream, cursor, whole=True)
         made = self._failure(stream, state) or await self._select(cursor, state, invoked, generated=True)
-        if made is None and not stream.done:  # the lines that are there are none to show; all of them may be
+        if made is None and not stream.done:  # the lines that arrived give nothing to show; the whole completion may
             await stream.wait()
             made = self._failure(stream, state) or await self._select(cursor, state, invoked, generated=True)
         if cursor.settings.log == "text":
@@ -240,7 +244,7 @@ class CompletionService:
         return made or CompletionResult(skip=SkipReason.EMPTY)
 
     def _failure(self, stream: CompletionStream, state: DocumentState) -> CompletionResult | None:
-        """Why a stream was skipped, if it was. Raises why it ended early."""
+        """The stream's skip, or None if it did not fail. Raises its error if it ended early."""
         if not stream.failed:
             return None
         state.drop(stream)
@@ -251,7 +255,8 @@ class CompletionService:
     async def _select(
         self, cursor: Cursor, state: DocumentState, invoked: bool, generated: bool
     ) -> CompletionResult | None:
-        """The result for the cursor of what is cached, which may still be arriving; None to ask the engine (on)."""
+        """The result for the cursor from the cache, where text may still be arriving; None if the engine must be asked
+        or awaited."""
         found = state.lookup(cursor)
         if found is None:
             return None
@@ -299,7 +304,7 @@ class CompletionService:
         return result
 
     def _state(self, snapshot: Snapshot) -> DocumentState:
-        """What is known about the document, under the settings that hold now."""
+        """The state of the document, replaced by an empty one if its settings have changed."""
         key = unquote(snapshot.uri)
         state = self._states.get(key)
         if state is None or state.settings != snapshot.settings:
@@ -312,7 +317,7 @@ class CompletionService:
 
 
 async def _enough(stream: CompletionStream, cursor: Cursor, whole: bool) -> None:
-    """Until all of the completion has arrived, or after a while at least the lines that are whole."""
+    """Wait for the whole completion; unless `whole`, after WHOLE_COMPLETION_S only for its first whole line."""
 
     def has_lines() -> bool:
         remainder = stream.completion.remainder(cursor.before, cursor.after)
@@ -323,7 +328,7 @@ async def _enough(stream: CompletionStream, cursor: Cursor, whole: bool) -> None
 
 
 def _trimmed(cursor: Cursor, lines: str) -> tuple[str, SkipReason | None]:
-    """What the filters leave of a completion's lines, with `\\n` at the line ends."""
+    """What the filters leave of a completion's lines, with `\\n` line endings, or the skip reason."""
     source = cursor.workspace.source(cursor.path, cursor.language)
     text, skip = infill.trimmed(lines, cursor.before, cursor.after, source)
     return plain(text), skip

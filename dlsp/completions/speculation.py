@@ -1,4 +1,4 @@
-"""Work ahead of the client's request, in the background of a document: never in the way of typing."""
+"""Speculative work in the background, ahead of the client's request: early requests, prefetch and prompt warm-up."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,20 +8,20 @@ from dlsp.completions.generation import Generator
 from dlsp.completions.state import DocumentState
 from dlsp.completions.types import CompletionResult, Cursor
 
-# The engine is asked this long after a key, before the client asks, which waits longer than that.
+# Seconds after a keystroke until the engine is asked: shorter than the client's own debounce.
 TYPING_PAUSE_S = 0.02
-# The prompt is read this long after a key at a place where nothing is asked yet.
+# Seconds after a keystroke until the prompt is prefilled where no completion is requested yet.
 WARM_UP_PAUSE_S = 0.15
 
 
 class Speculation:
-    """Decides what is worth doing before it is asked for."""
+    """Decides which work to do ahead of a request."""
 
     def __init__(self, generator: Generator, is_snoozed: Callable[[], bool]) -> None:
         self._generator, self._is_snoozed = generator, is_snoozed
 
     def after_edit(self, cursor: Cursor, state: DocumentState) -> None:
-        """An edit left the cursor here: ask the engine when typing pauses, as the client is about to."""
+        """After an edit: ask the engine once typing pauses, because the client is about to ask."""
 
         async def work() -> None:
             await asyncio.sleep(TYPING_PAUSE_S)
@@ -34,7 +34,7 @@ class Speculation:
         state.in_background(work())
 
     def prefetch(self, cursor: Cursor, state: DocumentState, shown: CompletionResult) -> None:
-        """Ask what follows the suggestion that is shown, so that it is there when this one is accepted."""
+        """Request what follows the shown suggestion, so that it is ready when this one is accepted."""
         if not shown.text:
             return
         accepted = cursor.with_before(cursor.before + shown.text)
@@ -51,7 +51,7 @@ class Speculation:
             state.in_background(work())
 
     def warm_up(self, cursor: Cursor, state: DocumentState) -> None:
-        """The cursor may rest here: have the prompt read if it is another than before, so that typing is fast."""
+        """Prefill the prompt at a place where the cursor may rest, if it needs a new anchor."""
 
         async def work() -> None:
             await asyncio.sleep(WARM_UP_PAUSE_S)

@@ -1,4 +1,5 @@
-"""What is known about the typing in one document. Nobody else writes it."""
+"""All state of one open document: completions, engine session, last edit and tasks. It is changed only by its own
+methods."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,17 +16,17 @@ from dlsp.engine.connection import EngineConnection
 from dlsp.errors import UserError
 from dlsp.settings.schema import Settings
 
-# Edits without a request after which a client counts as one that does not ask for completions.
+# Edits without a request after which the client counts as not requesting completions.
 MAX_EDITS_WITHOUT_REQUEST = 3
-# Characters of the word that a menu's item replaces.
+# Characters of the word that a completion menu's item replaces.
 MAX_WORD_CHARACTERS = 200
 
 
 class DocumentState:
-    """Cached completions, the stream that is running, the anchor of the engine's session, and the last edit.
+    """Cached completions, the running stream, the anchor of the engine's session, and the last edit of one document.
 
-    It owns the tasks that work for its document: the client's request, the stream, and one background task. It holds
-    for `settings`; other settings want a new one.
+    It owns the document's tasks: the client's request, the stream, and one background task. It is valid for one
+    `settings` value; when the settings change, a new state is made.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -39,15 +40,15 @@ class DocumentState:
         self._edit = Edit.NONE
         self._cursors: tuple[Position, ...] = ()
         self._shown = ""
-        self._dismissed: tuple[int, str] | None = None  # the line, and the text
+        self._dismissed: tuple[int, str] | None = None  # line, text
         self._keys_since_dismissal: int | None = None
         self._edits_elsewhere = 0
         self._prefetched_before: str | None = None
 
-    # What happens to the document.
+    # Events of the document.
 
     def edited(self, change: DocumentChange | None) -> None:
-        """The document was changed; None where it is not known what was."""
+        """The document was edited; `change` is None if it is unknown what changed."""
         self.cancel_request()
         self._edits_without_request += 1
         if self._keys_since_dismissal is not None:
@@ -63,18 +64,18 @@ class DocumentState:
         self._cursors = change.cursors
 
     def edited_elsewhere(self, count: int) -> None:
-        """There were `count` edits in other documents so far: what was asked before the last of them is out of date."""
+        """Take the number of edits made in other documents so far; if it has changed, drop everything cached here."""
         if count != self._edits_elsewhere:
             self.cancel_generation()
             self._edits_elsewhere = count
             self._cache, self._anchor, self._prefetched_before = CompletionCache(), None, None
 
     def requested(self) -> None:
-        """The client asks for a completion."""
+        """The client requested a completion."""
         self._edits_without_request = 0
 
     def shown(self, completion: CachedCompletion, remainder: Remainder, text: str, inserted: str) -> None:
-        """`text` of a completion is shown, `inserted` being the same with the document's line endings."""
+        """`text` of a completion is shown; `inserted` is the same text with the document's line endings."""
         completion.shown = Remainder(text, remainder.typed, remainder.closers)
         self._shown = inserted
 
@@ -82,16 +83,16 @@ class DocumentState:
         """The user dismissed what was shown last, on this line."""
         self._dismissed, self._keys_since_dismissal = (line, plain(self._shown)), 0
 
-    # What is known of it.
+    # Questions about the document.
 
     @property
     def client_is_requesting(self) -> bool:
-        """Whether the client asked within the last MAX_EDITS_WITHOUT_REQUEST edits."""
+        """Whether the client requested a completion within the last MAX_EDITS_WITHOUT_REQUEST edits."""
         return self._edits_without_request <= MAX_EDITS_WITHOUT_REQUEST
 
     @property
     def just_edited(self) -> bool:
-        """Whether the client has not asked since the last edit."""
+        """Whether the client has made no request since the last edit."""
         return self._edits_without_request > 0
 
     @property
@@ -99,11 +100,12 @@ class DocumentState:
         return self._anchor
 
     def lookup(self, cursor: Cursor) -> tuple[CachedCompletion, Remainder] | None:
-        """The completion that the cursor continues, which may still be arriving, and what is left of it."""
+        """The cached or arriving completion that matches the cursor, and what is left of it; None on a cache miss."""
         return self._cache.find(cursor.before, cursor.after)
 
     def is_known(self, cursor: Cursor) -> bool:
-        """Whether the engine has nothing to add to what is cached for the cursor, or is at it."""
+        """Whether a cached completion has text left at the cursor or has ended there, so that the engine need not be
+        asked."""
         found = self.lookup(cursor)
         return found is not None and bool(found[1].text.strip() or found[0].reason)
 
@@ -112,7 +114,7 @@ class DocumentState:
         return self._dismissed is not None and self._dismissed[0] == line and text in self._dismissed[1]
 
     def facts(self, cursor: Cursor, agreed: int = 0) -> Facts:
-        """What the gate judges by; `agreed` characters were typed as the completion has them."""
+        """What the gate's features are computed from; `agreed` characters were typed that agree with the completion."""
         return Facts(
             line_before=cursor.before[max(cursor.before.rfind("\n"), cursor.before.rfind("\r")) + 1 :],
             line_after=cursor.after.partition("\n")[0].rstrip("\r"),
@@ -123,29 +125,29 @@ class DocumentState:
             dismissed=self._keys_since_dismissal,
         )
 
-    # The engine's session and its stream.
+    # The engine's session and the running stream.
 
     def set_anchor(self, anchor: Anchor) -> None:
-        """The session is prefilled with another prompt."""
+        """Note that the session is being prefilled with this anchor's prompt."""
         self._anchor = anchor
 
     def fits_anchor(self, cursor: Cursor) -> bool:
-        """Whether the prompt that the session was prefilled with goes for the cursor, too."""
+        """Whether the session's prefilled prompt can be extended to the cursor."""
         return self._anchor is not None and self._anchor.middle(cursor.before, cursor.after) is not None
 
     @property
     def running_stream(self) -> CompletionStream | None:
-        """The stream that is running, wherever it is for."""
+        """The running stream, for whatever cursor it was started; None if there is none."""
         return self._stream if self._stream and not self._stream.done else None
 
     def stream_for(self, cursor: Cursor) -> CompletionStream | None:
-        """The running stream, if what it writes goes for the cursor."""
+        """The running stream if its completion matches the cursor, else None."""
         running = self.running_stream
         return running if running and running.completion.remainder(cursor.before, cursor.after) else None
 
     def keep_stream(self, cursor: Cursor | None) -> bool:
-        """After an edit that left the cursor there: whether a stream is running that agrees with it. One that does not
-        is cancelled."""
+        """Whether a stream is running that agrees with the edit that left the cursor here; one that disagrees is
+        cancelled."""
         running = self.running_stream
         if running is None:
             return False
@@ -158,7 +160,7 @@ class DocumentState:
     def start_stream(
         self, cursor: Cursor, prepare: Prepare, engine: EngineConnection, invoked: bool
     ) -> CompletionStream:
-        """Ask the engine for the cursor, in place of what it was asked before."""
+        """Start a stream for the cursor; a running one is cancelled."""
         self.cancel_generation()
         completion = CachedCompletion.between(cursor.before, cursor.after)
         self._cache.add(completion)
@@ -166,21 +168,22 @@ class DocumentState:
         return self._stream
 
     def drop(self, stream: CompletionStream) -> None:
-        """Forget a stream that failed, and what it wrote."""
+        """Discard a failed stream and its completion."""
         self._cache.remove(stream.completion)
         if self._stream is stream:
             self._stream = None
 
-    # The tasks.
+    # Tasks.
 
     def begin_prefetch(self, before: str) -> bool:
-        """Whether to prefetch the completion after `before`: it is done once for each text."""
+        """Whether to prefetch the completion after `before`; False if that was already begun for this text."""
         begins = self._prefetched_before != before
         self._prefetched_before = before
         return begins
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do this in place of the background task so far. Its errors are the next request's to tell."""
+        """Run `work` as the background task, in place of the previous one. Its UserErrors are dropped; the next request
+        reports them."""
 
         async def guarded() -> None:
             with suppress(UserError):
@@ -190,12 +193,12 @@ class DocumentState:
         self._background = asyncio.create_task(guarded())
 
     def begin_request(self, task: "asyncio.Task[Any]") -> None:
-        """The client's newest request, in place of an older one."""
+        """Register the client's newest request; it supersedes the older one, which is cancelled."""
         self.cancel_request()
         self._request = task
 
     def cancel_request(self) -> None:
-        """The client's request is out of date."""
+        """Cancel the client's request, which is out of date."""
         if self._request:
             self._request.cancel()
         self._request = None
@@ -207,7 +210,7 @@ class DocumentState:
             self._background = None
 
     def cancel_generation(self) -> None:
-        """Cancel the running stream, whose text is dropped, and the background task."""
+        """Cancel the running stream, drop its text, and cancel the background task."""
         self.cancel_background()
         if running := self.running_stream:
             running.cancel()
@@ -215,13 +218,13 @@ class DocumentState:
         self._stream = None
 
     def close(self) -> None:
-        """Cancel everything."""
+        """Cancel the request, the stream and the background task."""
         self.cancel_request()
         self.cancel_generation()
 
 
 def _added_to_word(change: DocumentChange, removed: int) -> str:
-    """What a change adds to the word of `removed` units that it replaces: a menu inserts that word again."""
+    """What a change adds to the word of `removed` units that it replaces; menu items contain the typed word again."""
     for kept in range(min(len(change.text), MAX_WORD_CHARACTERS) + 1):
         if change.units(change.text[:kept]) >= removed:
             return change.text[kept:]

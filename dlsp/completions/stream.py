@@ -1,4 +1,4 @@
-"""One completion while the engine writes it: a task of its own, which several requests may wait for."""
+"""A completion while the engine writes it: its own task, which several requests may wait for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,10 +14,10 @@ Prepare = Callable[[], Awaitable[dict[str, Any] | CompletionResult]]
 
 
 class CompletionStream:
-    """Prepares the request and asks the engine, beginning at once; `completion` holds the text that has arrived.
+    """Starts at once to prepare the request and to ask the engine; `completion` holds the text that has arrived.
 
-    `skipped` is set if the preparation found a reason not to ask, `error` if the stream ended early. `invoked`: the
-    user asked for it by a key.
+    `skipped` is set if preparing found a reason not to ask, `error` if the stream ended early. `invoked`: the user
+    requested it explicitly.
     """
 
     def __init__(self, completion: CachedCompletion, prepare: Prepare, engine: EngineConnection, invoked: bool) -> None:
@@ -35,14 +35,14 @@ class CompletionStream:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no completion: it was skipped or ended early."""
+        """Whether there is no completion: the request was skipped, or the stream ended early."""
         return bool(self.skipped or self.error)
 
     def cancel(self) -> None:
         self._task.cancel()
 
     async def wait_until(self, is_enough: Callable[[], bool], seconds: float | None = None) -> None:
-        """Return when `is_enough()`, when nothing more will arrive, or after so many seconds."""
+        """Wait until `is_enough()` is true, nothing more will arrive, or `seconds` have passed."""
         try:
             async with asyncio.timeout(seconds):
                 while not is_enough() and not self.done:
@@ -51,7 +51,7 @@ class CompletionStream:
             return
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Return when nothing more will arrive, or after so many seconds."""
+        """Wait until nothing more will arrive, or `seconds` have passed."""
         await self.wait_until(lambda: False, seconds)
 
     async def _run(self, prepare: Prepare, engine: EngineConnection) -> None:
@@ -63,7 +63,7 @@ class CompletionStream:
             async with aclosing(engine.infill(request)) as events:
                 async for event in events:
                     self._take(event)
-        except Exception as error:  # told to whoever waits
+        except Exception as error:  # raised by whoever waits for the stream
             self.error = error
         finally:
             self._wake()

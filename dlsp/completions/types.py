@@ -1,4 +1,4 @@
-"""The values that pass through a completion: where it is asked for, what the document went through, what came of it."""
+"""Value types of a completion: cursor, snapshot, document change, and result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from dlsp.context.workspace import Workspace
 from dlsp.settings.schema import Settings
 from dlsp.syntax.languages import Language
 
-# Pairs that editors close by themselves, which leaves the cursor between the two.
+# Pairs that editors auto-close, leaving the cursor in between.
 AUTO_CLOSED_PAIRS = frozenset(["()", "[]", "{}", '""', "''", "``"])
 
 
@@ -42,12 +42,12 @@ class SkipReason(Enum):
 
     @property
     def code(self) -> str:
-        """The name that logs, metrics and editors know it by."""
+        """The name used in logs and metrics and sent to editors."""
         return self.name.lower()
 
 
 class Position(NamedTuple):
-    """A place in a document: the line from 0, the character in the units of whoever asks."""
+    """A position in a document: the line from 0, the character in the units of the caller."""
 
     line: int
     character: int
@@ -58,10 +58,10 @@ START = Position(0, 0)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One open document at one moment, with the settings and the workspace that hold for it.
+    """One open document at one time, with its settings and workspace.
 
-    `name` is its path as the workspace sees it, `language_id` what the editor calls its language, `language` its
-    grammar (None for plain text). `edits_elsewhere` counts the edits in other documents of its workspace so far.
+    `name` is its path relative to the workspace, `language_id` the editor's name for its language, `language` its
+    grammar (None for plain text). `edits_elsewhere` counts the edits made in other documents of its workspace.
     """
 
     uri: str
@@ -77,7 +77,7 @@ class Snapshot:
 
     @property
     def eagerness(self) -> str:
-        """`auto`, `eager`, `manual` or `off`: when suggestions come by themselves."""
+        """When suggestions appear automatically: `auto`, `eager`, `manual` or `off`."""
         return self.settings.suggests(self.language_id)
 
 
@@ -85,8 +85,8 @@ class Snapshot:
 class Cursor(Snapshot):
     """A cursor in a snapshot, between the texts `before` and `after`.
 
-    A notebook is one document: these two hold the cells around the cursor's cell, too, but `position` counts in the
-    cell. `text` is the cell's alone.
+    A notebook is one document: `before` and `after` include the cells around the cursor's cell, while `position` is
+    relative to the cell and `text` is the cell's own text.
     """
 
     position: Position = START
@@ -94,7 +94,7 @@ class Cursor(Snapshot):
     after: str = ""
 
     def with_before(self, before: str) -> "Cursor":
-        """The same cursor with other text before it; its position is not true any more."""
+        """The same cursor with other text before it; `position` is no longer valid."""
         return replace(self, before=before)
 
 
@@ -109,8 +109,8 @@ class DocumentChange:
 
     @property
     def cursors(self) -> tuple[Position, ...]:
-        """Where the cursor may be after the change, the likeliest last: at the end of what was typed, or inside the
-        brackets that the editor has closed."""
+        """Where the cursor may be after the change, likeliest last: at the end of the text, or inside auto-closed
+        brackets."""
         lines = self.text.replace("\r\n", "\n").split("\n")
         column = self.units(lines[-1]) + (self.start.character if len(lines) == 1 else 0)
         end = Position(self.start.line + len(lines) - 1, column)
@@ -123,8 +123,7 @@ class DocumentChange:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The gate's judgement: `skip` is None where all is well; `probability` that what was judged is right, None where
-    it is not known."""
+    """The gate's decision: `skip` is None if it agrees; `probability` is that of being right, None if unknown."""
 
     skip: SkipReason | None
     probability: float | None
@@ -133,10 +132,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class CompletionResult:
-    """The text to insert at the cursor, with the document's line endings, or the reason why there is none.
+    """The text to insert at the cursor, with the document's line endings, or the skip reason.
 
-    `note` says more for the log, never text of a document. `from_cache`: the engine was not asked. `reason` says why
-    the engine's text ends, `cost` what it took (both as the engine's interface has them).
+    `note` is a detail for the log, without document text. `from_cache`: the engine was not asked. `reason` says why the
+    engine's text ended, `cost` what it took; both are defined by the engine's HTTP API.
     """
 
     text: str = ""
@@ -150,8 +149,10 @@ class CompletionResult:
 
 @dataclass(frozen=True)
 class Completed:
-    """A completion request that was answered, as observers see it. `id` is the suggestion's, given back by editors that
-    tell what became of it."""
+    """An answered completion request, as observers see it.
+
+    `id` identifies the suggestion; editors that report outcomes send it back.
+    """
 
     id: str
     uri: str

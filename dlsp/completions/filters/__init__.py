@@ -1,4 +1,4 @@
-"""From the engine's answer to the text that may be inserted at the cursor. One filter a file, all pure functions."""
+"""Filters that turn the engine's answer into text that can be inserted at the cursor: pure functions, one per file."""
 
 from dlsp.completions.filters.brackets import cut_unmatched
 from dlsp.completions.filters.definitions import cut_defined
@@ -21,15 +21,15 @@ from dlsp.syntax.source import Source
 
 __all__ = ["trim"]
 
-# Characters before the cursor that filters look at.
+# Characters before the cursor, and after it, that the filters search.
 SEARCHED_CHARACTERS = 20_000
 
 
 def trim(answer: str, before: str, after: str, source: Source | None = None) -> str:
-    """The part of `answer` worth inserting between `before` and `after`; "" when nothing is left.
+    """The part of `answer` worth inserting between `before` and `after`; "" if nothing is left.
 
-    The answer has `\\n` at its line ends, the result what the document has. With the document's `source`, the
-    result parses no worse than the document without it.
+    `answer` has `\\n` line endings; the result has those of the document. If `source` is given, text is cut where it
+    would add syntax errors to the document.
     """
     above, below = with_newlines(before[-SEARCHED_CHARACTERS:]), with_newlines(after[:SEARCHED_CHARACTERS])
     line_before = above.rpartition("\n")[2]

@@ -1,17 +1,18 @@
-"""Cut a completion at a bracket that closes nothing."""
+"""Cut a completion at a closing bracket without a matching opening bracket."""
 
 import re
 
 from dlsp.syntax.brackets import CLOSERS, OPENERS, brackets, unclosed
 
-# What a `)` alone ends: the mark of a list item, or a case of a shell script.
+# Text before a lone `)` that needs no opening bracket: a list item's label, or a case of a shell script.
 _LABEL = re.compile(r"""\s*(?:[\w$*?.^\-\[\]]|"[^"\n]*"|'[^'\n]*'|[ ]?\|[ ]?)++""")
 
 
 def cut_unmatched(text: str, before: str) -> str:
-    """`text` up to a bracket that closes nothing: neither what `text` opened nor what is open before the cursor."""
+    """`text` up to the first closing bracket that matches neither one opened in `text` nor one still open in
+    `before`."""
     own: list[str] = []
-    outer: list[str] | None = None  # what is open before the cursor takes long to find, and seldom decides
+    outer: list[str] | None = None  # computed only when needed: finding the brackets open before the cursor is slow
     for at, char in brackets(text):
         if char in OPENERS:
             own.append(char)
@@ -25,7 +26,7 @@ def cut_unmatched(text: str, before: str) -> str:
             _close(outer, char)
             continue
         above = before + text[:at]
-        # Counted once more, as strings may have been taken wrongly.
+        # Count all brackets as well, because strings may have been recognised wrongly.
         if above.count(CLOSERS[char]) <= above.count(char) and not (char == ")" and _LABEL.fullmatch(_line(above))):
             return text[:at]
     return text

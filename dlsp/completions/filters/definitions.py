@@ -1,4 +1,4 @@
-"""Cut an answer where it defines what stands beside the cursor already."""
+"""Cut an answer where it repeats a definition that is already near the cursor."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _DEFINES = re.compile(
 
 
 def cut_defined(text: str, above: str, below: str) -> str:
-    """`text` up to a line that begins a definition and stands in the same block already, above or below.
+    """`text` up to a line that begins a definition already present in the same block, above or below.
 
     A block ends at a line with less indentation.
     """

@@ -1,21 +1,21 @@
-"""Cut an answer where it repeats the lines after the cursor's."""
+"""Cut an answer where it repeats the lines that follow the cursor's line."""
 
 import re
 from itertools import islice
 
 from dlsp.syntax.brackets import closes_own
 
-# Letters and digits that an overlap must have to be one, and not a coincidence.
+# Letters and digits that an overlap must contain; a shorter one may be coincidence.
 MIN_OVERLAP_CHARACTERS = 4
-# A line with which many things begin: what comes next tells whether it is the same one.
+# A common first line, such as a decorator or a lone bracket: the next line decides whether it is a repetition.
 _BEGINS = re.compile(r"\s*(?:@.*|#\[.*|/\*+|<\w[^<>]*>|\W*[(\[{]|(?:\*|//+|#|--+))\s*")
 
 
 def cut_following_lines(text: str, line_before: str, rest: str, following: list[str]) -> str:
-    """`text` up to the line that repeats the document's next line that is not blank.
+    """`text` up to the line that repeats the document's next non-blank line.
 
-    Lines are compared whole, with their indentation. A line that begins by closing a bracket opened in
-    `text` is no repetition, nor is the beginning of another object, method or test.
+    Lines are compared whole, with their indentation. A line that closes a bracket opened in `text` is not a repetition,
+    nor is a common first line (of an object, method or test) that goes on differently.
     """
     upcoming = _written(following)
     lines = text.split("\n")
@@ -31,7 +31,7 @@ def cut_following_lines(text: str, line_before: str, rest: str, following: list[
 
 
 def _written(lines: list[str]) -> list[str]:
-    """Two lines that are not blank."""
+    """The first two non-blank lines."""
     return list(islice((line.rstrip() for line in lines if line.strip()), 2))
 
 
@@ -40,7 +40,7 @@ def _differ(lines: list[str], others: list[str]) -> bool:
 
 
 def cut_overlap(text: str, after: str) -> str:
-    """`text` without an end, across a line's end at least, that is what `after` begins with."""
+    """`text` without an ending that `after` starts with, if that ending spans at least one line break."""
     for length in range(min(len(text), len(after)), MIN_OVERLAP_CHARACTERS, -1):
         if text.endswith(after[:length]):
             shared = after[:length]

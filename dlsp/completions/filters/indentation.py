@@ -1,18 +1,18 @@
-"""Indent an answer as the document is indented."""
+"""Adapt the indentation of an answer to the document's."""
 
 import re
 from collections import Counter
 from itertools import pairwise
 
-# Columns of a tab, and of one level where the document does not say.
+# Columns of a tab; and the widths in columns that an indentation level may have.
 TAB_COLUMNS = 4
 LEVEL_COLUMNS = (2, 3, 4, 8)
-# Lines above and below the cursor that tell the width of a level: all of a long file's would take milliseconds.
+# Lines above and below the cursor used to measure a level's width; a whole long file would take milliseconds.
 LEVEL_SEARCH_LINES = 200
 _LEAD = re.compile(r"^[ \t]+", re.MULTILINE)
 _BLOCK = (":", "{", "=>", "do", "then")
 _BRACKET = ("(", "[")
-# Words end in a colon in prose, too; the width of a level is learned from code.
+# The width of a level is measured after code only, because lines of prose may end in a colon too.
 _BEGINS = re.compile(
     r"(?:.*(?:\{|=>|\bdo|\bthen)|\s*(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b.*:"
     r"|\s*(?:class|def|module|(?:local )?function)\b.*[\w)?!])\s*"
@@ -26,8 +26,8 @@ _GOES_ON = re.compile(r"\s*(?:\??\.|&&|\|\|)")
 
 
 def indented(text: str, before: str, after: str) -> str:
-    """`text` with the document's tabs or blanks and its levels, and without the cursor's own indentation a second
-    time."""
+    """`text` with the document's tabs or blanks and its level width, and without repeating the cursor's own
+    indentation."""
     *above, line_before = before.split("\n")
     if line_before.strip() and "\n" not in text:
         return text
@@ -38,7 +38,7 @@ def indented(text: str, before: str, after: str) -> str:
         text = _once(text, line_before, opener, unit)
     text = _in_levels(text, line_before, opener, unit) if unit else text
     tabs, blanks = (before.count(lead) + after.count(lead) for lead in ("\n\t", "\n  "))
-    # Some documents have both; what is near decides.
+    # Some documents use both; the nearest line decides.
     by_tab = (line_before if line_before[:1].isspace() else opener).startswith("\t")
     if by_tab or (tabs > blanks and not line_before.startswith("  ")):
         lead = _tabs
@@ -46,7 +46,7 @@ def indented(text: str, before: str, after: str) -> str:
         lead = _blanks
     else:
         return text
-    # Behind text, what the answer begins with is no indentation.
+    # After text on the cursor's line, leading blanks of the answer are not indentation.
     begun = text.partition("\n")[0] if line_before.strip() else ""
     return begun + _LEAD.sub(lead, text[len(begun) :])
 
@@ -60,7 +60,7 @@ def _tabs(lead: re.Match[str]) -> str:
 
 
 def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
-    """Without blanks at the start that would take the line deeper than the line above, `opener`, allows."""
+    """`text` without leading blanks that indent it deeper than the line above, `opener`, allows."""
     lead = len(text) - len(text.lstrip(" \t"))
     if not lead or not line_before:
         return text
@@ -68,7 +68,7 @@ def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
     in_bracket = opener.rstrip().endswith(_BRACKET)
     in_block = opener.rstrip().endswith(_BLOCK) or bool(_MAY_BEGIN.match(opener))
     hangs = bool(_GOES_ON.match(text)) and not _GOES_ON.match(opener)
-    # A list of arguments may hang two levels deep; where the document does not say what a level is, all may be twice.
+    # Arguments may be indented by two levels; if the level's width is unknown, the lines of a block may be too.
     levels = 2 if in_bracket or (in_block and not unit) else 1 if in_block or hangs else 0
     if first <= above + levels * (unit or TAB_COLUMNS) or first == columns(_ITEM.sub(_blank, opener)):
         return text
@@ -80,12 +80,12 @@ def _once(text: str, line_before: str, opener: str, unit: int | None) -> str:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Blanks for the marks of a list's item, whose further lines stand under its text."""
+    """Blanks in place of the marks of a list item, because its further lines are aligned with its text."""
     return found[0].replace("-", " ")
 
 
 def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
-    """`text`, if all its levels are of another width than `unit`, with levels of `unit` columns."""
+    """`text` with levels of `unit` columns, if all its levels have the same other width."""
     lines = (line_before + text).split("\n")
     begins = not line_before and bool(_BEGINS.fullmatch(opener))
     base = columns(opener if begins else next((line for line in lines if line.strip()), ""))
@@ -101,14 +101,14 @@ def _in_levels(text: str, line_before: str, opener: str, unit: int) -> str:
 
 
 def _rises(lines: list[str]) -> Counter[int]:
-    """By how many columns lines are deeper than the line above them that begins a block, and how often."""
+    """Count how many columns deeper lines are than the block opener right above them."""
     written = [(columns(line), line) for line in lines if line.strip()]
     steps = ((depth - least, above) for (least, above), (depth, _) in pairwise(written))
     return Counter(step for step, above in steps if step > 0 and _BEGINS.fullmatch(above))
 
 
 def _unit(rises: Counter[int]) -> int | None:
-    """The columns of a level: what most blocks have; None where there is no such width."""
+    """The width of a level in columns, if most blocks agree on one; else None."""
     width, times = max(rises.items(), key=lambda item: item[1], default=(0, 0))
     return width if width in LEVEL_COLUMNS and 2 * times > rises.total() else None
 
@@ -118,5 +118,5 @@ def _at(line: str, column: int) -> str:
 
 
 def columns(line: str) -> int:
-    """Of its indentation."""
+    """The width of the line's indentation in columns."""
     return len(line[: len(line) - len(line.lstrip(" \t\f"))].expandtabs(TAB_COLUMNS))

@@ -1,18 +1,20 @@
-"""Cut an answer that says the same again: the lines above the cursor, its own, or a few characters without end."""
+"""Cut repetitions in an answer: of the lines above the cursor, of its own lines, or of a few characters."""
 
 from unicodedata import category
 
-# Lines of a group that is looked for a second time.
+# The most lines of a group that is recognised as a repetition.
 MAX_GROUP_LINES = 8
-# Letters and digits that make a repetition a mistake rather than a coincidence.
+# Letters and digits that a repetition must contain; a shorter one may be coincidence.
 MIN_TELLING_CHARACTERS = 12
-# Characters of what comes again within a line, how often it does at least, and the characters of all that.
+# Longest unit, in characters, repeated within a line; how often it must repeat; characters of all repetitions together.
 MAX_UNIT_CHARACTERS, MIN_REPETITIONS, MIN_REPEATED_CHARACTERS = 8, 12, 24
 
 
 def cut_repeats(text: str, before: str) -> str:
-    """`text` up to where a group of its lines comes again, a single line for the third time; nothing if its first
-    lines are those right above the cursor."""
+    """`text` up to where a group of its lines repeats (a single line: for the third time).
+
+    Returns "" if its first lines repeat those right above the cursor.
+    """
     lines = text.split("\n")
     *above, line_before = before.rstrip(" \t").split("\n")
     if not line_before and _telling(shared := _same_start(lines, _last(above, MAX_GROUP_LINES))):
@@ -28,8 +30,10 @@ def cut_repeats(text: str, before: str) -> str:
 
 
 def cut_stutter(text: str, document: str) -> str:
-    """`text` without its last line if that ends in a few characters again and again, unless the document has such a
-    place too. Rulers, which have no letter or digit, are no mistake, nor are the columns of a table."""
+    """`text` without its last line if that line ends in many repetitions of a few characters.
+
+    Not cut are repetitions that the document has too, rulers (which have no letter or digit) and rows of a table.
+    """
     kept, _, line = text.rpartition("\n")
     for size in range(1, min(MAX_UNIT_CHARACTERS, len(line)) + 1):
         unit = line[-size:]
@@ -44,7 +48,7 @@ def cut_stutter(text: str, document: str) -> str:
 
 
 def _same_start(lines: list[str], above: list[str]) -> list[str]:
-    """The longest group of lines that ends `above` and begins `lines`, indentation at the start aside."""
+    """The longest group of lines that ends `above` and starts `lines`, compared without indentation."""
     for size in range(min(len(lines), len(above)), 0, -1):
         group = above[-size:]
         if [line.strip() for line in lines[:size]] == [line.strip() for line in group]:
@@ -61,10 +65,10 @@ def _telling(lines: list[str]) -> bool:
 
 
 def _says(unit: str) -> bool:
-    """Whether there is a letter, a digit or a picture in it, and no comma."""
+    """Whether the unit contains a letter, a digit or a pictograph, and no comma."""
     return "," not in unit and any(char.isalnum() or (category(char) == "So" and not _draws(char)) for char in unit)
 
 
 def _draws(char: str) -> bool:
-    """Boxes, blocks and geometric shapes, of which rulers are made."""
+    """Whether the character is a box, block or geometric shape, as used in rulers."""
     return "\u2500" <= char <= "\u25ff"

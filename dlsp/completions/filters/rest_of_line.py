@@ -4,20 +4,20 @@ import re
 
 from dlsp.syntax.brackets import CLOSERS, QUOTES, blank, closes_own
 
-# Apostrophes inside words and before them (lifetimes of Rust) begin no string.
+# An apostrophe inside a word or before one (a Rust lifetime) does not start a string.
 _STRING = re.compile(
     r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE
 )
 
-# Letters and digits that an answer must have to be a repetition of the rest's beginning, and not a coincidence.
+# Letters and digits an answer must contain to count as a repetition of the rest's start; fewer may be coincidence.
 MIN_REPEATED_CHARACTERS = 4
 
 
 def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
-    """`text` without what stands after the cursor on its line already.
+    """`text` without what already follows the cursor on its line.
 
-    That is a bracket or quote that ends what began before the cursor, if `rest` begins with it; the rest of the line as
-    a whole, at the end of the answer's first line; and an answer that says nothing but what the rest begins with.
+    Removed are: a closing bracket or quote for something opened before the cursor, if `rest` starts with it; the whole
+    rest of the line, at the end of the answer's first line; and an answer that is only the start of the rest.
     """
     rest = rest.rstrip()
     if not rest:
@@ -29,7 +29,7 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
         end = _unescaped(text).find(triple if rest.startswith(triple) else rest[0])
         text = text[:end] if end >= 0 else text
     if rest.startswith(text.rstrip()) and sum(map(str.isalnum, text)) >= MIN_REPEATED_CHARACTERS:
-        return ""  # the beginning of a long rest again
+        return ""  # only repeats the start of the rest
     first = text.split("\n", 1)[0].rstrip()
     if first.endswith(rest) and not closes_own(first, len(first) - len(rest)):
         return first.removesuffix(rest)
@@ -37,8 +37,8 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
 
 
 def unmatched(text: str, closer: str) -> int:
-    """Where `closer`, outside of strings, first closes something that `text` did not open; the length of `text` if
-    nowhere."""
+    """The offset where `closer`, outside of strings, first closes something not opened in `text`; else the length of
+    `text`."""
     depth = 0
     for at, char in enumerate(_STRING.sub(blank, text)):
         depth += (char == CLOSERS[closer]) - (char == closer)
@@ -48,5 +48,5 @@ def unmatched(text: str, closer: str) -> int:
 
 
 def _unescaped(text: str) -> str:
-    """With blanks for backslashes and what they escape."""
+    """The text with backslashes and the characters they escape replaced by blanks."""
     return re.sub(r"\\.", blank, text)

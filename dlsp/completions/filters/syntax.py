@@ -1,4 +1,4 @@
-"""Cut an answer where it makes the document parse worse."""
+"""Cut an answer where it adds syntax errors to the document."""
 
 import re
 import time
@@ -8,20 +8,20 @@ from dlsp.syntax.brackets import CLOSERS, OPENERS, unclosed
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source, encoded
 
-# Borders one after the other: what follows on these is broken, too.
+# Give up after this many consecutive line ends with errors: what follows is broken too.
 MAX_BROKEN_BORDERS = 3
-# Bytes around the cursor; what the first finds broken, the second must too.
+# Bytes around the cursor that are parsed: text found broken in the small range is checked in the larger one.
 SEARCH_BYTES = (1_000, 3_000)
-# Errors around the cursor from which on one more says nothing: prose, templates, what the grammar does not know.
+# With this many errors around the cursor the check is skipped: it is prose, a template, or unknown to the grammar.
 MAX_ERRORS = 20
-# After so long the check ends, and the text is taken as it is.
+# Seconds after which the check ends and the text is taken unchanged.
 TIMEOUT_S = 0.1
-# Characters before the cursor in which brackets and strings are looked for that are open still.
+# Characters before the cursor that are searched for brackets and strings that are still open.
 OPEN_SEARCH_CHARACTERS = 4_000
 _OPEN = r"[^;}]\Z|\{\n"
 _WORDS = ((r"\w", "\nend"), (r"\w[\s\S]*\n", "\nend\nend"))
 _C_LIKE = ((_OPEN, ";"), (_OPEN, " {}"), (r"\btry\b", " finally {}"), ("@", "\nint x;"))
-# What finishes lines that have a pattern, beside brackets, by the language's family.
+# By language family: a pattern, and the text that completes code matching it, in addition to closing brackets.
 _TAILS = {
     "bash": (
         (r"\bif\b", "\nthen"),
@@ -41,16 +41,16 @@ _TAILS = {
     "ruby": _WORDS,
     "rust": ((_OPEN, ";"), (_OPEN, " {}")),
 }
-# Strings and comments of several lines.
+# Delimiters of multi-line strings and comments.
 _LONG = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
 _MARKUP = re.compile(r"<([A-Za-z][\w.]*|(?=>))|</|/>|[()\[\]{}]")
 
 
 def cut_broken(text: str, before: str, after: str, source: Source | None) -> str:
-    """`text` up to its last border, a line's end, at which the document has no more errors than without it.
+    """`text` up to its last line end at which the document has no more syntax errors than without the text.
 
-    What is begun counts as finished: brackets, tags and strings that are still open as closed, a head as one with its
-    block. Only the surroundings are looked at, so that a long document takes no longer than a short one.
+    Unfinished constructs count as finished: open brackets, tags and strings as closed, and a block's header as having a
+    block. Only the surroundings are parsed, so that a long document takes no longer than a short one.
     """
     if source is None or not text:
         return text
@@ -66,7 +66,7 @@ def cut_broken(text: str, before: str, after: str, source: Source | None) -> str
 def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
     cursor = len(encoded(before))
     allowed = source.errors(source.tree, cursor)
-    # What is missing behind a bracket or quote that is closed already is not for the text to write.
+    # The text need not supply what is missing after a bracket or quote that is already closed.
     if allowed and not after.split("\n", 1)[0].strip():
         allowed = min(allowed, _without_line(source, cursor))
     if allowed >= MAX_ERRORS or time.monotonic() > end or _fits(text, before, after, source, allowed):
@@ -76,7 +76,7 @@ def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
         if failed == MAX_BROKEN_BORDERS or time.monotonic() > end:
             break
         border = "\n".join(lines[:count]).rstrip()
-        # A comma before what is cut off may have to go with it.
+        # A comma before the cut may have to be removed as well.
         ends = filter(None, dict.fromkeys([border, border.removesuffix(",")]))
         found = next((each for each in ends if _fits(each, before, after, source, allowed)), "")
         kept, failed = (found, 0) if found else (kept, failed + bool(border))
@@ -84,7 +84,7 @@ def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
 
 
 def _without_line(source: Source, cursor: int) -> int:
-    """The errors of the document without the cursor's line, as that is not finished and may be one of them."""
+    """The number of errors without the cursor's line, which is unfinished and may be an error itself."""
     start = source.bytes.rfind(b"\n", 0, cursor) + 1
     end = source.bytes.find(b"\n", cursor) % (len(source.bytes) + 1)
     return source.errors(source.imagined(source.bytes[:start] + source.bytes[end:]), start)
@@ -97,7 +97,7 @@ def _fits(text: str, before: str, after: str, source: Source, allowed: int) -> b
 
 
 def _endings(text: str, before: str, language: Language) -> Iterator[str]:
-    """What may finish that which the text only begins, the likeliest first."""
+    """Yield texts that may complete what `text` leaves unfinished, the likeliest first."""
     near, lines = before[-OPEN_SEARCH_CHARACTERS:] + text, before.rpartition("\n")[2] + text
     value = "" if text[-1:].isalnum() or text[-1:] in CLOSERS else "x"
     own = _finish(text)
@@ -110,7 +110,7 @@ def _endings(text: str, before: str, language: Language) -> Iterator[str]:
 
 
 def _open_string(text: str) -> str:
-    """What closes the string or comment of several lines that a text only begins, "" for none."""
+    """The closing delimiter of a multi-line string or comment that the text leaves open; "" if there is none."""
     for begin, close in _LONG.items():
         if text.count(begin) % 2 == 1 if begin == close else text.rfind(begin) > text.rfind(close):
             return close
@@ -122,7 +122,7 @@ def _finish(text: str) -> str:
 
 
 def _markup(text: str) -> str:
-    """What closes the brackets and the tags that a text only begins."""
+    """What closes the brackets and tags that the text leaves open."""
     begun: list[str] = []
     for found in _MARKUP.finditer(text):
         token, name = found[0], found[1]

@@ -1,6 +1,6 @@
-"""When not to ask the engine, and when not to show what it wrote.
+"""Gating: when not to ask the engine, and when not to show its completion.
 
-`features` are numbers about the cursor and the engine's tokens; `calibration` turns them into the probability that a
-suggestion is right (its first line is what comes next); `gate` decides by it; `learning` shifts it by what becomes of
-suggestions on this machine.
+`features` computes numbers from the cursor and the engine's tokens; `calibration` turns them into the probability that
+a suggestion is right (its first line is what comes next); `gate` compares it with thresholds; `learning` shifts it by
+the outcomes of suggestions on this machine.
 """

@@ -1,4 +1,4 @@
-"""From features to a probability: a logistic model, its numbers fitted on replayed typing (`calibration.json`)."""
+"""From features to a probability: a logistic model, fitted on replayed typing (weights in `calibration.json`)."""
 
 import json
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ class Model:
     weights: Mapping[str, float]
 
     def __call__(self, features: Mapping[str, float], shift: float = 0.0) -> float:
-        """The probability; features that it knows no weight for do not count. `shift` is added in logits."""
+        """The probability; features without a weight are ignored. `shift` is added to the logit."""
         total = self.bias + shift + sum(self.weights.get(name, 0.0) * value for name, value in features.items())
         return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """`ask` foretells from the moment alone that an answer will be shown and right, `show` that a given one is right.
+    """Two logistic models and the thresholds they are compared with.
 
-    `least` are the probabilities from which it is asked and shown, by mode. `infill_update` is what is added to `show`,
-    in logits, for answers of a model whose weights have its infill update: they are right more often than the model's
-    own probabilities say, which `show` was fitted on.
+    `ask` predicts, before the engine is asked, that its answer will be shown and be right; `show` predicts that a given
+    answer is right. `least` are their thresholds by eagerness. `infill_update` is added to the logit of `show` for
+    models with the infill update: their answers are right more often than their token probabilities suggest.
     """
 
     ask: Model
@@ -43,5 +43,5 @@ def calibration() -> Calibration:
 
 
 def update_shift(model: str, infill_update: bool) -> float:
-    """What is added to `show`, in logits, for answers of a model with its infill update, or as it was published."""
+    """The logit shift of `show` for answers of `model`: 0 for the published weights, else that of its infill update."""
     return calibration().infill_update.get(model, 0.0) if infill_update else 0.0

@@ -1,6 +1,6 @@
-"""The features from which the gate computes a probability: the cursor's line, the last edit, the engine's tokens.
+"""The features the gate computes a probability from: the cursor's line, the last edit, and the engine's tokens.
 
-Features are 0 or 1 where nothing else is said.
+A feature is 0 or 1 unless stated otherwise.
 """
 
 import re
@@ -10,11 +10,11 @@ from enum import Enum
 from math import exp, log1p
 from pathlib import PurePath
 
-# The most characters that come in at once and still count as typed: a word from a menu, or from an input method.
+# The most characters inserted at once that still count as typed: a word from a menu or an input method.
 MAX_TYPED_CHARACTERS = 24
-# Keys after which a dismissal is forgotten.
+# Keystrokes after which a dismissal no longer counts.
 DISMISSAL_KEYS = 40
-# Lower log-probabilities count as this.
+# Lower log-probabilities are raised to this.
 MIN_LOG_P = -8.0
 # Characters before the cursor that are searched for strings and comments.
 SEARCHED_CHARACTERS = 20_000
@@ -24,7 +24,7 @@ PROSE = frozenset([".md", ".markdown", ".rst", ".txt", ".tex", ".adoc", ".org", 
 _PYTHON = frozenset([".py", ".pyi", ".ipynb"])
 _HASH = frozenset([*_PYTHON, ".rb", ".sh", ".bash", ".zsh", ".yml", ".yaml", ".toml", ".r", ".pl", ".mk", ".cfg"])
 _DASHES = frozenset([".lua", ".sql", ".hs", ".elm", ".ada"])
-# The suffix of a language's files, by what editors call the language.
+# File suffix by LSP language id.
 _SUFFIXES = {
     "ada": ".ada",
     "asciidoc": ".adoc",
@@ -52,9 +52,9 @@ _SUFFIXES = {
     "yaml": ".yaml",
     "zsh": ".sh",
 }
-# What editors say where they know no language.
+# Language ids that editors send when they do not know the language.
 _NO_LANGUAGE = frozenset(["", "plaintext", "text", "plain", "fundamental"])
-# One that is not closed reaches to the end: looked for again from each of its quotes, it would take seconds.
+# An unclosed string reaches to the end of the line; matching again from each of its quotes would take seconds.
 _STRING = re.compile(r"([\"'`])(?:\\.|(?!\1)[^\\])*(\1|\\?\Z)")
 _TRIPLE = ('"""', "'''")
 
@@ -71,7 +71,7 @@ class Edit(Enum):
 
 
 def kind_of_edit(removed: bool, text: str) -> Edit:
-    """The kind of a change that inserts `text`, in place of other text if `removed`."""
+    """Classify a change that inserts `text`; `removed` says whether it also replaced text."""
     if not text:
         return Edit.DELETED if removed else Edit.NONE
     if not text.strip() and text[0] in "\r\n":
@@ -83,10 +83,11 @@ def kind_of_edit(removed: bool, text: str) -> Edit:
 
 @dataclass(frozen=True)
 class Facts:
-    """`moved`: the cursor is not where the last edit left it. `inside`: code, comment, string or prose.
+    """What the gate knows about the cursor and the latest edits.
 
-    `agreed` characters were typed as the answer has them; `dismissed` is how many keys ago the user sent a suggestion
-    away, None for never.
+    `moved`: the cursor is not where the last edit left it. `inside`: `code`, `comment`, `string` or `prose`. `agreed`:
+    characters typed that agree with the completion. `dismissed`: keystrokes since the user last dismissed a suggestion,
+    None if never.
     """
 
     line_before: str
@@ -99,10 +100,10 @@ class Facts:
 
 
 def text_kind(before: str, language_id: str, path: str) -> str:
-    """What the cursor at the end of `before` stands in: `code`, `comment`, `string` or `prose`.
+    """What the cursor at the end of `before` is in: `code`, `comment`, `string` or `prose`.
 
-    Known from its line and from strings of several lines. The language is what the editor says, else what the file's
-    name says.
+    Decided from its line and from open multi-line strings. The language is taken from the editor's language id, else
+    from the file name.
     """
     suffix = _SUFFIXES.get(language_id.lower()) or PurePath(path).suffix.lower()
     if suffix in PROSE and (suffix or language_id.lower() in _NO_LANGUAGE):
@@ -123,7 +124,7 @@ def text_kind(before: str, language_id: str, path: str) -> str:
 
 
 def of_cursor(facts: Facts) -> Features:
-    """What is known before the engine is asked."""
+    """The features known before the engine is asked."""
     before, after = facts.line_before, facts.line_after
     edit = Edit.NONE if facts.moved else facts.edit
     stripped, last = before.strip(), before[-1:]
@@ -153,14 +154,13 @@ def of_cursor(facts: Facts) -> Features:
 
 
 def of_completion(facts: Facts, first_line: str, log_p: Sequence[float], is_part: bool = False) -> Features:
-    """What the engine's answer adds: its first line or a part of that, and the log-probabilities of the tokens that
-    wrote it.
-    """
+    """All features of a completion: of the cursor, its first line (or a part of it), and the log-probabilities of its
+    tokens."""
     return of_cursor(facts) | {"agreed": log1p(facts.agreed)} | of_line(first_line, log_p, is_part)
 
 
 def of_line(text: str, log_p: Sequence[float], is_part: bool = False) -> Features:
-    """The same of the line or part alone."""
+    """The features of the line or part alone, without the cursor's."""
     stripped = text.strip()
     return {
         "log_p": max(MIN_LOG_P, sum(log_p)),

@@ -1,4 +1,4 @@
-"""Whether to ask the engine, and whether to show what it wrote: the result is a reason to skip, or None."""
+"""The gate: whether to ask the engine and whether to show its completion; decisions are a skip reason or None."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from dlsp.context.parts import Context
 
 
 def switched_off(eagerness: str, invoked: bool, snoozed: bool) -> SkipReason | None:
-    """Why no suggestion is wanted at all; `invoked`: the user asked for one by a key."""
+    """The skip reason if no suggestion is wanted, else None; `invoked`: the user requested one explicitly."""
     if eagerness == "off":
         return SkipReason.OFF
     if invoked:
@@ -20,13 +20,13 @@ def switched_off(eagerness: str, invoked: bool, snoozed: bool) -> SkipReason | N
 
 
 def nothing_to_go_on(context: Context) -> SkipReason | None:
-    """BLANK for an empty file of which no other file says what belongs in it."""
+    """BLANK for an empty file if no other file gives any context, else None."""
     blank = not "".join(context.window).strip()
     return SkipReason.BLANK if blank and not context.others else None
 
 
 def ask(facts: Facts, eagerness: str) -> Verdict:
-    """Whether to ask the engine where the user did not ask for a suggestion by a key."""
+    """Whether to ask the engine for an automatic (not explicitly invoked) request."""
     known = features.of_cursor(facts)
     probability = calibration().ask(known)
     skip = None
@@ -43,15 +43,15 @@ def ask(facts: Facts, eagerness: str) -> Verdict:
 def show(
     facts: Facts, text: str, log_p: Sequence[float], eagerness: str, shift: float = 0.0, is_part: bool = False
 ) -> Verdict:
-    """Whether to show `text`, a first line or a part of one.
+    """Whether to show `text`, which is a first line or a part of one.
 
-    `log_p` are the log-probabilities of its tokens, empty where they are not known. `shift` is added to the logit.
+    `log_p` are the log-probabilities of its tokens, empty if unknown. `shift` is added to the logit.
     """
     known = features.of_completion(facts, text, log_p, is_part)
     probability = calibration().show(known, shift) if log_p else None
     if text.startswith(("\n", "\r")):
         return Verdict(SkipReason.NEWLINE, probability, known)
-    least = calibration().least["show"].get(eagerness, 0.0)  # one asked for by a key is wanted, sure or not
+    least = calibration().least["show"].get(eagerness, 0.0)  # an explicitly invoked suggestion is always shown
     unsure = probability is not None and probability < least
     return Verdict(SkipReason.UNSURE if unsure else None, probability, known)
 
@@ -59,7 +59,7 @@ def show(
 def sure_part(
     facts: Facts, line: str, tokens: Iterable[Token], eagerness: str, shift: float = 0.0
 ) -> tuple[str, Verdict] | None:
-    """The longest part of a line that may be shown where the whole may not; `tokens` wrote the line."""
+    """The longest part of a line that may be shown if the whole line may not, or None; `tokens` wrote the line."""
     found = None
     for part, log_p in parts(line, tokens):
         verdict = show(facts, part, log_p, eagerness, shift, is_part=True)

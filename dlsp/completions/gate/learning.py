@@ -1,7 +1,7 @@
-"""Calibration for this user: in logits, by language, shifted by what became of suggestions. Kept in the state folder.
+"""Per-user calibration: a logit shift per language, learned from outcomes of suggestions, kept in the state folder.
 
-A suggestion that was accepted, or typed by hand as it stood, was right; one that was dismissed or typed otherwise was
-not. Each moves the shift a little towards what was seen, never farther than MOST.
+A suggestion was right if it was accepted or typed exactly; it was wrong if it was dismissed or something else was
+typed. Each outcome moves the shift a little towards the observed rate, by at most MOST in all.
 """
 
 import json
@@ -19,7 +19,7 @@ MOST = 1.0
 
 
 class Learning:
-    """`shift(language)` is added to the logit of every probability there."""
+    """Learned logit shifts; `shift(language)` is added to the logit of every probability for that language."""
 
     def __init__(self) -> None:
         self._shifts = _read(self._file())
@@ -29,11 +29,11 @@ class Learning:
         return _bounded(self._shifts.get(language, 0.0) + self._since[language])
 
     def saw(self, language: str, probability: float, right: bool) -> None:
-        """A suggestion of that probability was shown, and was right or not."""
+        """Record the outcome of a shown suggestion that had this probability."""
         self._since[language] += RATE * (right - probability)
 
     def save(self) -> None:
-        """Add what was learned to the file, in which other servers keep theirs too. It may run in a thread."""
+        """Merge what was learned into the file, which other servers share. May run in a thread."""
         file, since = self._file(), {name: change for name, change in self._since.items() if change}
         if file is None or not since:
             return
@@ -44,7 +44,7 @@ class Learning:
                     kept[language] = round(_bounded(kept.get(language, 0.0) + change), 4)
                 atomic.write(file, json.dumps(kept).encode())
         except (OSError, Timeout):
-            return  # kept for the next time
+            return  # kept in memory for the next save
         self._shifts = kept
         for language, change in since.items():
             self._since[language] -= change

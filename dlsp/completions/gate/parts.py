@@ -1,22 +1,22 @@
-"""The beginnings of a line that can be offered by themselves, where the whole of it is not sure enough."""
+"""Parts of a line that can be offered alone when the whole line is not certain enough."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-# Characters of a part; fewer are sooner typed than read.
+# Minimum characters of a part; fewer are faster typed than read.
 MIN_CHARACTERS = 4
 
 _OPENS = re.compile(r"[\s(\[{]*(?:(?<=[\s(\[{=,:])[\"'`])?\Z")
 
-# Characters that a token wrote, and its log-probability.
+# The number of characters a token wrote, and its log-probability.
 Token = tuple[int, float]
 
 
 def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]]]:
-    """The shortest first, each up to the end of a token and of a word, with the log-probabilities of its tokens. None
-    ends with an opening bracket or quote: one that is typed is closed by the editor, one that is accepted is not.
+    """Yield the proper prefixes of `line` that may be offered, shortest first, with their tokens' log-probabilities.
 
-    `tokens` wrote `line`, and maybe more. The whole of it is none of its parts.
+    Each ends at the end of a token and of a word, and never in an opening bracket or quote: editors auto-close one that
+    is typed, but not one that is accepted. `tokens` wrote `line` and possibly more.
     """
     at, log_p = 0, []
     for width, each in tokens:
