@@ -1,6 +1,6 @@
-"""The composition root: makes the session, the services and their observers, and registers the features.
+"""The composition root: creates the session, the services and their observers, and registers the features.
 
-Nobody imports it but the transport.
+Only the transport imports it.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from dlsp.settings.layers import SECTION
 
 @dataclass
 class App:
-    """One editor's server with its parts. `settings_task` brings the editor's settings and starts the engine."""
+    """One editor's server with its parts. `settings_task` pulls the editor's settings and starts the engine."""
 
     server: Server
     session: Session
@@ -44,7 +44,7 @@ class App:
     closed: bool = False
 
     async def close(self) -> None:
-        """The editor goes; engines go on for others. Nothing is done for it from now on."""
+        """The editor disconnects: close everything except the engines, which other clients may use."""
         if self.closed:
             return
         self.closed = True
@@ -62,7 +62,7 @@ class App:
 
 
 def build() -> App:
-    """A server with its features, not yet running."""
+    """Create a server with its features, not yet running."""
     server = Server()
     client = Client(server)
     worker = Worker()
@@ -86,7 +86,7 @@ def build() -> App:
         session.settings.set_initial(params.initialization_options)
         asks_inline = server.lsp.asks_inline
         inline_completion.register(server, session, service, announced=asks_inline)
-        if not asks_inline:  # otherwise an editor might show everything twice
+        if not asks_inline:  # otherwise an editor might show every suggestion twice
             CompletionMenu(session, service).register(server)
 
     @server.feature(types.INITIALIZED)

@@ -1,4 +1,4 @@
-"""What the server says to the editor, and asks it."""
+"""Messages and requests from the server to the editor."""
 
 import asyncio
 import logging
@@ -16,15 +16,15 @@ from dlsp.engine.connection import LoadingProgress
 log = logging.getLogger(__name__)
 
 STATUS_METHOD = "didChangeStatus"
-# What is answered sooner does not count as busy.
+# Requests answered sooner than this many seconds do not count as busy.
 BUSY_AFTER_S = 0.05
-# Seconds that the editor has to answer a question, and to make a progress indicator.
+# Seconds that the editor has to answer a request, and to create a progress indicator.
 QUESTION_TIMEOUT_S = 5
 PROGRESS_TIMEOUT_S = 2
 
 
 class Client:
-    """The editor at the other end of the connection, which also wants to know what the engine is at."""
+    """The editor at the other end of the connection. It also listens to the engine's connection, to show its state."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
@@ -36,32 +36,33 @@ class Client:
         return self._server.client_capabilities
 
     def show(self, sentence: str) -> None:
-        """Show the user a sentence."""
+        """Show the user a message."""
         log.warning("told: %s", sentence)
         self._server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dlsp: {sentence}"))
 
     def log(self, line: str) -> None:
-        """Write a line to the editor's log and ours. Never of a document's text."""
+        """Write a line to the editor's log and the server's. It must not contain document text."""
         log.info("%s", line)
         self._server.window_log_message(types.LogMessageParams(types.MessageType.Log, line))
 
     def notify(self, method: str, params: Any) -> None:
-        """Send a notification of our own."""
+        """Send a notification that is not part of LSP."""
         self._server.protocol.notify(method, params)
 
     def partial_result(self, token: Any, value: Any) -> None:
-        """Send a part of a result, if the request gave a token for it."""
+        """Send a partial result, if the request has a token for it."""
         if token is not None:
             self._server.progress(types.ProgressParams(token, value))
 
     async def apply_edit(self, edit: types.WorkspaceEdit, label: str) -> None:
-        """Have the editor apply an edit."""
+        """Ask the editor to apply an edit."""
         await self._server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label))
 
     async def configuration(self, section: str, scopes: Sequence[str | None]) -> list[Any] | None:
-        """The settings of a section for each scope (a URI, or None for all); null where the editor gave none.
+        """The settings of a section for each scope (a URI, or None for global); an entry is None if the editor has
+        none.
 
-        None if the editor cannot be asked or did not answer with a list.
+        Returns None if the editor does not support the request or did not answer with a list.
         """
         workspace = self.capabilities.workspace
         if not (workspace and workspace.configuration):
@@ -75,7 +76,7 @@ class Client:
         return None
 
     async def register_for_settings(self, section: str) -> None:
-        """Ask to be told when settings change."""
+        """Ask the editor to notify the server when settings change."""
         workspace = self.capabilities.workspace
         change = workspace and workspace.did_change_configuration
         if change and change.dynamic_registration:
@@ -86,7 +87,7 @@ class Client:
                     params = types.RegistrationParams([registration])
                     await self._server.client_register_capability_async(params)
 
-    # What the engine is at.
+    # State of the engine.
 
     def engine_loading(self) -> None:
         self.status.engine(busy=True, kind="Normal", message="loading the model")
@@ -104,7 +105,7 @@ class Client:
 
 
 class Status:
-    """Sends `didChangeStatus` {busy, kind, message} whenever it changes, for an editor's status line.
+    """Sends `didChangeStatus` {busy, kind, message} whenever the status changes, for an editor's status line.
 
     `kind` is `Normal`, `Warning` or `Error`.
     """
@@ -117,13 +118,13 @@ class Status:
         self._sent: dict[str, Any] = {}
 
     def engine(self, *, busy: bool, kind: str, message: str = "") -> None:
-        """The engine is loading (busy), ready, or failed with a sentence."""
+        """Set the engine's state: loading (busy), ready, or failed with a message."""
         self._engine = busy, kind, message
         self._send()
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """A request is being answered."""
+        """Context in which a request is being answered."""
         self._requests += 1
         self._timer = self._timer or asyncio.get_running_loop().call_later(BUSY_AFTER_S, self._send)
         try:
@@ -145,7 +146,7 @@ class Status:
 
 
 class ModelLoading:
-    """A `$/progress` while the model loads, for an editor that shows them."""
+    """LSP work-done progress while the model loads, if the editor supports it."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._progress = server.work_done_progress

@@ -1,6 +1,6 @@
-"""Documents with the protocol's idea of a line, and positions in the editor's units.
+"""Documents with LSP's definition of a line, and positions in the negotiated encoding.
 
-Python's `splitlines` also breaks at form feeds, U+2028 and the like; the protocol, and editors, do not.
+Python's `splitlines` also breaks at form feeds, U+2028 and others; LSP and editors do not.
 """
 
 import re
@@ -15,10 +15,10 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
 class Codec(PositionCodec):
-    """Positions in the negotiated encoding; a character beyond its line means the line's end."""
+    """Positions in the negotiated encoding; a character beyond the line's end is clamped to it."""
 
     def column(self, line: str, units: int) -> int:
-        """The index of the character that starts `units` code units into `line`, given without its ending."""
+        """The index of the character at `units` code units into `line`, which has no line ending."""
         if line.isascii():
             return min(units, len(line))
         for column, char in enumerate(line):
@@ -40,7 +40,7 @@ class Codec(PositionCodec):
 
 
 class Document(TextDocument):
-    """An open document, kept as lines, so that a keystroke costs the same in a long file as in a short one."""
+    """An open document, stored as lines, so that an edit costs the same in a long file as in a short one."""
 
     def __init__(self, uri: str, source: str, version: int | None, language_id: str | None, codec: Codec) -> None:
         super().__init__(uri, source, version, language_id, position_codec=codec)
@@ -56,7 +56,7 @@ class Document(TextDocument):
 
     @property
     def lines(self) -> Sequence[str]:
-        """The lines with their endings; the last one has none, and may be empty."""
+        """The lines with their endings; the last one has no ending and may be empty."""
         return self._lines
 
     def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
@@ -72,16 +72,16 @@ class Document(TextDocument):
         first, last = start[0], end[0]
         text = lines[first][: start[1]] + change.text + lines[last][end[1] :]
         if first > 0 and text.startswith("\n") and lines[first - 1].endswith("\r"):
-            first -= 1  # the two are one line ending now
+            first -= 1  # the two form one line ending now
             text = lines[first] + text
         changed = _split(text)
         if last + 1 < len(lines):
-            changed.pop()  # `text` ends with a line's ending
+            changed.pop()  # `text` ends with a line ending
         lines[first : last + 1] = changed
         self._text = None
 
     def cursor(self, position: types.Position) -> tuple[int, types.Position] | None:
-        """The offset of `position` in `source`, and the position put right; None outside the document."""
+        """The offset of `position` in `source`, and the position clamped to its line; None outside the document."""
         if position.line >= len(self._lines):
             return None
         line = self._lines[position.line].rstrip("\r\n")
@@ -91,7 +91,7 @@ class Document(TextDocument):
 
 
 class Documents(Workspace):
-    """The open documents of an editor; a notebook's cells are documents of their own."""
+    """The open documents of an editor; each notebook cell is a document."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(
@@ -105,7 +105,7 @@ class Documents(Workspace):
     def update_text_document(
         self, text_doc: types.VersionedTextDocumentIdentifier, change: types.TextDocumentContentChangeEvent
     ) -> None:
-        if unquote(text_doc.uri) in self.text_documents:  # VS Code takes back what was not saved after it has closed it
+        if unquote(text_doc.uri) in self.text_documents:  # VS Code may revert one it has closed
             super().update_text_document(text_doc, change)
 
     def _create_text_document(
@@ -119,7 +119,7 @@ class Documents(Workspace):
 
 
 def _split(text: str) -> list[str]:
-    """Lines with their endings, and a last one without, empty if `text` ends with an ending."""
+    """Split into lines with their endings; the last one has none and is empty if `text` ends with an ending."""
     lines = LINE.findall(text)
     if not lines or lines[-1].endswith(("\r", "\n")):
         lines.append("")

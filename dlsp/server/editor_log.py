@@ -1,16 +1,16 @@
-"""What the editor is told of each completion request: a line for its log, and the same as data."""
+"""Reports each completion request to the editor: as a line for its log, and as data."""
 
 from dlsp.completions.decisions import as_json
 from dlsp.completions.observers import Silent
 from dlsp.completions.types import Completed
 from dlsp.server.client import Client
 
-# Sent before the answer to each completion request; the parameters are in docs/server-protocol.md.
+# The notification sent before the answer to each completion request; its parameters are in docs/server-protocol.md.
 ANSWERED_METHOD = "dlsp/didAnswer"
 
 
 class EditorLog(Silent):
-    """Writes the editor's log, and notifies it of what was answered."""
+    """Writes a log line to the editor for each request, and notifies it of the result."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""The parameters of our own requests and notifications, read as types."""
+"""Typed parameters of the requests and notifications that are not part of LSP."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ class Range:
 
 @attrs.frozen
 class Fill:
-    """`dlsp/fill`; the lines of a `range` are written anew, and a `seed` other than 0 gives an alternative."""
+    """`dlsp/fill`; the lines of a `range` are rewritten, and a `seed` other than 0 gives an alternative."""
 
     text_document: Document
     position: Position | None = None
@@ -50,7 +50,7 @@ class Fill:
 
 @attrs.frozen
 class Instruct:
-    """`dlsp/instruct`; `sketch` says roughly what should come out."""
+    """`dlsp/instruct`; `sketch` outlines the wanted result."""
 
     text_document: Document
     range: Range
@@ -68,7 +68,7 @@ class Edits:
 
 @attrs.frozen
 class DismissedEdits:
-    """`dlsp/didDismissEdits`; without `ids` all are."""
+    """`dlsp/didDismissEdits`; without `ids`, all are dismissed."""
 
     ids: list[str] | None = None
 
@@ -82,7 +82,7 @@ class Focus:
 
 @attrs.frozen
 class Item:
-    """A suggestion, as far as an editor says what became of it; `id` is the one of `dlsp/didAnswer`."""
+    """The suggestion that feedback is about; `id` is that of `dlsp/didAnswer`."""
 
     insert_text: str = attrs.field(validator=attrs.validators.min_len(1))
     id: str | None = None
@@ -90,14 +90,14 @@ class Item:
 
 @attrs.frozen
 class Feedback:
-    """What became of a suggestion; `accepted_length` counts UTF-16 units of its text."""
+    """The outcome of a suggestion; `accepted_length` counts UTF-16 units of its text."""
 
     item: Item
     accepted_length: int | None = None
 
 
 def read(kind: type[T], params: Any) -> T:
-    """Parameters as pygls hands them on. Raises JsonRpcInvalidParams."""
+    """Convert parameters from pygls to the type `kind`. Raises JsonRpcInvalidParams."""
     try:
         return _CONVERTER.structure(_plain(params), kind)
     except (BaseValidationError, ValueError, TypeError, KeyError) as error:
@@ -105,7 +105,7 @@ def read(kind: type[T], params: Any) -> T:
 
 
 def _plain(value: Any) -> Any:
-    """Objects that pygls has made of JSON, as dictionaries and lists."""
+    """Convert the objects that pygls makes of JSON into dictionaries and lists."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
 
 def _converter() -> Converter:
     converter = Converter()
-    for kind, allowed in ((str, str), (int, int)):  # cattrs would turn a number into a string
+    for kind, allowed in ((str, str), (int, int)):  # cattrs would convert a number to a string
 
         def strict(value: Any, _: Any, allowed: type = allowed) -> Any:
             if not isinstance(value, allowed) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""pygls, with every request answered, whatever it looks like, and no traceback or text of a document in any answer."""
+"""pygls made robust: every request is answered, and no answer contains a traceback or document text."""
 
 import json
 import logging
@@ -27,15 +27,16 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
 
 
 class Protocol(LanguageServerProtocol):
-    """Answers what cannot be understood with an error; pygls alone would leave the editor waiting.
+    """Answers malformed requests with an error; pygls alone would leave the editor waiting.
 
-    `asks_inline`: the editor says that it asks for inline completions.
+    `asks_inline`: the editor announces that it requests inline completions.
     """
 
     asks_inline = False
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Called by the JSON parser for every object, nested ones too: only `handle_message` knows the outermost."""
+        """Called by the JSON parser for every object, nested ones too; only `handle_message` knows the
+        outermost one."""
         return data
 
     def handle_message(self, message: Any) -> None:
@@ -76,7 +77,7 @@ class Protocol(LanguageServerProtocol):
         args: tuple[Any, ...] | None = None,
         kwargs: dict[str, Any] | None = None,
     ) -> None:
-        # pygls forgets what handled a request, and nothing of what handled a notification: 2 kB a keystroke.
+        # pygls forgets the future of a request but not of a notification, which would leak 2 kB a keystroke.
         def ended(future: Any) -> None:
             self._request_futures.pop(msg_id, None)
             callback(future)
@@ -85,7 +86,8 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
-        """Cancel what is being answered. pygls does it over the dictionary that a cancelled command leaves at once."""
+        """Cancel all running requests. pygls would iterate over a dictionary that cancelled commands are
+        removed from."""
         if (handler := self.fm.features.get(types.SHUTDOWN)) is not None:
             yield handler, args, None
         for id, future in list(self._request_futures.items()):
@@ -94,15 +96,15 @@ class Protocol(LanguageServerProtocol):
         self._shutdown = True
 
     def unparsed(self) -> None:
-        """What came was no JSON."""
+        """Answer a message that was not JSON."""
         self._refuse(None, ERRORS.ParseError, "The message is not valid JSON.")
 
     def keep(self, documents: Documents) -> None:
-        """Hold the editor's documents in `documents` from now on."""
+        """Use `documents` as the editor's documents from now on."""
         self._workspace = documents
 
     def _untimely(self, method: str | None) -> tuple[int, str] | None:
-        """Why a message cannot be taken at this point of the server's life."""
+        """The error for a message that is not allowed in the server's present state, else None."""
         if method is None:
             return None
         if self._shutdown:
@@ -115,7 +117,7 @@ class Protocol(LanguageServerProtocol):
         return None
 
     def _refuse(self, id: str | int | None, code: int, sentence: str) -> None:
-        # lsprotocol knows no answer without an id, which JSON-RPC asks for where there is none to be read.
+        # lsprotocol has no response without an id, which JSON-RPC requires if the request's id is unreadable.
         self._send_data({"jsonrpc": "2.0", "id": id, "error": {"code": int(code), "message": sentence}})
 
     def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
@@ -125,7 +127,7 @@ class Protocol(LanguageServerProtocol):
 
 
 def _asks_inline(message: dict[str, Any]) -> bool:
-    """Whether an editor's `initialize` names the capability, be it as `null`, as lsp-mode does: parsed, it is none."""
+    """Whether `initialize` has the capability, even as `null` (as lsp-mode sends it), which parsing would drop."""
     at: Any = message
     for name in ("params", "capabilities", "textDocument"):
         at = at.get(name) if isinstance(at, dict) else None
@@ -140,16 +142,16 @@ class Server(LanguageServer):
 
     @property
     def lsp(self) -> Protocol:
-        """The protocol as the type that it is."""
+        """The protocol with its own type."""
         assert isinstance(self.protocol, Protocol)
         return self.protocol
 
     def hold_documents(self) -> None:
-        """Hold the editor's documents as `documents.Document`; at `initialize`."""
+        """Store the editor's documents as `documents.Document`; to be called at `initialize`."""
         self.lsp.keep(Documents(self.workspace))
 
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
-        """Log what pygls would pop up in the user's face, and answer what it could not parse."""
+        """Log errors that pygls would show to the user, and answer messages that could not be parsed."""
         if source is JsonRpcException and unreadable(error):
             self.lsp.unparsed()
         log.info("%s", described(error))
@@ -157,7 +159,7 @@ class Server(LanguageServer):
 
 
 def described(error: Exception) -> str:
-    """An error for the log. Messages of errors that nobody wrote for a user might hold a document's text."""
+    """An error as a log line. Messages not written for users are left out, as they might contain document text."""
     if type(error) is JsonRpcException:
         return f"refused: {error.message}"
     if not isinstance(error, JsonRpcInternalError) or not error.data:
@@ -167,5 +169,5 @@ def described(error: Exception) -> str:
 
 
 def unreadable(error: Exception) -> bool:
-    """Whether pygls met `error` while it parsed a message's JSON."""
+    """Whether `error` occurred while pygls parsed a message's JSON."""
     return isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError)

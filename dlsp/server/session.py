@@ -1,4 +1,4 @@
-"""The session of one editor: its documents, settings and workspaces, of which requests take snapshots."""
+"""The session of one editor: its documents, settings and workspaces, from which requests take snapshots."""
 
 import asyncio
 import os
@@ -21,14 +21,14 @@ from dlsp.settings.schema import Settings
 from dlsp.syntax import languages
 
 NOTEBOOK_CELL_SCHEME = "vscode-notebook-cell:"
-# Ignore rules are not waited for longer: until they are known, a file counts as excluded.
+# Seconds to wait for ignore rules; until they are read, a file counts as excluded.
 RULES_PATIENCE_S = 0.5
 
 
 class Session:
-    """What the server knows of its editor. Features take a snapshot of it once per request and work on that.
+    """The state of one editor. Features take a snapshot once per request and work on that.
 
-    `worker` is the thread in which workspaces are read.
+    `worker` is the thread that reads workspaces.
     """
 
     def __init__(self, server: LanguageServer, client: Client, worker: Worker) -> None:
@@ -44,7 +44,7 @@ class Session:
     # Documents.
 
     def document(self, uri: str) -> Document | None:
-        """An open document."""
+        """The open document with this URI; None if it is not open."""
         document = self._server.workspace.text_documents.get(unquote(uri))
         return document if isinstance(document, Document) else None
 
@@ -53,18 +53,18 @@ class Session:
         return [each for each in self._server.workspace.text_documents.values() if isinstance(each, Document)]
 
     def units(self, text: str) -> int:
-        """The length of a text in the units of positions."""
+        """The length of a text in the units of the negotiated encoding."""
         return self._server.workspace.position_codec.client_num_units(text)
 
     # Snapshots.
 
     async def refresh(self, uri: str) -> None:
-        """Bring the settings of a document's folder up to date, in a thread, before a request takes its snapshot."""
+        """Update the settings of a document's folder, in a thread; call it before a request takes its snapshot."""
         folder = await asyncio.to_thread(self._find_place, uri)
         await asyncio.to_thread(self.settings.refresh, folder)
 
     async def cursor_for_request(self, uri: str, position: types.Position) -> Cursor | SkipReason:
-        """The cursor of a request, with the settings of now; STALE if the document is edited meanwhile."""
+        """The cursor of a request, with current settings; STALE if the document is edited meanwhile."""
         before = self.document(uri)
         version = before.version if before else None
         await self.refresh(uri)
@@ -74,7 +74,7 @@ class Session:
         return self.cursor(uri, position)
 
     def cursor(self, uri: str, position: types.Position) -> Cursor | SkipReason:
-        """A cursor in an open document, or why there is none."""
+        """A cursor in an open document, or the skip reason."""
         document = self.document(uri)
         if document is None:
             return SkipReason.UNKNOWN
@@ -92,12 +92,12 @@ class Session:
         )
 
     async def snapshot_for_request(self, uri: str) -> Snapshot | None:
-        """An open document with the settings of now; None if it is not open."""
+        """A snapshot of an open document with current settings; None if it is not open."""
         await self.refresh(uri)
         return self.snapshot(uri)
 
     def snapshot(self, uri: str) -> Snapshot | None:
-        """An open document as it is now; None if it is not open."""
+        """A snapshot of an open document; None if it is not open."""
         document = self.document(uri)
         return self._snapshot(document) if document else None
 
@@ -137,10 +137,10 @@ class Session:
         )
         return "".join(f"{each}\n\n" for each in above), "".join(f"\n\n{each}" for each in below)
 
-    # What happens to documents.
+    # Events of documents.
 
     def visited(self, uri: str, row: int, *, edited: bool) -> None:
-        """The user is at a row (from 0) of a document: the context of other documents may show its surroundings."""
+        """The user edits or views a row (from 0) of a document, which may become context for other documents."""
         document = self.document(uri)
         if document is None:
             return
@@ -154,7 +154,7 @@ class Session:
         self.worker.submit(workspace.recent.note, workspace.name(path), lines, row, edited=edited)
 
     def forget(self, uri: str) -> None:
-        """A document was closed: drop its tree, unless another open document (a cell) is of the same file."""
+        """A document was closed: drop its syntax tree, unless another open document (a cell) is in the same file."""
         folder, path = self._place(uri)
         workspace = self._workspaces.get(folder)
         if workspace and not any(self._place(each.uri)[1] == path for each in self.documents()):
@@ -163,15 +163,15 @@ class Session:
     # Folders and settings.
 
     def folder(self, uri: str) -> Path | None:
-        """The innermost folder of the workspace that a document lies in."""
+        """The innermost workspace folder that contains the document; None if none does."""
         return self._place(uri)[0]
 
     def folders(self) -> set[Path | None]:
-        """The folders of the workspace that lie on this machine, and None for what is in none of them."""
+        """The workspace folders on this machine, and None for documents outside of them."""
         return {None, *map(_folder, self._folder_uris())}
 
     async def pull_settings(self) -> None:
-        """Ask the editor for its settings, for each folder of the workspace, if it can be asked."""
+        """Request the settings from the editor, for each workspace folder, if it supports that."""
         folders = {folder: uri for uri in self._folder_uris() if (folder := _folder(uri))}
         answer = await self.client.configuration(SECTION, [None, *folders.values()])
         if answer is not None:
@@ -184,14 +184,14 @@ class Session:
             self._close_workspace(folder)
 
     async def close(self) -> None:
-        """Close all workspaces; nothing is read any more."""
+        """Close all workspaces and the worker."""
         for folder in list(self._workspaces):
             self._close_workspace(folder)
-        await self.worker(lambda: None)  # until they are closed
+        await self.worker(lambda: None)  # wait until they are closed
         self.worker.close()
 
     def _workspace(self, folder: Path | None, settings: Settings) -> Workspace:
-        """Where the context of a document in this folder comes from."""
+        """The workspace that provides the context of documents in this folder."""
         found = self._workspaces.get(folder)
         if found is None or not found.has(settings.ignore, settings.context):
             if found:
@@ -205,21 +205,23 @@ class Session:
         self.worker.submit(workspace.close)
 
     def _folder_uris(self) -> tuple[str, ...]:
-        """The folders of the workspace as the editor wrote them."""
+        """The URIs of the workspace folders, as the editor sent them."""
         workspace = self._server.workspace
         return tuple(folder.uri for folder in workspace.folders.values()) or (workspace.root_uri or "",)
 
     def _place(self, uri: str) -> tuple[Path | None, Path]:
-        """The innermost folder of the workspace that a document lies in, and its path.
+        """The innermost workspace folder that contains a document, and the document's path.
 
-        By names alone until `_find_place` has looked at the disk.
+        Decided by the names alone until `_find_place` has checked the file system.
         """
         folders = self._folder_uris()
         return self._places.get((uri, folders)) or _named_place(uri, folders)
 
     def _find_place(self, uri: str) -> Path | None:
-        """The folder of a document, also where its path goes through a link or is written in other case. Reads the
-        disk the first time."""
+        """The folder of a document, even if its path contains a link or has other letter case.
+
+        Reads the file system at the first call for a document.
+        """
         folders = self._folder_uris()
         folder, path = self._place(uri)
         if (uri, folders) not in self._places:
@@ -231,7 +233,7 @@ class Session:
 
 @lru_cache(maxsize=512)
 def document_path(uri: str) -> Path:
-    """A document's path, of a notebook's cell the notebook's; of one that is no file its name."""
+    """The path of a document; for a notebook cell that of the notebook; for a URI that is not a file its last part."""
     return Path(_fs_path(uri) or unquote(uri).rpartition("/")[2])
 
 
@@ -248,7 +250,7 @@ def _named_place(uri: str, folders: tuple[str, ...]) -> tuple[Path | None, Path]
 
 
 def _same_place(path: Path, folders: list[Path]) -> tuple[Path | None, Path]:
-    """The folder that one of the path's parents is, whatever it is called, and the path below that folder."""
+    """The folder that is the same as one of the path's parents, whatever its name, and the path inside it."""
     for parent in path.parents:
         for folder in folders:
             try:
@@ -261,6 +263,6 @@ def _same_place(path: Path, folders: list[Path]) -> tuple[Path | None, Path]:
 
 @lru_cache(maxsize=512)
 def _folder(uri: str) -> Path | None:
-    """A folder of the workspace, if it lies on this machine."""
+    """The path of a workspace folder; None if it is not on this machine."""
     path = to_fs_path(uri)
     return Path(path) if path else None

@@ -1,4 +1,4 @@
-"""The requests that are being worked on: the newest wins for each feature and document; all end with the server."""
+"""Running requests, one per feature and document: a newer one supersedes the older. All are cancelled at shutdown."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class Superseded(Exception):
-    """The work was cancelled before it was done; the message says why, as a sentence for the user."""
+    """The work was cancelled before it finished; the message gives the reason, as a sentence for the user."""
 
 
 class Tasks:
-    """At most one task for each feature and document."""
+    """At most one task per feature and document."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -27,8 +27,10 @@ class Tasks:
         self._closed = False
 
     async def run(self, feature: str, uri: str, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, which supersedes the feature's older work on the document. Raises Superseded once it is
-        cancelled here; cancelling the caller cancels `work`, too."""
+        """Run `work` and return its result; it supersedes the feature's older work on the document.
+
+        Raises Superseded if it is cancelled by this class. Cancelling the caller cancels `work` too.
+        """
         key = feature, unquote(uri)
         self._cancel(key, "A newer request of the same kind came first.")
         if self._closed:
@@ -57,7 +59,7 @@ class Tasks:
             self._cancel(key, why)
 
     def close(self) -> None:
-        """Cancel everything; nothing is started from now on."""
+        """Cancel everything; nothing can be started any more."""
         self._closed = True
         for key in list(self._running):
             self._cancel(key, "The server is shutting down.")
@@ -70,7 +72,7 @@ class Tasks:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn what ends a request without a result into a JSON-RPC error with one sentence for the user."""
+    """Turn Superseded, TimeoutError and UserError into a JSON-RPC error with a sentence for the user."""
     try:
         yield
     except Superseded as error:

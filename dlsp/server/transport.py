@@ -19,9 +19,9 @@ READ_BYTES = 2**16
 
 
 def serve() -> int:
-    """Serve one editor until it says exit or closes the pipe. Returns the process's exit status: 1 for an exit without
-    a shutdown before."""
-    gc.freeze()  # what was imported stays: no collection needs to look at it
+    """Serve one editor until `exit` or the end of the input; returns the exit status: 1 for `exit` without
+    `shutdown`."""
+    gc.freeze()  # imported objects are permanent, so collections can skip them
     logging.basicConfig(level=logging.WARNING)
     logging.raiseExceptions = False
     log = logfile.begin()
@@ -35,12 +35,12 @@ def serve() -> int:
 
 
 async def _serve() -> int:
-    """What `serve` does once there is an event loop. SIGTERM ends it as the end of the input does."""
+    """The part of `serve` that runs in an event loop. SIGTERM has the same effect as the end of the input."""
     reader: Any = stream_of(sys.stdin.buffer)
     app = build()
     serving = asyncio.current_task()
     assert serving is not None
-    told = threading.Event()  # to end
+    told = threading.Event()  # set by SIGTERM
     if sys.platform != "win32":
 
         def end() -> None:
@@ -52,7 +52,7 @@ async def _serve() -> int:
     protocol.set_writer(StdoutWriter(sys.stdout.buffer))
     try:
         await run_async(threading.Event(), reader, protocol, error_handler=app.server.report_server_error)
-    except SystemExit as said:  # `exit`
+    except SystemExit as said:  # the `exit` notification
         return int(said.code or 0)
     except (OSError, asyncio.IncompleteReadError, ValueError):
         pass  # the connection broke
@@ -66,10 +66,9 @@ async def _serve() -> int:
 
 
 def stream_of(file: BinaryIO) -> asyncio.StreamReader:
-    """What `file` brings, as a stream on every system and whatever it is; a thread reads it, which never keeps the
-    process.
+    """A stream of what `file` yields, on every system and for every kind of file, read by a daemon thread.
 
-    pygls crosses from a thread to the loop for each line; here that happens once for what one read brings.
+    pygls would switch from the thread to the loop for each line; this does so once per read.
     """
     stream = asyncio.StreamReader()
     loop = asyncio.get_running_loop()

@@ -1,1 +1,1 @@
-"""One file a feature: LSP parameters in, a call of the domain, an LSP result out."""
+"""LSP features, one per file: convert LSP parameters, call the domain, convert the result."""

@@ -1,4 +1,4 @@
-"""`textDocument/codeAction`: everything that the server offers at a place, in one answer."""
+"""`textDocument/codeAction`: all code actions of the server at a position or selection."""
 
 from lsprotocol import types
 
@@ -13,12 +13,12 @@ KIND = types.CodeActionKind.RefactorRewrite
 
 
 def register(server: Server, session: Session, service: CompletionService, fills: Fills, carry_on: CarryOn) -> None:
-    """Give the server the request."""
+    """Register the request."""
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[KIND]))
     async def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
         uri, span = params.text_document.uri, params.range
-        if span.start == span.end:  # editors ask when the cursor comes to rest
+        if span.start == span.end:  # editors request code actions when the cursor rests
             cursor = session.cursor(uri, span.start)
             if isinstance(cursor, Cursor):
                 service.rested(cursor)
@@ -28,7 +28,9 @@ def register(server: Server, session: Session, service: CompletionService, fills
 
 
 def is_wanted(kind: types.CodeActionKind, only: object) -> bool:
-    """Whether a client that asks for `only` these kinds (a list, or None for all) wants this one: kinds are segments
-    with dots, and a kind stands for those that it begins."""
+    """Whether a client that requests `only` these kinds (a list, or None for all) wants this one.
+
+    Kinds are hierarchical, separated by dots: a kind includes those it is a prefix of.
+    """
     wanted = [str(getattr(each, "value", each)) for each in only] if isinstance(only, list | tuple) else []
     return not wanted or any(kind.value == each or kind.value.startswith(f"{each}.") or not each for each in wanted)

@@ -7,7 +7,7 @@ SNOOZE, SNOOZE_MINUTES = "dlsp.snooze", 10
 
 
 def register(server: Server, service: CompletionService) -> None:
-    """Give the server the commands."""
+    """Register the commands."""
 
     @server.command(SNOOZE)
     def snooze(minutes: float = SNOOZE_MINUTES) -> None:

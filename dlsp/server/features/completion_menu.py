@@ -1,4 +1,4 @@
-"""`textDocument/completion`: the suggestion in the completion menu, for editors that ask for no ghost text."""
+"""`textDocument/completion`: suggestions in the completion menu, for editors that do not request inline completions."""
 
 import re
 from weakref import WeakKeyDictionary
@@ -14,16 +14,16 @@ from dlsp.server.documents import Document
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 
-# Characters after which an editor should ask, as it does in words anyway; whether to suggest is the gate's decision.
-# Helix, for one, then asks all its servers: after a blank the others would answer with nothing but a list of names.
+# Characters after which an editor should request completions, besides inside words; the gate decides whether to
+# suggest. Helix sends these requests to all its servers: after a blank the others would only list names.
 TRIGGER_CHARACTERS = (*".,=([{",)
-# Editors that ask one server alone, and may do so after these characters, too.
+# Editors that query a single server, and may do so after further characters.
 SINGLE_SERVER_EDITORS = frozenset(["Eglot"])
 SINGLE_SERVER_TRIGGER_CHARACTERS = (" ", "\n", *")]:\"'/<>-+*&|@#!")
-# Editors that were seen to insert items of several lines as they are. Others get first lines alone: vim-lsp makes one
-# line of them, Neovim 0.10 writes NUL.
+# Editors known to insert multi-line items unchanged. Others get only the first line: vim-lsp joins the lines, and
+# Neovim 0.10 writes NUL between them.
 MULTILINE_EDITORS = frozenset(["Eglot", "helix"])
-# Seconds for a suggestion that nobody asked for by a key: other servers' items wait for it.
+# Timeout in seconds for an automatic request, because other servers' items may wait for it.
 UNASKED_TIMEOUT_S = 0.7
 MAX_LABEL_CHARACTERS = 60
 
@@ -32,7 +32,7 @@ _FENCES = re.compile("`{3,}")
 
 
 class CompletionMenu:
-    """Answers the request, and remembers which requests of a menu belong together."""
+    """Answers the request, and tracks which requests belong to the same menu."""
 
     def __init__(self, session: Session, service: CompletionService) -> None:
         self._session, self._service = session, service
@@ -40,7 +40,7 @@ class CompletionMenu:
         self._by_key = WeakKeyDictionary[Document, bool]()
 
     def register(self, server: Server) -> None:
-        """Give the server the request."""
+        """Register the request."""
         more = SINGLE_SERVER_TRIGGER_CHARACTERS if self._session.client.name in SINGLE_SERVER_EDITORS else ()
         options = types.CompletionOptions(trigger_characters=TRIGGER_CHARACTERS + more)
 
@@ -49,8 +49,10 @@ class CompletionMenu:
             return await self.completion(params)
 
     async def completion(self, params: types.CompletionParams) -> types.CompletionList:
-        """The suggestion and its first line, or one of them; a list that is not empty is to be asked for again after
-        each key."""
+        """Items for the suggestion, its first line, or both.
+
+        A non-empty list is incomplete, so that the editor requests it again after each keystroke.
+        """
         uri, session = params.text_document.uri, self._session
         word = self._word(uri, params.position)
         by_key = self._asked_by_key(params, word)
@@ -69,14 +71,14 @@ class CompletionMenu:
         span = types.Range(types.Position(end.line, end.character - session.units(word)), end)
         items = [self._item(cursor.language_id, span, word + text) for text in self._texts(result.text)]
         for rank, item in enumerate(items):
-            item.sort_text = "0" * (rank + 1)  # before other servers'
-            item.preselect = not (rank or by_key)  # what comes by itself is sure enough to go before a list of names
-        # An empty list to be asked for again would keep Helix from showing those of other servers.
+            item.sort_text = "0" * (rank + 1)  # sorted before other servers' items
+            item.preselect = not (rank or by_key)  # it passed the gate, so it may go before a list of names
+        # An empty incomplete list would keep Helix from showing other servers' items.
         return types.CompletionList(is_incomplete=bool(items), items=items)
 
     def _texts(self, text: str) -> list[str]:
-        """What of a suggestion is offered, the best first."""
-        line = first_line(text).rstrip("\r")  # with the lines above it that are blank
+        """The texts to offer for a suggestion, best first."""
+        line = first_line(text).rstrip("\r")  # includes blank lines above it
         if not text.strip():
             return []
         if self._session.client.name in MULTILINE_EDITORS:
@@ -84,10 +86,10 @@ class CompletionMenu:
         return [line] if "\n" not in line else []
 
     def _asked_by_key(self, params: types.CompletionParams, word: str) -> bool:
-        """Whether the user asked by a key, for this or for what they narrow by typing on.
+        """Whether the user requested completion explicitly, for this menu or the one that typing now narrows down.
 
-        A word that is being typed asks as a key does, and some editors do not say what made them ask: then the second
-        request at a place is a key's.
+        A word being typed sends the same trigger kind as a key, and some editors send none: then a second request at
+        the same position counts as explicit.
         """
         document = self._session.document(params.text_document.uri)
         if document is None:
@@ -100,7 +102,7 @@ class CompletionMenu:
         return self._by_key.get(document, False)
 
     def _word(self, uri: str, position: types.Position) -> str:
-        """What is typed of a word: menus replace it, and compare items with it."""
+        """The start of the word before the cursor, which menus replace and match items against."""
         document = self._session.document(uri)
         place = document and document.cursor(position)
         if not document or not place:
@@ -108,7 +110,7 @@ class CompletionMenu:
         return _WORD.findall(document.source[max(0, place[0] - MAX_WORD_CHARACTERS) : place[0]])[0]
 
     def _item(self, language_id: str, span: types.Range, text: str) -> types.CompletionItem:
-        """An item that puts `text`, which begins with what is typed of the word, in place of that: `span`."""
+        """An item that replaces `span`, the typed start of the word, by `text`, which begins with it."""
         lines = with_newlines(text).strip().split("\n")
         short = len(lines[0]) <= MAX_LABEL_CHARACTERS
         label = lines[0] if short else f"{lines[0][: MAX_LABEL_CHARACTERS - 1]}…"
@@ -116,7 +118,7 @@ class CompletionMenu:
             label += f" … +{len(lines) - 1}"
         return types.CompletionItem(
             label=label,
-            kind=types.CompletionItemKind.Text,  # Helix indents one of the kind `Snippet` anew, and reads its `$`
+            kind=types.CompletionItemKind.Text,  # Helix re-indents items of the kind `Snippet` and interprets their `$`
             detail="dlsp",
             documentation=self._documentation(language_id, text) if label != lines[0] else None,
             filter_text=lines[0],
@@ -126,7 +128,7 @@ class CompletionMenu:
         )
 
     def _documentation(self, language_id: str, text: str) -> types.MarkupContent | str:
-        """All of a text whose label shows a part."""
+        """The whole text, for an item whose label shows only a part of it."""
         textual = self._session.client.capabilities.text_document
         item = textual and textual.completion and textual.completion.completion_item
         if not (item and types.MarkupKind.Markdown in (item.documentation_format or ())):

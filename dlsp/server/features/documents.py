@@ -1,4 +1,4 @@
-"""What the editor tells of documents, notebooks, folders and settings."""
+"""Notifications about documents, notebooks, folders and settings."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from dlsp.server.tasks import Tasks
 def register(
     server: Server, session: Session, service: CompletionService, edits: NextEdits, fills: Fills, tasks: Tasks
 ) -> None:
-    """Keep the services up to date with the editor."""
+    """Register the notifications, which keep the session and the services up to date."""
 
     def changed(uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         snapshot = session.snapshot(uri)
@@ -82,7 +82,7 @@ def register(
 
 
 def _change(changes: Sequence[types.TextDocumentContentChangeEvent], session: Session) -> DocumentChange | None:
-    """The change, if it is one and says where."""
+    """The change, if there is exactly one and it has a range; else None."""
     if len(changes) != 1 or not isinstance(changes[0], types.TextDocumentContentChangePartial):
         return None
     start, end = (Position(each.line, each.character) for each in (changes[0].range.start, changes[0].range.end))

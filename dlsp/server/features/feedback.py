@@ -1,8 +1,8 @@
-"""What became of suggestions, as editors tell it under Copilot's names. Nothing of it leaves the machine.
+"""Outcomes of suggestions, reported by editors with Copilot's notifications. Nothing of it leaves the machine.
 
 `textDocument/didShowCompletion` {item}, `textDocument/didPartiallyAcceptCompletion` {item, acceptedLength in UTF-16
-units of the item's insertText}, and our own `textDocument/didDismissCompletion` {item}. What is malformed teaches
-nothing.
+units of the item's insertText}, and `textDocument/didDismissCompletion` {item}, which is dlsp's own. Malformed ones are
+ignored.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from dlsp.server.protocol import Server
 
 
 def register(server: Server, service: CompletionService, learner: AcceptanceLearner) -> None:
-    """Take what the editor tells."""
+    """Register the notifications."""
 
     @server.feature("textDocument/didShowCompletion")
     def shown(params: Any) -> None:

@@ -1,10 +1,10 @@
-"""`dlsp/fill`: the body of the function at a position, streamed while it comes into focus.
+"""`dlsp/fill`: write the body of the function at a position, streamed while it is denoised.
 
-Params `{textDocument, position, range?, partialResultToken?, seed?}`; the lines of a `range` are written anew, and a
-seed other than 0 gives an alternative. Each partial result, a `$/progress` of that token, is
-`{range, committed, canvas}`: fixed text, then the positions being denoised, None for a mask. The result is
-`{range, newText}` to apply to the document as it was when this was asked; an error says why there is none. A change of
-the document ends the request, except for changes inside the range: editors may show what is being written there.
+Params: `{textDocument, position, range?, partialResultToken?, seed?}`. The lines of a `range` are rewritten; a seed
+other than 0 gives an alternative. Each partial result, a `$/progress` with that token, is `{range, committed, canvas}`:
+the final text so far, then the positions being denoised, None for a mask. The result is `{range, newText}`, an edit of
+the document as it was at the request; an error gives the reason. A change of the document cancels the request, except
+changes inside the range, because editors may display the text there while it is being written.
 """
 
 import asyncio
@@ -41,17 +41,17 @@ class Fills:
 
     def __init__(self, session: Session, engines: EnginePool, tasks: Tasks) -> None:
         self._session, self._engines, self._tasks = session, engines, tasks
-        self._ranges: dict[str, types.Range] = {}  # where the editor may show what is being written
+        self._ranges: dict[str, types.Range] = {}  # ranges in which the editor may display the text being written
 
     def register(self, server: Server) -> None:
-        """Give the server the request and the command."""
+        """Register the request and the command."""
 
         @server.feature(METHOD)
         async def fill(params: Any) -> dict[str, Any]:
             return await self.fill(read.read(read.Fill, params))
 
         @server.command(COMMAND)
-        async def command(uri: str, position: Any, *end: Any) -> None:  # pygls gives no defaults
+        async def command(uri: str, position: Any, *end: Any) -> None:  # pygls supplies no defaults
             start = read.read(read.Position, position)
             span = read.Range(start, read.read(read.Position, end[0])) if end else None
             snapshot = self._session.snapshot(uri)
@@ -63,7 +63,7 @@ class Fills:
             await self._session.client.apply_edit(types.WorkspaceEdit(document_changes=[changes]), TITLE)
 
     async def fill(self, params: read.Fill) -> dict[str, Any]:
-        """The edit that writes the body. Raises JsonRpcException with one sentence for the user."""
+        """The edit that inserts the body. Raises JsonRpcException with a message for the user."""
         uri = params.text_document.uri
         with refusing(), self._session.client.status.busy():
             async with asyncio.timeout(TIMEOUT_S):
@@ -73,7 +73,7 @@ class Fills:
                     self._ranges.pop(unquote(uri), None)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-        """The document was changed: a fill ends, unless the editor is showing it."""
+        """The document was changed: cancel its fill, unless the change is inside the filled range."""
         for change in changes:
             within = self._ranges.get(unquote(uri))
             moved = _moved_end(within, change, self._session.units) if within else None
@@ -83,7 +83,7 @@ class Fills:
             self._ranges[unquote(uri)] = types.Range(within.start, moved)
 
     def code_actions(self, uri: str, span: types.Range) -> list[types.CodeAction]:
-        """ "Fill function" where the function at the cursor has no body, or for the lines that are selected."""
+        """The code action "Fill function", if the function at the cursor has no body or lines of one are selected."""
         document = self._session.document(uri)
         if document is None or _find_gap(document, span) is None:
             return []
@@ -124,7 +124,7 @@ class Fills:
 
 
 def _context(snapshot: Snapshot, text: str, place: Gap) -> Context:
-    """The context of the gap. Raises UserError for a document that may not be read."""
+    """The context of the gap. Raises UserError if the document is excluded."""
     workspace = snapshot.workspace
     if why := workspace.excludes(snapshot.path):
         raise UserError(f"This file is never shown to the model: {why}.")
@@ -133,13 +133,16 @@ def _context(snapshot: Snapshot, text: str, place: Gap) -> Context:
 
 
 def _finished(snapshot: Snapshot, text: str, place: Gap, answer: str) -> str:
-    """What of the engine's answer takes the gap's place."""
+    """The text that replaces the gap, from the engine's answer. Raises UserError if nothing is left."""
     return body.body(answer, text, place, snapshot.workspace.source(snapshot.path, snapshot.language))
 
 
 def _find_gap(document: Document, span: types.Range) -> Gap | None:
-    """The gap in the document with `\\n` at its line ends: of the lines selected, else at the cursor, which in Helix is
-    a selection of one character. None if there is none."""
+    """The gap at the cursor or for the selected lines, with offsets as if line endings were `\\n`; None if there is
+    none.
+
+    In Helix, a cursor is a selection of one character.
+    """
     text = plain(document.source)
     cursors = [document.cursor(each) for each in (span.start, span.end)]
     start, end = (len(plain(document.source[: each[0]])) if each else 0 for each in cursors)
@@ -149,7 +152,7 @@ def _find_gap(document: Document, span: types.Range) -> Gap | None:
 
 
 def _moved_end(within: types.Range, change: types.TextDocumentContentChangeEvent, units: Any) -> types.Position | None:
-    """Where a range ends after a change inside it; None for another change."""
+    """The new end of a range after a change inside it; None if the change is not inside."""
     if not isinstance(change, types.TextDocumentContentChangePartial):
         return None
     start, end = change.range.start, change.range.end

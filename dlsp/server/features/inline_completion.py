@@ -9,7 +9,7 @@ from dlsp.server.session import Session
 
 
 def register(server: Server, session: Session, service: CompletionService, announced: bool) -> None:
-    """Answer the request; unless `announced`, the server's capabilities do not name it."""
+    """Register the request; unless `announced`, the server's capabilities do not include it."""
     options = types.InlineCompletionOptions() if announced else None
 
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)
@@ -31,5 +31,5 @@ def register(server: Server, session: Session, service: CompletionService, annou
 
 
 def item(text: str, position: types.Position) -> types.InlineCompletionItem:
-    """`text` inserted at `position`. Without a range, VS Code would replace the rest of the line."""
+    """An item that inserts `text` at `position`. Without a range, VS Code would replace the rest of the line."""
     return types.InlineCompletionItem(text, range=types.Range(position, position))

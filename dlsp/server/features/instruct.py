@@ -1,7 +1,7 @@
-"""`dlsp/instruct`: selected lines, changed as an instruction says.
+"""`dlsp/instruct`: edit selected lines by an instruction.
 
-Params `{textDocument: {uri, version?}, range, instruction, sketch?}`. Whole lines are taken. The result is
-`{textDocument: {uri, version}, range, newText}`, for that version of the document; an error says why there is none.
+Params: `{textDocument: {uri, version?}, range, instruction, sketch?}`; the range is extended to whole lines. The result
+is `{textDocument: {uri, version}, range, newText}` for that version of the document; an error gives the reason.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 from dlsp.server.tasks import Tasks, refusing
 
-# The second name is the one that it had first, for editors that still use it.
+# The second is its former name, for editors that still use it.
 METHODS = "dlsp/instruct", "dlsp/rewrite"
 FEATURE = "instruct"
 TIMEOUT_S = 180
 
 
 def register(server: Server, session: Session, engines: EnginePool, tasks: Tasks) -> None:
-    """Give the server the request."""
+    """Register the request."""
 
     async def instruct(params: Any) -> dict[str, Any]:
         asked = read.read(read.Instruct, params)
@@ -43,7 +43,7 @@ def register(server: Server, session: Session, engines: EnginePool, tasks: Tasks
 
 
 async def instructed(session: Session, engines: EnginePool, params: read.Instruct) -> dict[str, Any]:
-    """The edit that follows the instruction. Raises UserError."""
+    """The edit for the instruction. Raises UserError."""
     snapshot = await session.snapshot_for_request(params.text_document.uri)
     if snapshot is None:
         raise UserError("The document is not open.")
@@ -68,7 +68,7 @@ async def instructed(session: Session, engines: EnginePool, params: read.Instruc
 
 
 def _rows(page: Page, span: read.Range) -> tuple[int, int]:
-    """The rows that a selection touches; one that ends at a line's start does not touch that line."""
+    """The rows that a selection covers, as (first, end); a line whose start is the selection's end is not covered."""
     first, last = span.start.line, span.end.line + (span.end.character > 0 or span.end.line == span.start.line)
     if not 0 <= first < last or first >= len(page.lines):
         raise UserError("Select the lines to change.")

@@ -1,4 +1,4 @@
-"""Offsets of a text as positions of the protocol, by the starts of its lines: found once for each text."""
+"""Convert offsets of a text to LSP positions, by its line starts, which are computed once."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from dlsp.server.documents import LINE
 
 
 class Positions:
-    """`units` is the length of a text in the editor's units."""
+    """Positions in `text`; `units` returns the length of a text in the negotiated encoding."""
 
     def __init__(self, text: str, units: Callable[[str], int]) -> None:
         self.text, self._units = text, units
         self._starts = list(accumulate(map(len, LINE.findall(text)), initial=0))
         if self._starts[-1] == len(text) and len(self._starts) > 1 and not text.endswith(("\n", "\r")):
-            self._starts.pop()  # the end of a last line without an ending is no start of another
+            self._starts.pop()  # the end of a last line without an ending does not start another line
 
     def position(self, offset: int) -> types.Position:
         row = bisect_right(self._starts, offset) - 1

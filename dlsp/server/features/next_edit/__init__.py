@@ -1,1 +1,1 @@
-"""Next edits: the places that the last edit should be carried on to. The interface is in docs/server-protocol.md."""
+"""Next edits: the sites where the last edit should also happen. The interface is in docs/server-protocol.md."""

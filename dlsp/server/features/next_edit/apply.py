@@ -1,4 +1,4 @@
-"""The code action and the command that carry the last edit on to all sites at once that certainly follow it."""
+"""The code action and the command that apply the last edit to all sites that are certain to follow it."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ from dlsp.server.tasks import Superseded, refusing
 COMMAND = "dlsp.carryEdit"
 TITLE = "Carry this edit on"
 KIND = types.CodeActionKind.RefactorRewrite
-# Seconds that a menu of code actions waits for the sites; then they are looked for when the action is chosen.
+# Seconds that the code action menu waits for sites; after that, choosing the action searches for them.
 MENU_WAIT_S = 1.0
 
 
@@ -29,7 +29,7 @@ class CarryOn:
         self._session, self._edits = session, edits
 
     def register(self, server: Server) -> None:
-        """Give the server the command."""
+        """Register the command."""
 
         @server.command(COMMAND)
         async def command(uri: str) -> None:
@@ -40,8 +40,11 @@ class CarryOn:
             await self._session.client.apply_edit(edit, TITLE)
 
     async def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
-        """ "Carry this edit on (N places)", where places are known or found at once, else an action that looks for them
-        when it is chosen. Unless the user asks for actions, only places that are known count."""
+        """The action "Carry this edit on (N places)", or one that searches for the sites when it is chosen.
+
+        The latter is offered if the search takes longer than MENU_WAIT_S. If the editor requests actions automatically,
+        only sites already found are used.
+        """
         uri, automatic = params.text_document.uri, types.CodeActionTriggerKind.Automatic
         offers = self._edits.carry(uri).known()
         if offers is None and params.context.trigger_kind != automatic and await self._edits.last(uri):
@@ -60,12 +63,14 @@ class CarryOn:
         return [types.CodeAction(f"{TITLE} ({count} place{'' if count == 1 else 's'})", kind=KIND, edit=edit)]
 
     def _unresolved(self, uri: str) -> types.CodeAction:
-        """The action without its edit: the command looks for the places."""
+        """The action without an edit: its command searches for the sites."""
         return types.CodeAction(TITLE, kind=KIND, command=types.Command(TITLE, COMMAND, arguments=[uri]))
 
     async def _workspace_edit(self, offers: list[Offer]) -> types.WorkspaceEdit | None:
-        """One edit of all documents, versioned, annotated where the client knows annotations; None without a place that
-        is certain."""
+        """One edit of all documents for the certain offers, versioned; None if there are none.
+
+        Its changes are annotated if the client supports that.
+        """
         closed = {offer.uri for offer in offers if self._session.document(offer.uri) is None}
         files = await self._session.worker(read_files, closed) if closed else {}
         locations = Locations(self._session, files)

@@ -1,4 +1,4 @@
-"""Next edits as clients ask Copilot's server for them."""
+"""Next edits with the requests of Copilot's language server."""
 
 from collections import Counter
 from typing import Any
@@ -17,7 +17,7 @@ ACCEPTED = "dlsp.didAcceptEdit"
 
 
 def register(server: Server, session: Session, edits: NextEdits) -> None:
-    """Give the server the request, its notifications and the command that a client runs after an edit was accepted."""
+    """Register the request, its notifications, and the command that a client runs after an edit was accepted."""
     counts: Counter[str] = Counter()
 
     @server.feature(METHOD)
@@ -38,7 +38,7 @@ def register(server: Server, session: Session, edits: NextEdits) -> None:
 
 
 async def _next_edits(session: Session, edits: NextEdits, asked: read.Document) -> list[dict[str, Any]]:
-    """The edits of open documents, first of the one asked for; none for a version that is not the present one."""
+    """The edits in open documents, those of the requested one first; none unless the requested version is current."""
     document = session.document(asked.uri)
     if document is None or asked.version != document.version:
         return []

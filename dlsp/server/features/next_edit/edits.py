@@ -1,4 +1,4 @@
-"""The histories of the workspace's folders, and the sites that are found for their last edits."""
+"""The edit histories of the workspace's folders, and the sites found for their last edits."""
 
 import asyncio
 import os
@@ -22,24 +22,24 @@ from dlsp.server.session import Session, document_path
 from dlsp.server.tasks import Tasks
 from dlsp.syntax import languages
 
-# The feature of all requests for next edits of a document: the newest wins.
+# The task name of all next-edit requests of a document: a newer one supersedes the older.
 FEATURE = "edits"
-# Longer documents have no history.
+# Longer documents have no edit history.
 MAX_CHARACTERS = 400_000
 
 
 class NextEdits:
-    """Follows the documents' changes, and finds where the last edit should be carried on."""
+    """Tracks changes of documents, and finds the sites of the last edit."""
 
     def __init__(self, session: Session, engines: EnginePool, tasks: Tasks) -> None:
         self._session, self._engines, self._tasks = session, engines, tasks
         self._carries: dict[Path | None, Carry] = {}
-        self._opened: dict[str, str] = {}  # by unquoted URI, the URI that the editor opened a document under
+        self._opened: dict[str, str] = {}  # unquoted URI -> the URI as the editor opened it
 
-    # What happens to documents.
+    # Events of documents.
 
     def opened(self, uri: str) -> None:
-        """A document was opened; where suggestions are off it has no history."""
+        """A document was opened; it gets no history if suggestions are off in it."""
         document = self._session.document(uri)
         if document is None or len(document.source) > MAX_CHARACTERS or self._is_off(uri):
             return
@@ -54,14 +54,15 @@ class NextEdits:
         if unquote(uri) in self._opened:
             self.carry(uri).changed(document.uri, document.source)
         else:
-            self.opened(uri)  # suggestions were off when the editor opened it
+            self.opened(uri)  # suggestions were off when it was opened
 
     def closed(self, uri: str) -> None:
         """A document was closed."""
         self.carry(uri).history.closed(self._opened.pop(unquote(uri), uri))
 
     def regroup(self) -> None:
-        """The workspace has other folders: histories go with theirs, and open documents are in those of now."""
+        """The workspace folders changed: drop histories of removed folders, and add open documents to those of their
+        new ones."""
         here = self._session.folders()
         self._carries = {folder: carry for folder, carry in self._carries.items() if folder in here}
         for document in self._session.documents():
@@ -72,18 +73,18 @@ class NextEdits:
             self.opened(document.uri)
 
     def dismissed(self, ids: set[str] | None) -> None:
-        """The user does not want these offers, or any, for the last edit."""
+        """The user dismissed these offers, or all (None), for the last edit."""
         for carry in self._carries.values():
             carry.dismiss(ids)
 
-    # What is asked about the last edit.
+    # Queries about the last edit.
 
     def carry(self, uri: str) -> Carry:
-        """The history of the document's folder, with what is known for its last edit."""
+        """The history of the document's folder, with the offers for its last edit."""
         return self._carries.setdefault(self._session.folder(uri), Carry())
 
     async def offers(self, uri: str) -> list[Offer]:
-        """All offers for the last edit of the document's workspace. Raises UserError and Superseded."""
+        """All offers for the last edit in the document's folder. Raises UserError and Superseded."""
 
         async def found() -> list[Offer]:
             async with aclosing(self.ask(uri)) as offers:
@@ -92,7 +93,7 @@ class NextEdits:
         return await self._tasks.run(FEATURE, uri, found())
 
     async def ask(self, uri: str) -> AsyncGenerator[Offer]:
-        """The offers for the last edit of the document's workspace as they become known. Raises UserError."""
+        """Yield the offers for the last edit in the document's folder as they are found. Raises UserError."""
         snapshot = await self._session.snapshot_for_request(uri)
         last = await self.last(uri)
         if last is None or snapshot is None:
@@ -115,7 +116,7 @@ class NextEdits:
                 yield offer
 
     async def last(self, uri: str) -> tuple[Edit, Page] | None:
-        """The last edit of the document's workspace and the page it was made on; None if there is none that may be
+        """The last edit in the document's folder and the page it was made on; None if there is none that may be
         read."""
         history = self.carry(uri).history
         while True:
@@ -125,13 +126,13 @@ class NextEdits:
             if step is None or text is None or snapshot is None:
                 return None
             if not await self._may_read(snapshot):
-                history.closed(step.uri)  # as if it had never been open
+                history.closed(step.uri)  # as if it had never been opened
                 self._opened.pop(unquote(step.uri), None)
                 continue
             edit = history.edit(step, snapshot.name)
             if edit is None:
                 return None
-            # What was carried on since has moved the rows of the edit.
+            # Offers applied since then have moved the rows of the edit.
             edited = moved(edit.ranges(), Edit.between("", step.after, text))
             return edit, Page(step.uri, edit.path, text, snapshot.language, tuple(edited))
 
@@ -161,7 +162,7 @@ class NextEdits:
 
 
 def _other_files(snapshot: Snapshot, edit: Edit, own: Page, opened: list[Path]) -> list[Page]:
-    """Pages of files that are not `opened`. Reads them."""
+    """Pages of files that are not `opened`. Reads files."""
     real = {os.path.realpath(path) for path in opened}
     workspace = snapshot.workspace
     return [
@@ -172,7 +173,7 @@ def _other_files(snapshot: Snapshot, edit: Edit, own: Page, opened: list[Path]) 
 
 
 def moved(ranges: Sequence[tuple[int, int]], change: Edit) -> list[tuple[int, int]]:
-    """Where ranges of rows are after a change that does not touch them."""
+    """The ranges of rows after a change that does not touch them."""
     found = []
     for first, last in ranges:
         shift = sum(len(each.lines) - (each.end - each.start) for each in change.hunks if each.end <= first)

@@ -1,4 +1,4 @@
-"""Offers as the protocol says them: versions, and ranges of what changes within the lines."""
+"""Convert offers to LSP: document versions, and the smallest range that changes."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True)
 class Location:
-    """In a document at a version (None: the file on disk), `range` holds `old` and `new` should stand there."""
+    """An offer in LSP terms: `range` of the document contains `old`, to be replaced by `new`. `version` None: a file on
+    disk."""
 
     uri: str
     version: int | None
@@ -31,7 +32,7 @@ class Location:
 
 
 class _Text:
-    """A text with its lines and where they start."""
+    """A text with its lines and their offsets."""
 
     def __init__(self, text: str, session: Session) -> None:
         self.lines = lines_of(text)
@@ -40,10 +41,9 @@ class _Text:
 
 
 class Locations:
-    """Made for one answer: what it reads of a file is read once.
+    """Locates offers for one answer; each text is processed once.
 
-    `files` are the texts of files that are not open, as they were read in a thread; without them, none of these has a
-    location.
+    `files` are the texts of files that are not open, read in a thread; an offer in a file without text has no location.
     """
 
     def __init__(self, session: Session, files: dict[str, str] | None = None) -> None:
@@ -51,13 +51,13 @@ class Locations:
         self._texts: dict[str, _Text | None] = {}
 
     def add(self, files: dict[str, str]) -> None:
-        """Take the texts of more files that are not open."""
+        """Add the texts of more files that are not open."""
         for uri in files.keys() - self._files.keys():
             self._files[uri] = files[uri]
             self._texts.pop(uri, None)
 
     def locate(self, offer: Offer) -> Location | None:
-        """Where the offer is; None if the document's text has moved on."""
+        """The location of an offer; None if the document has changed since."""
         text = self._text(offer.uri)
         if text is None or not offer.holds(text.lines):
             return None
@@ -70,7 +70,7 @@ class Locations:
         return Location(offer.uri, version, span, old[first : len(old) - last], new[first : len(new) - last])
 
     def site(self, offer: Offer) -> dict[str, Any] | None:
-        """The same as `dlsp/edits` answers it."""
+        """The offer as a site in the answer of `dlsp/edits`."""
         location = self.locate(offer)
         if location is None:
             return None
@@ -85,7 +85,7 @@ class Locations:
         }
 
     def edit(self, edit: Edit, page: Page) -> dict[str, Any]:
-        """The edit that is carried on: what it took away, and where that which it put there stands now."""
+        """The last edit itself: the text it removed, and the present range of the text it added."""
         first, last = page.edited[0][0], page.edited[-1][1]
         old = "".join(edit.before[edit.hunks[0].start : edit.hunks[-1].end])
         new = "".join(page.lines[first:last])
@@ -103,7 +103,7 @@ class Locations:
 
 
 def read_files(uris: set[str]) -> dict[str, str]:
-    """The texts of files, of those that can be read. Run it in a thread."""
+    """The texts of those files that can be read, by URI. Run it in a thread."""
     texts = {}
     for uri in uris:
         path = document_path(uri)
@@ -115,7 +115,7 @@ def read_files(uris: set[str]) -> dict[str, str]:
 
 
 def _differing(old: str, new: str) -> tuple[int, int]:
-    """How many characters agree at the start and at the end, whole words only."""
+    """The numbers of characters that agree at the start and at the end, in whole words."""
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:
         first += 1
@@ -130,6 +130,6 @@ def _differing(old: str, new: str) -> tuple[int, int]:
 
 
 def _cuts(text: str, at: int) -> bool:
-    """Whether a place is inside a word, or inside a line end."""
+    """Whether the offset is inside a word or a line ending."""
     around = text[at - 1 : at + 1]
     return len(around) == 2 and (bool(_WORD.match(around[0]) and _WORD.match(around[1])) or around == "\r\n")

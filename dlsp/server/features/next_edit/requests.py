@@ -1,4 +1,4 @@
-"""`dlsp/edits`: the places that the last edit should be carried on to."""
+"""`dlsp/edits`: the sites where the last edit should also happen."""
 
 import asyncio
 from contextlib import aclosing
@@ -19,7 +19,7 @@ NO_SITES = "the edit seems to end where it is"
 
 
 def register(server: Server, session: Session, edits: NextEdits, tasks: Tasks) -> None:
-    """Give the server the request and the notification."""
+    """Register the request and the notification."""
 
     @server.feature(METHOD)
     async def request(params: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def register(server: Server, session: Session, edits: NextEdits, tasks: Tasks) -
 
 
 async def answer(session: Session, edits: NextEdits, tasks: Tasks, params: read.Edits) -> dict[str, Any]:
-    """The result of `dlsp/edits`. Raises JsonRpcException with one sentence for the user."""
+    """The result of `dlsp/edits`. Raises JsonRpcException with a message for the user."""
     with refusing(), session.client.status.busy():
         async with asyncio.timeout(TIMEOUT_S):
             return await tasks.run(FEATURE, params.text_document.uri, _answer(session, edits, params))
