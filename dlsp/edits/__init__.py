@@ -1,1 +1,1 @@
-"""Edits: their history, the sites where one should be carried on, and what to write there."""
+"""Next edits: the edit history, the sites where an edit should also happen, and what to write there."""

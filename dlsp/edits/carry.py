@@ -1,4 +1,4 @@
-"""The sites of the last edit of a workspace: found, judged, offered, and kept true while documents change."""
+"""The sites of the last edit in a workspace: found, offered, and moved along while documents change."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,10 @@ from dlsp.edits.search.page import Page
 
 @dataclass(frozen=True)
 class Offer:
-    """In the document `uri`, whose lines at `hunk` are `old` now, the hunk's lines should stand.
+    """A proposed edit: in the document `uri`, replace the lines `old` at `hunk` by the hunk's lines.
 
-    `confidence` is from 0 to 1; `certain` says that scopes and imports alone decide it: only then it goes with "all".
+    `confidence` is from 0 to 1. `certain`: scopes and imports alone prove that the edit must follow here; only certain
+    offers are applied by "apply all".
     """
 
     id: str
@@ -25,12 +26,13 @@ class Offer:
     certain: bool = False
 
     def holds(self, lines: Sequence[str]) -> bool:
-        """Whether the document's lines are still those that this was offered for."""
+        """Whether the document's lines still equal `old`."""
         return tuple(lines[self.hunk.start : self.hunk.end]) == self.old and self.hunk.start <= len(lines)
 
 
 def after(offers: Iterable[Offer], uri: str, change: Edit) -> list[Offer]:
-    """The offers after a change of the document `uri`: moved with their lines, dropped where these were touched."""
+    """The offers after a change of the document `uri`: shifted with their lines, dropped if the change touches
+    these."""
     kept = []
     for offer in offers:
         if offer.uri != uri:
@@ -44,13 +46,13 @@ def after(offers: Iterable[Offer], uri: str, change: Edit) -> list[Offer]:
 
 
 Propose = Callable[[Edit, Page, Sequence[Page]], AsyncGenerator[Proposal]]
-# The documents and files beside the edit's own where it may have sites.
+# Returns the other documents and files that may have sites of an edit.
 Pages = Callable[[Edit], Awaitable[Sequence[Page]]]
 
 
 @dataclass
 class Carried:
-    """What is known of the step `number`; `whole` once all its sites were judged."""
+    """The offers of the history step `number`; `whole` once all its sites have been judged."""
 
     number: int
     text: str
@@ -59,16 +61,16 @@ class Carried:
 
 
 class Carry:
-    """`history` is told of every change by `changed`; `ask` finds the sites of the last edit."""
+    """Keeps the offers of the last edit: call `changed` for every change of a document, `ask` to find the sites."""
 
     def __init__(self, history: History | None = None) -> None:
         self.history = history or History()
         self._known = Carried(0, "")
-        self._made = 0  # no id is given twice
+        self._made = 0  # counter for ids, which are never reused
         self._dismissed: set[tuple[int, str, tuple[str, ...], tuple[str, ...]]] = set()  # of the history's steps
 
     def changed(self, uri: str, text: str) -> Change:
-        """A document has this text now."""
+        """Record that a document now has this text; returns what kind of change that was."""
         old = self.history.text(uri)
         change = self.history.changed(uri, text)
         if change is Change.CARRIED and old is not None:
@@ -79,11 +81,11 @@ class Carry:
         return change
 
     def known(self) -> list[Offer] | None:
-        """The offers of the last edit, if they are known."""
+        """The offers of the last edit; None if they are not all found yet."""
         return self._open() if self._is_known(self.history.last) and self._known.whole else None
 
     async def ask(self, propose: Propose, own: Page, edit: Edit, pages: Pages) -> AsyncGenerator[Offer]:
-        """The offers as they become known; `edit` is the last one, `own` the page of its document."""
+        """Yield the offers for `edit`, the last one, as they are found; `own` is the page of its document."""
         step = self.history.last
         if step is None:
             return
@@ -111,7 +113,7 @@ class Carry:
         known.whole = True
 
     def dismiss(self, ids: Collection[str] | None = None) -> None:
-        """Do not offer these, or any, for this edit again."""
+        """Dismiss the offers with these ids, or all, for the present edit."""
         for offer in self._known.offers:
             if ids is None or offer.id in ids:
                 kept = self.history.numbers

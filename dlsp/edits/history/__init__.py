@@ -1,1 +1,1 @@
-"""What the user edited lately: texts, their differences, and edits grouped from keystrokes."""
+"""The edit history: documents' texts, their differences, and keystrokes grouped into edits."""

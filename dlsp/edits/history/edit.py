@@ -1,4 +1,4 @@
-"""One edit: what a place of a document was and what it became."""
+"""One edit: the text before it, and its hunks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from functools import cached_property
 from dlsp.edits.history.hunks import Hunk, hunks, lines_of
 from dlsp.syntax.difference import difference
 
-# Unchanged lines shown around a hunk.
+# Unchanged lines shown around a hunk in a diff.
 DIFF_CONTEXT_LINES = 3
-# Lines; what is longer is one hunk.
+# If the changed region has more lines, it becomes one hunk.
 MAX_COMPARED_LINES = 2_000
 
 
 @dataclass(frozen=True)
 class Edit:
-    """The document `path` had the text `text`; `hunks` are what became of it."""
+    """An edit of the document `path`, whose text was `text` before; `hunks` are the changes."""
 
     path: str
     text: str
@@ -23,12 +23,12 @@ class Edit:
 
     @classmethod
     def between(cls, path: str, before: str, after: str) -> "Edit":
-        """By the lines that differ. Costs little where a long text changed in one place."""
+        """The edit between two texts, by lines; fast if a long text changed in one place."""
         first, last, _ = difference(before, after)
         start, end = before.rfind("\n", 0, first) + 1, before.find("\n", last) + 1 or len(before)
         row = before.count("\n", 0, start)
         old, new = lines_of(before[start:end]), lines_of(after[start : len(after) - len(before) + end])
-        # Comparing long texts line by line would take seconds.
+        # Comparing many lines one by one would take seconds.
         small = len(old) + len(new) <= MAX_COMPARED_LINES
         found = hunks(old, new) if small else [Hunk(0, len(old), tuple(new))]
         moved = (Hunk(each.start + row, each.end + row, each.lines) for each in found)
@@ -36,16 +36,16 @@ class Edit:
 
     @cached_property
     def before(self) -> list[str]:
-        """The lines that the document had."""
+        """The document's lines before the edit."""
         return lines_of(self.text)
 
     @property
     def size(self) -> int:
-        """Lines taken away and put there."""
+        """The number of lines removed plus lines added."""
         return sum(each.end - each.start + len(each.lines) for each in self.hunks)
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The rows of the changed lines in the text after the edit; of a deletion an empty range."""
+        """The rows of the changed lines in the new text, as (first, end); empty for a deletion."""
         shift, found = 0, []
         for each in self.hunks:
             found.append((each.start + shift, each.start + shift + len(each.lines)))
@@ -53,7 +53,7 @@ class Edit:
         return found
 
     def diff(self, around: int = DIFF_CONTEXT_LINES) -> str:
-        """As a unified diff whose hunk headers hold no numbers."""
+        """The edit as a unified diff without line numbers in its hunk headers."""
         parts = [f"--- a/{self.path}\n+++ b/{self.path}\n"]
         for each in self.hunks:
             parts += ["@@ @@\n", diff_lines(" ", self.before[max(0, each.start - around) : each.start])]
@@ -63,5 +63,5 @@ class Edit:
 
 
 def diff_lines(mark: str, lines: Sequence[str]) -> str:
-    """Lines as a diff has them, behind a mark and each with an end."""
+    """The lines as in a diff, each with `mark` in front and a line end."""
     return "".join(mark + line.removesuffix("\n") + "\n" for line in lines)

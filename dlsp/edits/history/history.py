@@ -1,6 +1,6 @@
-"""What the user edited lately in a workspace: keystrokes grouped into edits by place and pause, the latest last.
+"""A workspace's edit history: keystrokes grouped into edits by place and pause, newest last.
 
-Undoing an edit removes it. What was carried on from an edit (see `expect`) is no edit of the user's.
+Undoing an edit removes it. Applying an offer (see `expect`) does not count as the user's own edit.
 """
 
 import time
@@ -11,17 +11,17 @@ from enum import Enum
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import Hunk, applied
 
-# A keystroke after a longer pause begins another edit.
+# A keystroke after a longer pause starts a new edit.
 EDIT_PAUSE_S = 4.0
-# Lines between two keystrokes of one edit, at most.
+# The most lines between two keystrokes of the same edit.
 SAME_EDIT_LINES = 1
 MAX_STEPS, MAX_HISTORY_CHARACTERS = 48, 16_000_000
-# An edit of more lines (a file formatted, a branch changed) is carried nowhere.
+# Larger edits, such as formatting a file or switching a branch, have no sites.
 MAX_EDIT_LINES = 400
 
 
 class Change(Enum):
-    """What became of a document's text."""
+    """The kind of a change of a document's text."""
 
     NONE = "nothing changed"
     EDITED = "the user edited it"
@@ -31,9 +31,10 @@ class Change(Enum):
 
 @dataclass
 class Step:
-    """The document `uri` went from the text `before` to `after`, at last at the time `at`.
+    """An edit in the history: the document `uri` changed from `before` to `after`, last at the clock time `at`
+    (seconds).
 
-    `number` never comes twice; `carried` ones are not the user's own.
+    `number` is unique; `carried` steps applied an offer and are not the user's own edits.
     """
 
     number: int
@@ -45,7 +46,7 @@ class Step:
 
 
 class History:
-    """The steps of a workspace's documents."""
+    """The edit steps of a workspace's documents."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -55,7 +56,7 @@ class History:
         self._numbers = 0
 
     def opened(self, uri: str, text: str) -> None:
-        """A document is open, with this text."""
+        """A document was opened with this text."""
         if self._texts.get(uri, text) != text:
             self._forget(uri)
         self._texts[uri] = text
@@ -65,17 +66,17 @@ class History:
         self._forget(uri)
 
     def text(self, uri: str) -> str | None:
-        """A document's present text; None where it is not open."""
+        """A document's present text; None if it is not open."""
         return self._texts.get(uri)
 
     def expect(self, uri: str, offered: Sequence[Hunk]) -> None:
-        """A next change of the document that does some of these and nothing else carries the last edit on."""
+        """Announce the offers: if the document's next change consists of some of them only, it counts as carried."""
         self._expected[uri] = tuple(offered)
 
     def changed(self, uri: str, text: str) -> Change:
-        """The document has this text now. Undoing is known by the text that it leads to.
+        """Record that the document now has this text; returns the kind of change.
 
-        One that was not `opened` here stays unknown.
+        An undo is recognised by the text it restores. A document that was not `opened` is ignored.
         """
         old = self._texts.get(uri)
         expected = self._expected.pop(uri, ())
@@ -97,16 +98,16 @@ class History:
 
     @property
     def numbers(self) -> set[int]:
-        """Of the steps that are still known."""
+        """The numbers of the steps in the history."""
         return {step.number for step in self._steps}
 
     @property
     def last(self) -> Step | None:
-        """The user's own last edit."""
+        """The user's own last edit; None if there is none."""
         return next((step for step in reversed(self._steps) if not step.carried), None)
 
     def edit(self, step: Step, path: str) -> Edit | None:
-        """What a step did, under the name that the workspace has for its document; None if it did too much."""
+        """The step as an edit of `path`; None if it changed nothing or more than MAX_EDIT_LINES."""
         edit = Edit.between(path, step.before, step.after)
         return edit if 0 < edit.size <= MAX_EDIT_LINES else None
 
@@ -119,7 +120,8 @@ class History:
             del self._steps[0]
 
     def _undone(self, uri: str, text: str) -> bool:
-        """Remove the steps that were undone, if the text is one that the document had before one of them."""
+        """Undo: if the document had this text before one of its steps, remove its steps from there on; returns whether
+        it had."""
         for index in range(len(self._steps) - 1, -1, -1):
             if self._steps[index].uri == uri and self._steps[index].before == text:
                 later = [step for step in self._steps[index:] if step.uri != uri]
@@ -133,13 +135,13 @@ class History:
 
 
 def _near(step: Step, change: Edit) -> bool:
-    """Whether a change is at the place of the step that was the last."""
+    """Whether the change is at the same place as the last step."""
     place = Edit.between("", step.before, step.after).ranges()
     first, last = place[0][0] - SAME_EDIT_LINES, place[-1][1] + SAME_EDIT_LINES
     return change.hunks[0].start <= last and first <= change.hunks[-1].end
 
 
 def _does_some(change: Edit, offered: Sequence[Hunk]) -> bool:
-    """Whether a change is made of offered hunks alone."""
+    """Whether the change consists of offered hunks only."""
     done = [each for each in offered if any(one.start <= each.start and each.end <= one.end for one in change.hunks)]
     return bool(done) and applied(change.before, done) == applied(change.before, change.hunks)

@@ -1,4 +1,4 @@
-"""Differences between two texts as hunks of whole lines."""
+"""Differences between two texts, as hunks of whole lines."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from difflib import SequenceMatcher
 
 @dataclass(frozen=True, order=True)
 class Hunk:
-    """Lines `start` to `end` (from 0, `end` not included) of a text give way to `lines`, which keep their endings."""
+    """Replace lines `start` to `end` (from 0, end excluded) by `lines`, which include their line endings."""
 
     start: int
     end: int
     lines: tuple[str, ...]
 
     def touches(self, other: "Hunk") -> bool:
-        """Whether the two share a line, or one of them inserts at an edge of the other."""
+        """Whether the two hunks share a line, or one inserts at an edge of the other."""
         inserts = self.start == self.end or other.start == other.end
         shared = min(self.end, other.end) - max(self.start, other.start)
         return shared > 0 or (shared == 0 and inserts)
 
 
 def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
-    """In the order of the text; lines with their endings."""
+    """The hunks that turn `before` into `after`, in order; lines include their endings."""
     found: list[Hunk] = []
     for tag, i, k, j, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
@@ -30,7 +30,8 @@ def hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
 
 
 def canonical(hunk: Hunk, before: Sequence[str], top: int = 0) -> Hunk:
-    """The same change by the fewest lines; an insertion or a deletion as far up as it goes, from row `top` on."""
+    """The same change with the fewest lines; an insertion or deletion is moved up as far as possible, not above row
+    `top`."""
     start, end, lines = hunk.start, hunk.end, list(hunk.lines)
     while start < end and lines and before[start] == lines[0]:
         start, lines = start + 1, lines[1:]
@@ -47,7 +48,7 @@ def canonical(hunk: Hunk, before: Sequence[str], top: int = 0) -> Hunk:
 
 
 def applied(before: Sequence[str], changes: Iterable[Hunk]) -> list[str]:
-    """The lines after all changes, which do not overlap."""
+    """The lines after applying all changes, which must not overlap."""
     after, at = [], 0
     for each in sorted(changes):
         after += before[at : each.start]
@@ -57,6 +58,6 @@ def applied(before: Sequence[str], changes: Iterable[Hunk]) -> list[str]:
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines with their endings, broken at `\\n` alone."""
+    """The lines with their endings, split at `\\n` only."""
     lines = text.split("\n")
     return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

@@ -1,4 +1,4 @@
-"""An edit as a unified diff says it, of a file that has it already."""
+"""Read an edit from a unified diff of a file to which it is already applied."""
 
 from pathlib import Path
 
@@ -12,7 +12,11 @@ from dlsp.errors import UserError
 
 
 def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
-    """The one file that the diff changes, below `folder` (else the present one), and its text before the change."""
+    """Return the one file that the diff changes and its text before the change.
+
+    Paths are relative to `folder`, by default the current one. Raises UserError if the diff is not of one file, the
+    file cannot be read, or it does not contain the change.
+    """
     try:
         patches = list(PatchSet(text))
     except UnidiffParseError:
@@ -37,7 +41,7 @@ def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
 
 
 def _named(path: str) -> str:
-    """What git puts between quotes: bytes beyond ASCII as numbers, escaped quotes."""
+    """Decode a path that git has quoted: octal bytes beyond ASCII, escaped quotes."""
     if not (path.startswith('"') and path.endswith('"')):
         return path
     try:
@@ -47,7 +51,7 @@ def _named(path: str) -> str:
 
 
 def _sides(hunk: PatchHunk) -> tuple[list[str], list[str]]:
-    """The lines before and after; one that a "No newline" follows has no end."""
+    """The hunk's lines before and after; a line followed by "No newline" has no line end."""
     old: list[str] = []
     new: list[str] = []
     sides: list[list[str]] = []

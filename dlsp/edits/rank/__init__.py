@@ -1,1 +1,1 @@
-"""How likely each site is, by fitted weights and by the model, and what is proposed of them."""
+"""Ranking of sites: fitted weights, the model's judgement, and the proposals."""

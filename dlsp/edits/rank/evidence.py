@@ -1,4 +1,4 @@
-"""What speaks for a learned substitution at a place, as numbers that a fitted weight is given to."""
+"""The evidence for a substitution at a place, as numbers with fitted weights."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from dlsp.edits.search.rules import alike
 from dlsp.edits.search.standing import BOUND_STANDINGS, STANDINGS
 from dlsp.edits.search.tokens import PROSE
 
-# Of matches: the name is bound to what the edit renamed; a pure rename meets words of prose, or other code; the edit
-# renamed and did more; a phrase. Each has its own weights.
+# Groups of matches, each with its own weights. bound: the name is bound to what the edit renamed; prose: a pure rename
+# in a comment or string; pure: a pure rename in other code; mixed: the edit renamed and did more; phrase: several
+# tokens.
 GROUPS = ("bound", "prose", "pure", "mixed", "phrase")
 ROLES = ("plain", "called", "member", "keyword", "import", "path", "type", "string", "comment")
 NAMES = (
@@ -43,8 +44,10 @@ NAMES = (
 
 
 def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) -> list[float]:
-    """One number for each of NAMES. `standing` is one of STANDINGS or nothing; `counts` are the words outside the
-    edit."""
+    """One number for each of NAMES.
+
+    `standing` is one of STANDINGS or ""; `counts` are the word counts outside the edit.
+    """
     rule = match.rule
     phrase = rule.kind == "phrase"
     member = rule.role == "member" and match.role == "member"
@@ -85,7 +88,7 @@ def evidence(match: Match, standing: str, is_taken: bool, counts: Counter[str]) 
 
 
 def _tells(name: str) -> bool:
-    """Whether a name is no mere word."""
+    """Whether a name is distinctive: with underscores or capitals inside, or long, unlike a common word."""
     return "_" in name.strip("_") or name.startswith("_") or any(each.isupper() for each in name[1:]) or len(name) > 9
 
 
@@ -100,5 +103,5 @@ def group(match: Match, numbers: Sequence[float]) -> str:
 
 
 def score(weights: Sequence[float], numbers: Sequence[float]) -> float:
-    """The logarithm of the odds."""
+    """The log odds."""
     return sum(weight * number for weight, number in zip(weights, numbers, strict=True))

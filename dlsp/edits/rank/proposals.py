@@ -1,4 +1,4 @@
-"""The proposals for an edit as they become known: what it teaches by itself, and what the model says of the rest."""
+"""Proposals for an edit, in the order found: those the edit proves by itself, then those the model has judged."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ class JudgingEngine(Protocol):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A site to be shown; `confidence` is how likely its lines are exactly right, from 0 to 1."""
+    """A site to be shown; `confidence` is the probability that its new lines are exactly right, from 0 to 1."""
 
     site: Site
     confidence: float
@@ -35,35 +35,36 @@ class Proposal:
 
     @property
     def certain(self) -> bool:
-        """Whether scopes and imports alone decide that the edit has to follow here: only such sites go with "all"."""
+        """Whether scopes and imports alone prove that the edit must follow here; only such sites are part of "apply
+        all"."""
         return self.site.certain
 
 
 def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Proposal]:
-    """What the edit itself teaches, without a model: the sites that are sure enough."""
+    """The proposals without a model: sites that are certain or whose odds are high enough."""
     found = (site for site in sites(edit, own, pages) if site.certain or site.odds > WEIGHTS.learned_from)
     return [_unasked(site) for site in found]
 
 
 def _unasked(site: Site) -> Proposal:
-    """By the edit and the text alone."""
+    """A proposal from the edit and the text alone, without asking the model."""
     return Proposal(site, probability(site.odds))
 
 
 def probability(odds: float) -> float:
-    """From the logarithm of the odds."""
+    """The probability for the given log odds."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
 
 
 DIFF_NAME = "edit.diff"
-# Lines shown around a text that is judged.
+# Lines shown around a text to be judged.
 LINES_BEFORE, LINES_AFTER = 6, 3
-# Characters of the same on each side, and of the edit, at most: the engine refuses what is too long as a whole.
+# The most characters of these on each side, and of the edit; the engine rejects requests that are too long.
 MAX_AROUND_CHARACTERS, MAX_EDIT_CHARACTERS = 2_000, 100_000
 
 
 def request(edit: Edit, sites: Sequence[Site]) -> dict[str, Any]:
-    """The body of a request that has all sites judged."""
+    """Build the request that has all these sites judged."""
     return {"edit": [{"path": DIFF_NAME, "text": _shown(edit)}], "sites": [_site(site) for site in sites]}
 
 
@@ -83,19 +84,22 @@ def _site(site: Site) -> dict[str, Any]:
     }
 
 
-# Differences of log-probabilities beyond this say nothing more.
+# Larger differences of log-probabilities are cut to this.
 MAX_LOG_DIFFERENCE = 12.0
 
 
 def judged(site: Site, event: dict[str, Any]) -> Proposal | None:
-    """What to propose at a site after the engine's `site` event; None: leave it as it is."""
+    """The proposal for a site after the engine's `site` event; None to leave the site unchanged."""
     odds = score(WEIGHTS.judge, numbers(event["text"], event["candidates"][0], site.odds))
     return Proposal(site, probability(odds)) if odds > WEIGHTS.judged_from else None
 
 
 def numbers(old: dict[str, Any], new: dict[str, Any], odds: float) -> list[float]:
-    """One for each of NUMBERS: how much likelier the new text is than the old one with the edit in sight, in shares of
-    MAX_LOG_DIFFERENCE. Without the edit in sight says nothing more: the texts come from it."""
+    """The judge's features, one for each of NUMBERS.
+
+    The last is how much likelier the new text is than the old one given the edit, in units of MAX_LOG_DIFFERENCE. The
+    likelihoods without the edit are not used: they add nothing, because the new text comes from the edit.
+    """
     return [1.0, odds, _bounded(new["with"] - old["with"])]
 
 
@@ -106,7 +110,7 @@ def _bounded(value: float) -> float:
     return max(-MAX_LOG_DIFFERENCE, min(MAX_LOG_DIFFERENCE, value)) / MAX_LOG_DIFFERENCE
 
 
-# Sites that the engine judges together.
+# Sites judged in one engine request.
 SITES_PER_REQUEST = 8
 MAX_JUDGED_SITES = 32
 
@@ -114,9 +118,10 @@ MAX_JUDGED_SITES = 32
 async def proposals(
     engine: JudgingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], batch: int = SITES_PER_REQUEST
 ) -> AsyncGenerator[Proposal]:
-    """The sure ones first. Without an engine only what the edit teaches by itself; may raise EngineGone.
+    """Yield the proposals for `edit`, sure ones first.
 
-    `batch` sites are judged together.
+    Without an engine, only those that the edit proves by itself. `batch` sites are judged per request. May raise
+    EngineGone.
     """
     if engine is None:
         for proposal in await asyncio.to_thread(learned, edit, own, pages):

@@ -1,4 +1,4 @@
-"""The sites of an edit: where it may have to follow, each with the text that the edit itself suggests there."""
+"""The sites of an edit: where it may have to follow, each with the new text suggested by the edit itself."""
 
 import math
 import time
@@ -18,13 +18,13 @@ from dlsp.edits.search.standing import Standing, Verdict
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 from dlsp.syntax.source import Source, encoded
 
-# Sites that are looked at, those best founded first.
+# The most sites examined, those with the best evidence first.
 MAX_SITES = 64
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A line of a page with the rules that match in it, the numbers that speak for each, and what is known of each."""
+    """A line with the matches in it, and for each match its evidence numbers and its verdict."""
 
     page: Page
     row: int
@@ -33,7 +33,7 @@ class Marked:
     verdicts: tuple[Verdict, ...]
 
     def with_only(self, kept: Sequence[Match]) -> str:
-        """The line after some of the matches were replaced."""
+        """The line with only the matches `kept` replaced."""
         line, base = self.page.lines[self.row], self.page.starts[self.row]
         text, at = "", base
         for match in kept:
@@ -43,8 +43,7 @@ class Marked:
 
 
 def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Marked]:
-    """The lines of all pages in which something can be substituted, as far as they are found `until` then; `own` is
-    the page of the edit."""
+    """Yield the lines of all pages in which a rule matches, until the time `until`; `own` is the page of the edit."""
     rules = rules_of(edit, own, until)
     if not rules:
         return
@@ -74,7 +73,7 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
 
 
 def _known(page: Page, standings: dict[Rule, Standing], until: float) -> dict[int, tuple[Match, Verdict]]:
-    """What scopes and imports say of each place of a renamed name, by its offset."""
+    """The verdict on each place of a renamed name, by scopes and imports; keyed by offset."""
     return {
         match.start: (match, standings[match.rule].verdict(page, match.start))
         for match in matches(list(standings), page.tokens, until)
@@ -84,7 +83,7 @@ def _known(page: Page, standings: dict[Rule, Standing], until: float) -> dict[in
 def _matches(
     page: Page, rules: Sequence[Rule], known: dict[int, tuple[Match, Verdict]], until: float
 ) -> Iterator[Match]:
-    """Where the rules apply. A name that certainly follows is renamed and nothing else done there."""
+    """Yield the places where the rules apply. At a name that is certain to follow, only the rename applies."""
     sure = [match for match, verdict in known.values() if verdict is Verdict.CERTAIN]
     yield from sure
     starts = [match.start for match in sure]
@@ -94,7 +93,7 @@ def _matches(
 
 
 def _verdict(match: Match, known: dict[int, tuple[Match, Verdict]]) -> Verdict:
-    """Of a phrase: whether a name in it is known to be another one than the edit renamed."""
+    """The verdict on a match; a phrase is refused if a name in it is known to be a different one than was renamed."""
     if match.start in known and known[match.start][0].rule.old == match.rule.old:
         return known[match.start][1]
     inside = [known[at][1] for at in range(match.start, match.end) if at in known]
@@ -102,10 +101,10 @@ def _verdict(match: Match, known: dict[int, tuple[Match, Verdict]]) -> Verdict:
 
 
 def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
-    """Those found in SEARCH_S, none touching another: first those that are certain, then the best founded.
+    """The sites found within SEARCH_S that do not touch each other: certain ones first, then by evidence.
 
-    None in another language, none that changes white space alone, and none that breaks what parsed before; none at all
-    of an edit that does so itself, which is not finished.
+    Excluded are sites in another language, changes of white space only, and changes that would add syntax errors. If
+    the edit itself added syntax errors it is unfinished, and there are no sites.
     """
     until = time.monotonic() + SEARCH_S
     if _breaks(edit, own):
@@ -129,7 +128,7 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
 
 
 def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:
-    """The sites of a page that would make its syntax worse. A name for a name, which is what is certain, does not."""
+    """The sites that would add syntax errors to the page. Certain ones replace a name by a name and never do."""
     asked = [site for site in found if not site.certain]
     if not asked or not page.breaks(asked):
         return []
@@ -137,7 +136,7 @@ def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:
 
 
 def _breaks(edit: Edit, own: Page) -> bool:
-    """Whether the edit left its page with more places that do not parse than there were."""
+    """Whether the edit left its page with more syntax errors than before."""
     if own.source is None or own.language is None or not edit.hunks:
         return False
     source = Source(own.language)
@@ -147,10 +146,10 @@ def _breaks(edit: Edit, own: Page) -> bool:
 
 
 def substituted(lines: Iterable[Marked]) -> Iterator[Site]:
-    """The lines that would change by what the edit teaches.
+    """Yield the lines that the edit's rules would change.
 
-    In each those matches count that are certain; where none is, those that are sure enough to be shown; where none is,
-    those that are worth a question.
+    In each line, the certain matches count; if there are none, those with odds high enough to be shown; if there are
+    none either, those with odds high enough to ask the model.
     """
     for line in lines:
         odds = [score(WEIGHTS.match[group(each, it)], it) for each, it in zip(line.found, line.numbers, strict=True)]

@@ -1,4 +1,4 @@
-"""The fitted numbers: `python -m bench.edits.fit` writes them from the training edits."""
+"""The fitted weights, written by `python -m bench.edits.fit` from the training edits."""
 
 import json
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ FILE = Path(__file__).parent / "weights.json"
 
 @dataclass(frozen=True)
 class Weights:
-    """`match` has, for each group of rules, a weight for each of `evidence.NAMES`; `judge` one for each of
-    `judge.NUMBERS`.
+    """Weights and thresholds: `match` has a weight for each of `evidence.NAMES`, by group; `judge` one for each of
+    `proposals.NUMBERS`.
 
-    Log odds above `asked_from` are worth asking the model; those above `learned_from` are shown where there is none,
-    above `sure_from` without asking it, and above `judged_from` after it was asked.
+    A site with log odds above `asked_from` is judged by the model. It is shown above `learned_from` if there is no
+    model, above `sure_from` without asking the model, and above `judged_from` after the model has judged it.
     """
 
     match: dict[str, tuple[float, ...]]

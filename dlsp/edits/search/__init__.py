@@ -1,1 +1,1 @@
-"""Where an edit may have to follow, by the edit, the syntax and the imports alone."""
+"""Search for the sites of an edit, by the edit, the syntax and the imports alone."""

@@ -1,4 +1,4 @@
-"""Files that are not open and may have sites of an edit: those that hold a name that it changed."""
+"""Files that are not open and may have sites of an edit, because they contain a name that it changed."""
 
 import re
 import time
@@ -12,15 +12,17 @@ from dlsp.edits.search.rules import rules_of
 from dlsp.edits.search.tokens import PROSE
 from dlsp.ignore.reading import read
 
-# Of all that are looked at: how many, how much, and how long it may take to find them.
+# The most files, their bytes in all, and the seconds the search may take.
 MAX_FILES, MAX_BYTES, MAX_SEARCH_S = 12, 400_000, 0.5
-# Characters of a name that is looked for in other files.
+# The shortest name, in characters, that is searched in other files.
 MIN_NAME_CHARACTERS = 4
 
 
 def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
-    """Paths and texts of files of the workspace that hold one of the names, as far as they are found in a moment:
-    those that name the edit's module, then others, the nearest first."""
+    """Paths and texts of files in the workspace that contain one of the changed names, found within MAX_SEARCH_S.
+
+    Files that name the edit's module come first, then the others; each the nearest first.
+    """
     names = {
         rule.old[0]
         for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)

@@ -1,6 +1,6 @@
-"""Which module a name of a file comes from, by the import statement that binds it. Nothing is run, no other file read.
+"""Which module a name comes from, by the import statement that binds it. Nothing is run and no other file is read.
 
-`named` reads the statement around a name; `meets` says whether the module that it names is the file of the edit.
+`named` reads the import statement around a name; `meets` says whether the module it names is the file of the edit.
 """
 
 import posixpath
@@ -10,15 +10,15 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-# How far above a name its import statement is looked for, in nodes of the tree.
+# How many parent nodes above a name are searched for its import statement.
 MAX_CLIMB_NODES = 8
-# Folders that are no part of a module's name.
+# Folders that are not part of a module's name.
 SOURCE_ROOTS = ("", "src", "lib", "source", "python")
 _JS_SUFFIXES = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".d.ts")
 
 
 class Meets(Enum):
-    """Whether an import means a file."""
+    """Whether an import refers to a file."""
 
     YES = "it names the file"
     MAYBE = "it names a package or folder around the file, which may pass the name on"
@@ -26,9 +26,9 @@ class Meets(Enum):
 
 
 def named(leaf: Node) -> str | None:
-    """The module that the import around a name takes it from, as the statement writes it; None where there is none.
+    """The module that the import statement around a name takes it from, as written; None outside of imports.
 
-    The module's own name, as in `from NAME import x`, is no name that is taken from a module.
+    The module name itself, as NAME in `from NAME import x`, is not taken from a module: None.
     """
     child, node = leaf, leaf.parent
     rust: list[str] = []
@@ -62,8 +62,10 @@ def named(leaf: Node) -> str | None:
 
 
 def meets(module: str, path: str, family: str, own: str) -> Meets:
-    """Whether `module`, as the file `path` of the language family writes it, is the file `own`. Both as the workspace
-    knows them, with `/`."""
+    """Whether `module`, as written in the file `path` of the language family, is the file `own`.
+
+    Both paths are relative to the workspace, with `/`.
+    """
     if family == "python":
         return _python(module, path, own)
     if family == "javascript":
@@ -98,7 +100,7 @@ def _javascript(module: str, path: str, own: str) -> Meets:
         if wanted in places:
             return Meets.YES
         return Meets.MAYBE if wanted == "." or target.startswith(f"{wanted}/") else Meets.NO
-    # A path that a bundler or a workspace resolves, as "@/shop/cart"; a bare name is a package.
+    # A path that a bundler or workspace resolves, such as "@/shop/cart"; a bare name is a package.
     parts = [part for part in _without_suffix(module).split("/") if not part.startswith(("@", "~"))]
     if "/" not in module or not parts:
         return Meets.NO
@@ -107,19 +109,19 @@ def _javascript(module: str, path: str, own: str) -> Meets:
 
 
 def _by_end(names: list[str], target: list[str], path: str, own: str) -> Meets:
-    """Whether the parts of an absolute name are the last ones of the file's path."""
+    """Whether the parts of an absolute module name are the last parts of the file's path."""
     if names and target[-len(names) :] == names:
         root = "/".join(target[: -len(names)])
         beside = posixpath.dirname(own) == posixpath.dirname(path)
         return Meets.YES if len(names) > 1 or root in SOURCE_ROOTS or beside else Meets.MAYBE
-    # A package around the file: `import httpx` for httpx/_utils.py.
+    # The package that contains the file: `import httpx` for httpx/_utils.py.
     folders = target[:-1]
     is_around = any(folders[end - len(names) : end] == names for end in range(len(names), len(folders) + 1))
     return Meets.MAYBE if names and is_around else Meets.NO
 
 
 def _parts(path: str, packages: tuple[str, ...]) -> list[str]:
-    """The parts of a file's module; a package's own file counts as its folder."""
+    """The parts of a file's module name; a package's main file counts as its folder."""
     *folders, file = path.split("/")
     stem = file.split(".")[0]
     return folders if stem in packages and folders else [*folders, stem]

@@ -1,4 +1,4 @@
-"""Where the rules of an edit apply in a text, and what speaks for and against each place."""
+"""Find where the rules of an edit match in a text, and how well each place fits."""
 
 import math
 from bisect import bisect
@@ -12,10 +12,10 @@ from dlsp.edits.search.tokens import Token, is_quoted
 
 @dataclass(frozen=True)
 class Match:
-    """A rule at a place: `start` to `end` (offsets) would become `rule.new`.
+    """A rule that matches: the text from offset `start` to `end` would become `rule.new`.
 
-    `left` and `right` count how many tokens around it are as they were around the edit; `whole` says that it is all
-    that a string holds.
+    `left` and `right` count the tokens around it that equal those around the edit; `whole`: it is the entire content of
+    a string.
     """
 
     rule: Rule
@@ -28,8 +28,10 @@ class Match:
 
 
 def matches(rules: Sequence[Rule], tokens: Sequence[Token], until: float = math.inf) -> list[Match]:
-    """In the order of the text, not overlapping; at one place the one with more tokens, then more around it. As many
-    as are found `until` then."""
+    """The matches in text order, not overlapping, found before the time `until`.
+
+    Of overlapping ones, the one with more tokens wins, then the one with more equal tokens around it.
+    """
     firsts: dict[str, list[Rule]] = {}
     for rule in rules:
         firsts.setdefault(rule.old[0], []).append(rule)
@@ -57,7 +59,7 @@ def _match(rule: Rule, tokens: Sequence[Token], start: int, end: int) -> Match:
 
 
 def _solid(tokens: Sequence[Token], at: int, step: int) -> Iterator[str]:
-    """Tokens of the line from `at` on that are no blanks."""
+    """Yield the non-blank tokens of the line from `at` on, in direction `step`."""
     while 0 <= at < len(tokens) and tokens[at].text != "\n":
         if tokens[at].text.strip():
             yield tokens[at].text
@@ -65,7 +67,7 @@ def _solid(tokens: Sequence[Token], at: int, step: int) -> Iterator[str]:
 
 
 def _agree(wanted: Sequence[str], there: Iterator[str]) -> int:
-    """How many agree; all of them where both end together."""
+    """The number of tokens that agree; CONTEXT_TOKENS if both sides end together before that."""
     count = 0
     for one in wanted[:CONTEXT_TOKENS]:
         if next(there, None) != one:

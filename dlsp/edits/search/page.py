@@ -1,4 +1,4 @@
-"""A document as sites are looked for in it, the sites themselves, and looking no longer than somebody waits."""
+"""The page (a document to search for sites), the site, and iteration with a time limit."""
 
 import time
 from bisect import bisect_right
@@ -14,14 +14,14 @@ from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, Token, tokens
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source, encoded
 
-# How long sites are looked for at most: a thread cannot be stopped, and the editor may be gone.
+# The most seconds to search for sites: a thread cannot be stopped, and the editor may be gone.
 SEARCH_S = 10.0
 
 T = TypeVar("T")
 
 
 def in_time(items: Iterable[T], until: float) -> Iterator[T]:
-    """The items as long as the clock (`time.monotonic`) is not past `until`."""
+    """Yield the items until the clock (`time.monotonic`) is past `until`."""
     for item in items:
         if time.monotonic() > until:
             return
@@ -30,7 +30,8 @@ def in_time(items: Iterable[T], until: float) -> Iterator[T]:
 
 @dataclass(frozen=True)
 class Page:
-    """The text of the document `uri`, which the workspace knows as `path`; `edited` are the rows that the edit made."""
+    """The text of the document `uri`, `path` relative to the workspace; `edited` are the row ranges that the edit
+    wrote."""
 
     uri: str
     path: str
@@ -40,14 +41,14 @@ class Page:
 
     @property
     def module(self) -> str:
-        """How other files name this one, or the folder that it belongs to."""
+        """The name by which other files import this one, or its package."""
         path = PurePath(self.path)
         if self.language and self.language.family == "go":
             return path.parent.name or "main"
         return path.parent.name if path.stem in ("__init__", "index", "mod") and path.parent.name else path.stem
 
     def speaks_as(self, other: "Page") -> bool:
-        """Whether both are of one family of languages, so that a name of one can mean something in the other."""
+        """Whether both are of the same language family, so that they can share names."""
         if self.language is None or other.language is None:
             return self.language is other.language and PurePath(self.path).suffix == PurePath(other.path).suffix
         return self.language.family == other.language.family
@@ -58,7 +59,7 @@ class Page:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The offset of each line, and of the text's end."""
+        """The offset of each line, and of the end of the text."""
         return list(accumulate(map(len, self.lines), initial=0))
 
     @cached_property
@@ -70,7 +71,7 @@ class Page:
         return Source(self.language) if self.language else None
 
     def breaks(self, sites: "Sequence[Site]") -> bool:
-        """Whether the page's syntax would be worse, at any of these sites, with all of them applied."""
+        """Whether applying all these sites adds syntax errors near any of them."""
         tree = self.source.update(self.text) if self.source else None
         if self.source is None or tree is None:
             return False
@@ -82,17 +83,17 @@ class Page:
         return min(bisect_right(self.starts, offset), len(self.lines)) - 1
 
     def is_edited(self, start: int, end: int) -> bool:
-        """Whether rows `start` to `end` touch what the edit made."""
+        """Whether rows `start` to `end` overlap what the edit wrote."""
         return any((start < last and first < end) or start == end == first for first, last in self.edited)
 
     def is_edited_at(self, offset: int) -> bool:
-        """Whether the edit made the line of an offset."""
+        """Whether the edit wrote the line at this offset."""
         row = self.row(offset)
         return self.is_edited(row, row + 1)
 
 
 def token_lines(found: Sequence[Token]) -> list[list[Token]]:
-    """The tokens of each line, line ends left out."""
+    """The tokens of each line, without line ends."""
     lines: list[list[Token]] = [[]]
     for token in found:
         if token.text == "\n":
@@ -102,16 +103,16 @@ def token_lines(found: Sequence[Token]) -> list[list[Token]]:
     return lines
 
 
-# Characters of a site's text that the engine takes.
+# The most characters of a site's text that the engine accepts.
 MAX_SITE_CHARACTERS = 16_000
 
 
 @dataclass(frozen=True)
 class Site:
-    """On a page, the lines `old` from row `start` on; `lines` might take their place.
+    """A place where an edit may also happen: the lines `old` of `page`, from row `start`, would become `lines`.
 
-    `odds` is the logarithm of how likely that is, by the edit and the text alone; `certain` says that scopes and
-    imports alone decide that the edit has to follow here.
+    `odds` are the log odds of that, by the edit and the text alone; `certain`: scopes and imports alone prove that the
+    edit must follow here.
     """
 
     page: Page
@@ -123,7 +124,7 @@ class Site:
 
     @property
     def is_long(self) -> bool:
-        """Whether one of its lines is, or all of them are together, now or then."""
+        """Whether one of its lines, or all together, are too long, before or after."""
         is_long = any(len(line) > MAX_LINE_CHARACTERS for line in (*self.old, *self.lines))
         return is_long or max(sum(map(len, self.old)), sum(map(len, self.lines))) > MAX_SITE_CHARACTERS
 
@@ -133,7 +134,7 @@ class Site:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing but white space would change."""
+        """Whether only white space would change."""
         return "".join(self.old).split() == "".join(self.lines).split()
 
     def touches(self, other: "Site") -> bool:

@@ -1,4 +1,4 @@
-"""Places where the very lines that were edited stand once more, or the very lines between which something was put."""
+"""Sites where the edited lines, or the lines around an insertion, occur again."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import Page, Site, in_time
 
-# Log odds, as counted in the training edits.
+# Log odds, measured on the training edits.
 SAME_LINES_ODDS, SAME_PLACE_ODDS, ONE_LINE_ODDS = 1.5, 1.8, 0.9
-# Characters that lines must have for their coming repeated to mean something.
+# The fewest characters that repeated lines must have to be meaningful.
 MIN_TELLING_CHARACTERS = 12
 
 
 def repeated(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
-    """Indentation may differ; the lines put there are indented, and end, as the place does. As many as are found
-    `until` then."""
+    """Yield the repetitions of the edited lines, or of the lines around an insertion, until the time `until`.
+
+    Their indentation may differ; the new lines get the indentation and line ends of the place.
+    """
     for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
         old = edit.before[hunk.start : hunk.end]
         around = own.lines[first - 1 : first] + own.lines[last : last + 1]
@@ -31,7 +33,8 @@ def repeated(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.i
 def _sites(
     wanted: Sequence[str], old: Sequence[str], new: Sequence[str], odds: float, pages: Sequence[Page], until: float
 ) -> Iterator[Site]:
-    """Where the lines `wanted` stand; the `new` ones replace them, or go between them where no `old` ones give way."""
+    """Yield a site for each place where the lines `wanted` occur: `new` replaces `old`, or is inserted if `old` is
+    empty."""
     if len("".join(line.strip() for line in wanted)) < MIN_TELLING_CHARACTERS:
         return
     for page in in_time(pages, until):
@@ -51,8 +54,10 @@ def _places(wanted: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
 
 
 def _indented(lines: Sequence[str], model: str, there: str) -> tuple[str, ...] | None:
-    """The lines, moved as `there` is against `model`, with its line end; None where they are indented less than
-    `model`."""
+    """The lines re-indented from the indentation of `model` to that of `there`, with its line end.
+
+    None if a line is indented less than `model`.
+    """
     was, now = _indent(model), _indent(there)
     if any(line.strip() and not line.startswith(was) for line in lines):
         return None

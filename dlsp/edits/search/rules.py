@@ -1,4 +1,4 @@
-"""What an edit teaches: which tokens gave way to which. Learned from the edit alone, without a model."""
+"""Substitution rules learned from an edit alone, without a model: which tokens were replaced by which text."""
 
 import math
 import re
@@ -12,18 +12,19 @@ from dlsp.edits.search.page import Page, in_time, token_lines
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, WORD, Token, is_quoted, split, tokens
 from dlsp.syntax.source import Source
 
-# Tokens around a rule that are remembered, blanks not counted.
+# Non-blank tokens on each side of a rule that are remembered.
 CONTEXT_TOKENS = 4
 _SIMILAR_LINES_RATIO, _ALIKE_NAMES_RATIO = 0.5, 0.6
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Tokens `old` give way to the text `new`.
+    """The tokens `old` are replaced by the text `new`.
 
-    `kind`: rename (a word for a word), case (the same in another case), phrase. `left` and `right` are what stood
-    around it in the edit, nearest first; `kept` counts where the edit left `old` as it was, `beside` where it did so
-    in another role; `pure` says that the edit did nothing but rename, `whole` that `old` was all that a string held.
+    `kind`: rename (one word by one word), case (the same in another letter case), phrase (several tokens). `left` and
+    `right` are the tokens around it in the edit, nearest first. `kept` counts the places in the edited lines that still
+    have `old` in the same role, `beside` those in another role. `pure`: the edit did nothing but rename. `whole`: `old`
+    was the entire content of a string.
     """
 
     kind: str
@@ -39,7 +40,7 @@ class Rule:
 
 
 def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
-    """What the edit teaches, as far as it is found `until` then; `page` is its document now."""
+    """The rules learned from the edit until the time `until`; `page` is its document after the edit."""
     before = token_lines(tokens(edit.text, Source(page.language) if page.language else None))
     after = token_lines(page.tokens)
     found: dict[tuple, Rule] = {}
@@ -50,8 +51,8 @@ def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
 
 
 def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float = math.inf) -> list[Rule]:
-    """The rules of an edit from the lines it took away and those it put there, in tokens; the surest first. As many
-    as are found `until` then."""
+    """The rules learned from the removed and the added lines, given as tokens, until the time `until`; the surest
+    first."""
     rules: dict[tuple[str, tuple[str, ...], str, str], Rule] = {}
     for before, after in in_time(_pairs(old, new, until), until):
         for rule in _of_line(before, after):
@@ -77,7 +78,7 @@ def _of_line(before: Sequence[Token], after: Sequence[Token]) -> Iterator[Rule]:
             if k - i > 1:
                 yield _rule("phrase", before, i, k, "".join(other[j:m]))
             continue
-        # What only puts something in says where by the word beside it.
+        # A pure insertion is anchored at a neighbouring word.
         start, end = i, k
         while start > 0 and not _has_word(one[start:end]):
             start -= 1
@@ -105,8 +106,8 @@ def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: 
 
 
 def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
-    """How often what the rule changes still stands in the edited lines, where the new text does not hold it: in the
-    rule's role, and in others."""
+    """How often the rule's old tokens remain in the edited lines outside of its new text: in the rule's role, in
+    others."""
     same = other = 0
     for at in range(len(survivors)):
         there = survivors[at : at + len(rule.old)]
@@ -120,12 +121,12 @@ def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:
 
 @lru_cache(1000)
 def alike(one: str, other: str) -> bool:
-    """Whether a name looks like the other one: then it is that one renamed, and no other thing in its place."""
+    """Whether two names are similar, so that one is the other renamed rather than something else in its place."""
     return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE_NAMES_RATIO
 
 
 def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
-    """A name renamed is renamed in its other cases."""
+    """Yield rules for a renamed name in other letter cases (snake, upper, camel, pascal)."""
     known = {rule.old for rule in rules}
     for rule in rules:
         if rule.kind == "rename" and WORD.fullmatch(rule.new):
@@ -136,7 +137,8 @@ def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
 
 
 def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float) -> Iterator[tuple]:
-    """Lines that became each other: in order where there are as many, else the most similar ones. No long ones."""
+    """Yield pairs of old and new lines: in order if their numbers are equal, else the most similar. Long lines are left
+    out."""
     if len(old) == len(new):
         yield from (pair for pair in zip(old, new, strict=True) if not any(map(_is_long, pair)))
         return
@@ -170,13 +172,13 @@ def _both_words(one: str, other: str) -> bool:
     return bool(WORD.fullmatch(one) and WORD.fullmatch(other))
 
 
-# Letters and digits of a name that stands for one thing in all its cases.
+# The fewest letters and digits of a name that is renamed in other letter cases too.
 MIN_NAME_CHARACTERS = 3
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def in_cases(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """A renamed name and its new one in each case: `Testdir` tells of `testdir` and `TESTDIR`."""
+    """Yield the old and the new name in each letter case: renaming `Testdir` also renames `testdir` and `TESTDIR`."""
     parts, others = _PARTS.findall(old), _PARTS.findall(new)
     if len("".join(parts)) < MIN_NAME_CHARACTERS or not others:
         return

@@ -1,4 +1,4 @@
-"""The scopes around a name (modules, classes, functions, loops), and where a name is bound in them."""
+"""The scopes around a name (module, classes, functions, loops), and the scope a name is bound in."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ _TYPED = ("default_parameter", "typed_default_parameter", "typed_parameter")
 
 @dataclass(frozen=True)
 class Scope:
-    """A module, class, function or loop, by its bytes; `owner` is the name of the class that a method is in."""
+    """A module, class, function or loop; `start` and `end` in bytes, `owner` the name of the class around a method."""
 
     kind: str
     name: str
@@ -27,7 +27,7 @@ class Scope:
 
 
 def scopes_of(leaf: Node, language: Language) -> tuple[tuple[Scope, ...], Scope | None]:
-    """The scopes of a name, and the class around it."""
+    """The scopes in which a name is looked up, innermost first, and the class around it."""
     found: list[Scope] = []
     home = None
     child, parent = leaf, leaf.parent
@@ -37,7 +37,7 @@ def scopes_of(leaf: Node, language: Language) -> tuple[tuple[Scope, ...], Scope 
         kind = _scope_kind(parent, language)
         if kind and not is_outside:
             scope = Scope(kind, _name(parent), parent.start_byte, parent.end_byte, _owner(parent, language))
-            # Functions of these do not see the names of their class.
+            # In these languages, methods do not see the names of their class.
             if not (kind == "class" and is_nested and language.family in ("python", "javascript")):
                 found.append(scope)
             home = home or (scope if kind == "class" else None)
@@ -58,7 +58,7 @@ def _scope_kind(node: Node, language: Language) -> str:
 
 
 def _is_outside(child: Node, parent: Node, language: Language) -> bool:
-    """Whether a part of a scope, or of its parameters, is looked up around it."""
+    """Whether this part of a scope or parameter is evaluated outside of it, such as a default value."""
     if parent.type in LOOPS:
         fields = ("right",)
     elif parent.type in _TYPED:
@@ -73,7 +73,7 @@ def _is_outside(child: Node, parent: Node, language: Language) -> bool:
 
 
 def _owner(node: Node, language: Language) -> str:
-    """The name of the class that a function is in."""
+    """The name of the class around a function; "" if there is none."""
     around = node.parent if node.type in language.functions else None
     while around is not None and around.type not in language.classes:
         around = None if around.type in language.functions else around.parent
@@ -101,14 +101,14 @@ _USES = ("use_declaration", "use_list")
 _NO_TARGETS = (
     *("attribute", "call", "subscript", "member_expression", "type"),
     *("binary_operator", "boolean_operator", "comparison_operator", "binary_expression"),
-    # Where variables are declared, they are not bound by an assignment; nor by one that reads them first.
+    # In languages with declarations an assignment does not bind a variable, nor does an augmented one anywhere.
     "augmented_assignment",
     *("assignment_expression", "augmented_assignment_expression", "compound_assignment_expr", "assignment_statement"),
 )
 
 
 def binds(leaf: Node, scopes: tuple[Scope, ...], language: Language) -> Scope | None:
-    """The scope in which a name is bound at this place, if it is."""
+    """The scope in which a name is bound at this place; None if it is not bound here."""
     parent = leaf.parent
     if parent is None:
         return None
@@ -133,13 +133,13 @@ def _is_defined(leaf: Node, parent: Node, language: Language) -> bool:
         return True
     name = parent.child_by_field_name("name") or parent.child_by_field_name("property")
     if name is None and parent.type == "variable_declarator":
-        name = parent.children[0]  # C#'s have no field for it
+        name = parent.children[0]  # C# has no `name` field here
     is_named = parent.type in language.functions or parent.type in language.classes or parent.type in _NAMING
     return is_named and leaf == name
 
 
 def _is_target(leaf: Node, parent: Node | None) -> bool:
-    """Whether a name is a parameter, or what something is assigned to."""
+    """Whether a name is a parameter or the target of an assignment."""
     child = leaf
     for _ in range(6):
         if parent is None or parent.type in _NO_TARGETS:

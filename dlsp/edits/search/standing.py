@@ -1,4 +1,4 @@
-"""How a name at a place stands to the name that the edit changed: whether both mean the same thing."""
+"""How a name at a place relates to the name that the edit renamed: whether both mean the same thing."""
 
 import builtins
 import math
@@ -14,12 +14,12 @@ from dlsp.edits.search.rules import Rule, alike
 from dlsp.edits.search.scopes import Scope
 from dlsp.edits.search.uses import Use, uses
 
-# What a class calls itself, or one of its own.
+# Names by which a class refers to itself or its instance.
 SELF_NAMES = ("self", "cls", "this", "Self")
 
 
 class Renamed:
-    """By a `rule` of the edit; `own` is the edit's page. Places are looked for `until` then."""
+    """The name renamed by `rule`; `own` is the edit's page. Searching ends at the time `until`."""
 
     def __init__(self, rule: Rule, own: Page, until: float = math.inf) -> None:
         self.rule, self.own = rule, own
@@ -43,12 +43,12 @@ class Renamed:
 
     @cached_property
     def edited(self) -> list[Use]:
-        """The places of the new name in the edit."""
+        """The uses of the new name in the lines that the edit wrote."""
         return [use for offset, use in self.new.items() if self.own.is_edited_at(offset)]
 
     @cached_property
     def scopes(self) -> list[Scope]:
-        """Where the edit binds the new name."""
+        """The scopes in which the edit binds the new name."""
         return [use.binds for use in self.edited if use.binds]
 
     def kinds(self, kind: str) -> list[Use]:
@@ -56,7 +56,7 @@ class Renamed:
 
     @cached_property
     def is_taken(self) -> bool:
-        """Whether the new name stood there before the edit, and meant what it means in the edit."""
+        """Whether the new name already existed before the edit with the same meaning."""
         for offset, use in self.new.items():
             same = use.bound in self.scopes or (use.kind == "member" and (use.of, use.home) in self._members)
             if same and not self.own.is_edited_at(offset):
@@ -65,12 +65,13 @@ class Renamed:
 
     @cached_property
     def read_first(self) -> set[Scope]:
-        """Scopes in which the old name is read, after the edit bound the new one, before anything binds it again."""
+        """Scopes in which, after the edit, the old name is read before anything binds it again."""
         found = set()
         for scope in self.scopes:
             edit = min(at for at, use in self.new.items() if use.binds == scope)
             later = [(at, use) for at, use in self.old.items() if at > edit and use.bound == scope]
-            # What is assigned is read before it is bound, though it stands behind it.
+            # On one row an assignment's right side is read before its target is bound, although it comes later in the
+            # text.
             order = [(self.own.row(at), use.binds is not None) for at, use in later]
             if order and not min(order)[1]:
                 found.add(scope)
@@ -99,23 +100,23 @@ STANDINGS = (
     "prose in reach",
     "prose out of reach",
 )
-# Where the name means what the edit renamed.
+# Relations in which the name means what the edit renamed.
 BOUND_STANDINGS = ("follows", "own member", "own keyword", "own path")
 _LOCAL = ("function", "loop")
 _CONSTRUCTORS = ("__init__", "__new__")
-# Families in which a name of another file is not bound where it is used.
+# Language families in which a name from another file is used without a binding.
 _SHARED_FAMILIES = ("c", "java")
 
 
 class Verdict(Enum):
-    """What scopes and imports alone say of a place where a rename might follow."""
+    """What scopes and imports alone say about a place where the rename might follow."""
 
     CERTAIN = "the name there is the one that the edit renamed"
     OPEN = "it may be; the evidence and the model decide"
     REFUSED = "the name there is another one"
 
 
-# Where the name is known to be another one than the edit changed.
+# Relations in which the name is known to be a different one.
 _REFUSED_STANDINGS = (
     *("out of reach", "another meaning", "another's member", "another's keyword", "another's path"),
     *("of another kind", "prose out of reach"),
@@ -123,14 +124,14 @@ _REFUSED_STANDINGS = (
 
 
 class Standing(Renamed):
-    """To a name that was renamed."""
+    """Classifies places by their relation to the renamed name."""
 
     def __init__(self, rule: Rule, own: Page, until: float = math.inf) -> None:
         super().__init__(rule, own, until)
         self._naming: dict[str, bool] = {}
 
     def verdict(self, page: Page, offset: int) -> Verdict:
-        """Whether the edit has to follow at a place, may not, or neither is known."""
+        """Whether the edit must follow at this place (CERTAIN), must not (REFUSED), or may (OPEN)."""
         if self.is_unfinished:
             return Verdict.REFUSED
         if not self.edited:
@@ -140,15 +141,17 @@ class Standing(Renamed):
         standing = self.at(page, offset)
         if standing in _REFUSED_STANDINGS or (standing == "a member" and not self._is_of_class):
             return Verdict.REFUSED
-        # An edit that did more than rename, or that imports another thing, may have put another thing in its place.
+        # An edit that did more than rename, or that changed an import, may have replaced one thing by a different one.
         is_bound = bool(self.scopes) and standing in ("follows", "own member", "own keyword")
         sure = is_bound and self.rule.pure and not self.is_taken and not self._is_import
         return Verdict.CERTAIN if sure else Verdict.OPEN
 
     @cached_property
     def is_unfinished(self) -> bool:
-        """Whether the new name is none yet: somebody types, or mistyped. A name that the edit only uses, and that looks
-        like the old one, is bound or used somewhere else, too; a member that lost letters at its end is being deleted.
+        """Whether the new name is still being typed or mistyped, so that no site should follow.
+
+        A real new name that is similar to the old one and only used in the edit must be bound or used elsewhere too. A
+        member that lost several letters at its end is being deleted.
         """
         if self.scopes or not self.edited or self._is_import:
             return False
@@ -166,7 +169,7 @@ class Standing(Renamed):
 
     @cached_property
     def _is_of_class(self) -> bool:
-        """Whether what the edit renamed is a member of something."""
+        """Whether the edit renamed a member of a class or object."""
         return bool(self.kinds("member")) or any(scope.kind == "class" for scope in self.scopes)
 
     def _verdict_elsewhere(self, page: Page, offset: int) -> Verdict:
@@ -188,7 +191,7 @@ class Standing(Renamed):
         return self._bound_by(page, self.rule.old[0], use.bound)
 
     def _bound_by(self, page: Page, name: str, scope: Scope) -> Verdict:
-        """By what binds the name in a scope of another page: nothing but imports of what the edit changed."""
+        """The verdict on a name that `scope` of another page binds: REFUSED unless only imports bind it."""
         found = [use for use in self.uses(name, page).values() if use.binds == scope]
         if any(use.module is None for use in found):
             return Verdict.REFUSED
@@ -198,7 +201,8 @@ class Standing(Renamed):
         return Verdict.REFUSED if Verdict.CERTAIN not in verdicts else Verdict.OPEN  # an import with a fallback
 
     def _through(self, module: str, page: Page) -> Verdict:
-        """By an import of the name from a module: the edit's page, or the one that the edit's page has it from."""
+        """The verdict on a name imported from `module`: it must be the edit's page, or the module this page imports it
+        from."""
         family = page.language.family if page.language else ""
         if self._is_top:
             met = imports.meets(module, page.path, family, self.own.path)
@@ -210,23 +214,23 @@ class Standing(Renamed):
         return Verdict.OPEN if met is imports.Meets.MAYBE else Verdict.REFUSED
 
     def _of_module(self, page: Page, use: Use) -> Verdict:
-        """A member of a module, or of something unknown."""
+        """The verdict on a member of a module, or of something unknown."""
         if not self._is_top:
             return Verdict.OPEN if self._is_of_class else Verdict.REFUSED
         owner = re.split(r"\W+", use.of)[-1]
         bound = [each for each in self.uses(owner, page).values() if each.module is not None]
         if owner == self.own.module and self._imported(page):
             family = page.language.family if page.language else ""
-            # `from lib import fees` takes the module from a package; `import lib.fees` names it.
+            # `from lib import fees` imports the module from a package; `import lib.fees` names it.
             modules = [module for each in bound for module in (each.module, f"{each.module}.{owner}") if module]
             met = {imports.meets(module, page.path, family, self.own.path) for module in modules}
             return Verdict.CERTAIN if imports.Meets.YES in met or not modules else Verdict.OPEN
         if any(self._through(each.module or "", page) is not Verdict.REFUSED for each in bound):
-            return Verdict.OPEN  # `import httpx; httpx.unquote`, or a module by another name
+            return Verdict.OPEN  # `import httpx; httpx.unquote`, or a module under another name
         return Verdict.REFUSED
 
     def _of_unbound(self, page: Page) -> Verdict:
-        """A name that nothing on its page binds."""
+        """The verdict on a name that its page does not bind."""
         if self._is_top:
             if self._is_shared(page) and self._imported(page):
                 return Verdict.CERTAIN
@@ -237,7 +241,7 @@ class Standing(Renamed):
         return Verdict.OPEN if is_free else Verdict.REFUSED
 
     def _of_parameter(self, page: Page, use: Use | None) -> Verdict:
-        """A keyword of a call to the function whose parameter was renamed."""
+        """The verdict on a renamed parameter's keyword in calls on another page."""
         if use is None or use.kind != "keyword":
             return Verdict.REFUSED
         called = next((each for each in self.scopes if self._is_called(use.of, each) and not each.owner), None)
@@ -259,7 +263,7 @@ class Standing(Renamed):
         return own or is_named or (not self.scopes and kept)
 
     def at(self, page: Page, offset: int) -> str:
-        """One of STANDINGS, or nothing where it is not known."""
+        """The relation of the name at `offset`, one of STANDINGS; "" if unknown."""
         if not self.edited and not self.rule.whole:
             return ""
         if page is not self.own:
@@ -271,7 +275,7 @@ class Standing(Renamed):
         return of_kind.get(use.kind, self._of_name)(use)
 
     def _elsewhere(self, page: Page, offset: int) -> str:
-        """On another page, which sees what is bound at the top of the edit's module if it names that module."""
+        """The relation on another page, which sees the module-level names of the edit's page if it imports that."""
         if self.scopes and all(scope.kind in _LOCAL for scope in self.scopes):
             return "out of reach"
         use = self.uses(self.rule.old[0], page).get(offset)
@@ -279,7 +283,7 @@ class Standing(Renamed):
             return ""
         is_top = any(scope.kind == "module" for scope in self.scopes)
         if use.kind == "member" and re.split(r"\W+", use.of)[-1] == self.own.module:
-            # A file of Java is named like its class.
+            # A Java file is named after its class.
             is_named = any(scope.kind == "class" and scope.name == self.own.module for scope in self.scopes)
             return "follows" if is_top or is_named else ""
         if not is_top:
@@ -290,19 +294,19 @@ class Standing(Renamed):
         return "follows" if use.kind == "name" and is_bound else ""
 
     def _is_shared(self, page: Page) -> bool:
-        """Whether names of the edit's module need no import on a page that names it."""
+        """Whether the page can use names of the edit's module without importing them."""
         family = page.language.family if page.language else ""
         return family in _SHARED_FAMILIES or (
             family == "go" and PurePath(page.path).parent == PurePath(self.own.path).parent
         )
 
     def _imported(self, page: Page) -> bool:
-        """Whether a page names the edit's module: in an import, or by its path, as in `require("./cart")`."""
+        """Whether a page refers to the edit's module: by an import, or by its path, as in `require("./cart")`."""
         if page.uri not in self._naming:
             module = self.own.module
             path = rf"""\b(?:from|import|include|require)\b[ (]*(["'])(?:[^"'\n]*/)?{re.escape(module)}(?:\.\w+)?\1"""
             named = bool(self.uses(module, page)) or re.search(path, page.text) is not None
-            named = named or (page.module == module and self._is_shared(page))  # a header and its source
+            named = named or (page.module == module and self._is_shared(page))  # a header and its source file
             self._naming[page.uri] = named
         return self._naming[page.uri]
 
@@ -352,7 +356,8 @@ class Standing(Renamed):
         return "another's member" if mine or all(scope.kind in _LOCAL for scope in self.scopes) else "a member"
 
     def _among_members(self, home: Scope | None, mine: bool) -> str:
-        """How a member of this class, or of something unknown, stands to those that the edit changed."""
+        """The relation of a member of the class `home`, or of something unknown, to the members that the edit
+        renamed."""
         owners = {each.home for each in self.kinds("member") if each.of in SELF_NAMES}
         if mine and owners:
             return "own member" if home in owners else "another's member"
@@ -371,7 +376,7 @@ class Standing(Renamed):
 
 
 def _same_module(one: str, other: str) -> bool:
-    """Whether two import statements may name one module: `lib.fees` and `.fees`, `./cart` and `../shop/cart`."""
+    """Whether two import statements may mean the same module: `lib.fees` and `.fees`, `./cart` and `../shop/cart`."""
     parts = [[part for part in re.split(r"[./\\]+|::", each) if part] for each in (one, other)]
     shorter, longer = sorted(parts, key=len)
     return bool(shorter) and longer[-len(shorter) :] == shorter

@@ -1,4 +1,4 @@
-"""Lines of code as tokens, each with the part it plays."""
+"""Split code into tokens, each with its syntactic role."""
 
 import re
 from bisect import bisect_right
@@ -9,11 +9,11 @@ from tree_sitter import Node
 
 from dlsp.syntax.source import Source
 
-# Roles of words that no compiler reads.
+# Roles of words that compilers ignore.
 PROSE = ("string", "comment")
 TOKEN = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 WORD = re.compile(r"[^\W\d]\w*")
-# Characters of a line that can teach something or be a site; longer ones were written by programs.
+# The most characters of a line that is used to learn rules or as a site; longer lines are generated.
 MAX_LINE_CHARACTERS = 2_000
 _MAX_NODES = 50_000
 _MAX_DEPTH = 200
@@ -21,10 +21,9 @@ _MAX_DEPTH = 200
 
 @dataclass(frozen=True)
 class Token:
-    """`role` is what the token is there: string, comment, type, keyword, import, path (the module of an import),
-    member, called or plain.
+    """A token; `start` is the offset of its first character in the text.
 
-    `start` is the offset of its first character in the text.
+    `role` is string, comment, type, keyword, import, path (the module in an import), member, called or plain.
     """
 
     text: str
@@ -41,18 +40,18 @@ class Token:
 
 
 def split(text: str) -> list[str]:
-    """The texts of the tokens alone."""
+    """The texts of the tokens only."""
     return TOKEN.findall(text)
 
 
 def is_quoted(found: Sequence[Token], start: int, end: int) -> bool:
-    """Whether the tokens from `start` to `end` stand between two quotes of a kind."""
+    """Whether the tokens from `start` to `end` are enclosed in a pair of equal quotes."""
     around = found[start - 1 : start], found[end : end + 1]
     return all(around) and around[0][0].text == around[1][0].text and around[0][0].text in ("'", '"')
 
 
 def tokens(text: str, source: Source | None = None) -> list[Token]:
-    """All tokens of a text; roles beyond what the neighbours tell need the `source` of the text's language."""
+    """All tokens of a text. Without its `source`, roles are derived from neighbouring tokens only."""
     spans = _Spans(text, source)
     found = [(match[0], match.start()) for match in TOKEN.finditer(text)]
     made = []
@@ -75,7 +74,7 @@ def _role(found: list[tuple[str, int]], index: int) -> str:
 
 
 class _Spans:
-    """Stretches of the text whose role the syntax tree knows."""
+    """Ranges of the text whose role is known from the syntax tree."""
 
     def __init__(self, text: str, source: Source | None) -> None:
         self._starts: list[int] = []
@@ -103,7 +102,7 @@ class _Spans:
 
 
 def _stretches(root: Node) -> Iterator[tuple[int, int, str]]:
-    """Start, end (bytes) and role, in the order of the text, not overlapping."""
+    """Yield (start, end, role) in bytes, in text order, not overlapping."""
     stack: list[tuple[Node, int]] = [(root, 0)]
     left = _MAX_NODES
     while stack and left:

@@ -1,4 +1,4 @@
-"""What a name stands for at each of its places: where it is bound, whose member or keyword it is."""
+"""What a name refers to at each of its places: where it is bound, and whose member or keyword it is."""
 
 import math
 import re
@@ -14,25 +14,25 @@ from dlsp.edits.search.scopes import FIELDS, Scope, binds, scopes_of, text_of
 from dlsp.syntax.source import Source
 
 _MEMBER_FIELDS = ("attribute", "property", "field")
-# Where a name is a member of what stands in this field.
+# Node types in which a name is a member of the given field.
 _OWNER_FIELDS = {
     "method_invocation": "object",
     "member_access_expression": "expression",
     "scoped_identifier": "path",
     "qualified_identifier": "scope",
 }
-# Places of a name that are looked at.
+# The most places of a name that are examined.
 _MAX_PLACES = 500
 
 
 @dataclass(frozen=True)
 class Use:
-    """A name at a place.
+    """A name at one place.
 
-    `kind`: name, member, keyword, path (the module in an import). `of` is what a member is one of, what is called with
-    the keyword, or what stands before a path's part. `scopes` are those in which the name is looked up, innermost
-    first; `bound` is the one it is found in, `binds` the one that it is bound in at this very place, `home` the class
-    around. `module` is what an import statement around the place takes the name from, None outside of one.
+    `kind`: name, member, keyword, or path (part of the module in an import). `of` is the owner of a member, the
+    function called with the keyword, or the text before a path's part. `scopes` are those in which the name is looked
+    up, innermost first; `bound` is the one it is found in, `binds` the one it is bound in at this place, `home` the
+    class around it. `module` is the module that an import statement takes the name from, None outside of imports.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Use:
 
 
 def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[int, Use]:
-    """The places of a name by their offsets, those found `until` then; none in strings and comments."""
+    """The uses of a name by offset, found before the time `until`; none in strings and comments."""
     tree = source.update(text)
     if tree is None:
         return {}
