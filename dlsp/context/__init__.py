@@ -1,1 +1,1 @@
-"""What the model sees of a document."""
+"""The context: what the model sees of a document and of other files."""

@@ -1,11 +1,11 @@
-"""How much the model sees, in tokens. What a machine carries by default is decided in `models.sizing`."""
+"""The context budget in tokens. Its default per machine is decided in `models.sizing`."""
 
-# Where nobody waits at the keyboard: scripts, measurements.
+# The budget where nobody waits at the keyboard: scripts and measurements.
 TOKENS = 1024
 
 LEAST, MOST = 128, 8192
 
 
 def within_bounds(budget: int) -> int:
-    """A budget that makes sense: some lines at the least, at the most what the model reads well."""
+    """The budget limited to a sensible range: at least a few lines, at most what the model handles well."""
     return min(max(budget, LEAST), MOST)

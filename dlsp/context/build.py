@@ -1,4 +1,4 @@
-"""The whole context of a gap within one budget."""
+"""Build the whole context of a gap within one token budget."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -16,13 +16,13 @@ from dlsp.ignore.values import without_secrets
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
-# Shares of the budget: other files, the text after the gap. The prefix has the rest, and what those leave.
+# Shares of the budget for other files and for the text after the gap. The prefix gets the remainder.
 OTHERS, SUFFIX = 0.35, 0.25
-# At least: the statement under the cursor may need more than the share of the text after the gap.
+# The least share of the prefix; the statement under the cursor may take more than SUFFIX from the rest.
 PREFIX = 0.25
-# Shares of the other files' share, given in this order to what asks for it.
+# Shares of the other files' budget, served in this order.
 DEFINITIONS, RECENT, PAIR = 1.0, 0.4, 0.4
-# Tokens for the name of a file.
+# Estimated tokens of a file's name in the prompt.
 _A_FILE = 6
 
 
@@ -38,12 +38,12 @@ def build(
     previous: Context | None = None,
     budget: int = TOKENS,
 ) -> Context:
-    """The context of the gap between `before` and `after` in the file `path` (as the workspace sees it).
+    """Return the context of the gap between `before` and `after` in `path`, which is relative to the workspace.
 
-    Whether `path` itself may be read is the caller's to ask; the other sources are asked here. Without `rules` there
-    are none. The other files of `previous` are taken again if nothing new is asked of them.
+    The caller must check that `path` itself may be read; other files are checked here. Without `rules` no other file is
+    used. The other files of `previous` are kept if they still cover what is wanted.
     """
-    # Once for all: it takes long where the text is broken.
+    # Cached, because it is slow where the text does not parse.
     place = cache(lambda: structure(source, before, after) if source else None)
     rest = budget - int(budget * PREFIX)
     follows = window.suffix(place, path, before, after, int(budget * SUFFIX), rest)
@@ -78,19 +78,19 @@ def _others(
     if recent:
         regions = (part for part in recent.parts(path) if not rules.excludes_source(rules.root / part.path))
         _take(chosen, regions, int(budget * RECENT), budget)
-    # An order that does not depend on scores: what was prefilled for the anchor before is prefilled for the next.
+    # The order does not depend on scores, so that the next anchor can reuse what was prefilled for the previous one.
     return tuple(sorted(chosen, key=lambda part: (part.path, part.row)))
 
 
 def _serves(previous: Context, others: tuple[Part, ...], rules: Rules | Verdicts) -> bool:
-    """Whether the files before hold all that is wanted now, and may still be read."""
+    """Whether the previous parts include all that is wanted now and may still be read."""
     paths = {part.path for part in previous.others}
     held = set(previous.others) >= set(others)
     return held and not any(rules.excludes_source(rules.root / path) for path in paths)
 
 
 def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> None:
-    """Add parts to `chosen` while they fit, `most` tokens of these and `budget` in all; a long one is cut."""
+    """Add parts to `chosen` while they fit: `most` tokens of these and `budget` tokens in all; a long part is cut."""
     start = _cost(chosen)
     for part in map(_without_secrets, parts):
         if any(part.path == other.path and _overlap(part, other) for other in chosen):
@@ -99,7 +99,7 @@ def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> 
         left = min(most - (spent - start), budget - spent)
         left -= 0 if any(part.path == other.path for other in chosen) else _A_FILE
         cut = part.cut(min(left, budget // 2))
-        if cut.text.strip() and (cut is part or cut.text.count("\n") > 2):  # the head alone says little
+        if cut.text.strip() and (cut is part or cut.text.count("\n") > 2):  # a few first lines alone are of little use
             chosen.append(cut)
         elif left < 4:
             return

@@ -1,4 +1,4 @@
-"""Definitions in other files of what the gap's surroundings import or name."""
+"""Definitions in other files of names that the gap's surroundings import or use."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from dlsp.context.tokens import tokens
 from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Found, Store, module, stem
 
-# A name that is defined in more files says nothing, unless one of them is imported.
+# A name defined in more files than this is ignored unless one of the definitions is imported.
 COMMON = 4
-# The score of what can come next at the cursor.
+# The score of a member that can come next at the cursor.
 FOCUS = 20.0
-# Tokens of members: outlines if so many do, else their first lines, else their names.
+# The most members shown, and the tokens they may take: as outlines if these fit, else first lines, else names.
 MOST_MEMBERS, MOST_OF_MEMBERS = 80, 250
-# The score from which a definition is shown.
+# The lowest score at which a definition is shown.
 LEAST = 3.0
 
 
@@ -28,7 +28,7 @@ class Scored(NamedTuple):
 
 
 def definitions(index: Store, rules: Rules | Verdicts, path: str, family: str, names: Names) -> Iterator[Scored]:
-    """Candidates, the best first; none while the index cannot be read."""
+    """Yield candidates, best first; none while the index cannot be read."""
     try:
         found = [
             *_members(index, path, family, names),
@@ -40,13 +40,16 @@ def definitions(index: Store, rules: Rules | Verdicts, path: str, family: str, n
     best: dict[tuple[str, int], Scored] = {}
     for each in sorted(found, key=lambda each: (-each.score, each.part.path, each.part.row)):
         best.setdefault((each.part.path, each.part.row), each)
-    # Asked for the few that are taken: it looks at the files.
+    # Lazy, because checking exclusion reads the file system and only a few candidates are used.
     return (each for each in best.values() if not rules.excludes_source(rules.root / each.part.path))
 
 
 def _members(index: Store, path: str, family: str, names: Names) -> list[Scored]:
-    """What the thing before the cursor's dot has, in as many words as there is room for, what is not hidden first: the
-    members of an imported class that it is or is named after, else the definitions of an imported module."""
+    """Members of the object before the cursor's dot, public ones first, in the most detailed form that fits.
+
+    They are the members of an imported class with the object's name (or ending in it), else the definitions of an
+    imported module.
+    """
     found = _of_class(index, path, family, names) or _of_module(index, path, family, names)
     texts: list[str] = []
     for form in FORMS:
@@ -80,7 +83,7 @@ def _of_module(index: Store, path: str, family: str, names: Names) -> list[Found
 
 
 def _named(index: Store, path: str, family: str, names: Names) -> list[Scored]:
-    """Definitions of the names themselves."""
+    """Definitions of the names used near the gap or imported."""
     made: list[Scored] = []
     for name, weight in names.wanted.items():
         found = [each for each in index.named(name, family, 200) if each.path != path]
@@ -94,7 +97,8 @@ def _named(index: Store, path: str, family: str, names: Names) -> list[Scored]:
 
 
 def _modules(index: Store, path: str, family: str, names: Names) -> list[Scored]:
-    """What modules hold that are imported as a whole and used near the cursor. In C nothing is used through a file."""
+    """Definitions in modules that are imported whole and used near the cursor; none in C, which has no module
+    prefix."""
     made: list[Scored] = []
     if family == "c":
         return made

@@ -1,4 +1,4 @@
-"""The names that the gap's surroundings use: what cross-file context is looked up by."""
+"""Names used around the gap: the keys for looking up context in other files."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from functools import cached_property
 
 from dlsp.context.structure import Structure
 
-# Characters around the cursor that count as its surroundings.
+# Characters before and after the cursor that count as its surroundings.
 BEFORE, AFTER = 2500, 500
 MOST_NAMES = 60
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
@@ -17,14 +17,14 @@ _WORDS = """
 as by const crate export extends from global import include let local mod module namespace package pub public require
 require_relative self source static std super this type typeof use using var
 """
-# Words of imports, and of what belongs to an object, that name nothing in another file.
+# Keywords in import statements and self-references, which name nothing in another file.
 _NO_NAMES = frozenset(_WORDS.split())
 _REQUIRE = re.compile(r"^.*\b(?:require|require_relative|source|import)\b.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Names:
-    """Of the text around the cursor and the imports of the file."""
+    """Names in the text around the cursor and in the file's imports."""
 
     before: str
     after: str
@@ -32,28 +32,28 @@ class Names:
 
     @cached_property
     def imports(self) -> list[frozenset[str]]:
-        """The words of each import: modules, files, names."""
+        """For each import, its words: modules, files, names."""
         texts = [self.place.text(node) for node in self.place.imports] if self.place else []
         texts = texts or _REQUIRE.findall(self.before[:10_000])
         return [frozenset(re.findall(r"\w+", text)) - _NO_NAMES for text in texts]
 
     @cached_property
     def imported(self) -> frozenset[str]:
-        """Every word of the imports."""
+        """All words of the imports."""
         return frozenset[str]().union(*self.imports)
 
     def brings(self, name: str, module: Sequence[str]) -> bool:
-        """Whether one import has both the name and a part of the module, in lower case as in `modules`."""
+        """Whether a single import contains both the name and a part of `module`, whose parts are in lower case."""
         return any(name in words and not {word.lower() for word in words}.isdisjoint(module) for words in self.imports)
 
     @cached_property
     def modules(self) -> frozenset[str]:
-        """The same words in lower case, as file names are compared."""
+        """The words of the imports in lower case, for comparison with file names."""
         return frozenset(word.lower() for word in self.imported)
 
     @cached_property
     def near(self) -> dict[str, float]:
-        """Names around the cursor, heaviest first: 3 on the cursor's line, 2 within ten lines, else 1."""
+        """Names around the cursor with their weights: 3 on the cursor's line, 2 within ten lines, else 1."""
         weights: dict[str, float] = {}
         lines = self.before[-BEFORE:].split("\n")
         for distance, line in enumerate(reversed(lines)):
@@ -67,7 +67,7 @@ class Names:
 
     @cached_property
     def uses(self) -> dict[str, set[str]]:
-        """What stands before a dot, in lower case, and the names after it."""
+        """For each word before a dot (in lower case), the names used after it."""
         found: dict[str, set[str]] = {}
         for owner, name in _USE.findall(self.before[-BEFORE:] + "\0" + self.after[:AFTER]):
             found.setdefault(owner.lower(), set()).add(name)
@@ -75,14 +75,16 @@ class Names:
 
     @cached_property
     def owner(self) -> str:
-        """What stands before the dot at the cursor, if the cursor is after one: its members are asked for."""
+        """The word before the dot at the cursor, whose members are wanted; "" if the cursor is not after a dot."""
         found = _OWNER.search(self.before[-200:])
         return found[1] if found else ""
 
     @cached_property
     def wanted(self) -> dict[str, float]:
-        """Names to look up with their weights, heaviest first: those near the cursor and those imported, without
-        what the file itself defines."""
+        """Names to look up and their weights, heaviest first: those near the cursor and imported ones.
+
+        Names that the file itself defines are left out.
+        """
         definitions = self.place.definitions if self.place else ()
         own = {each.name for each in definitions if each.parent is None} | _NO_NAMES
         weights = {name: 0.5 for name in self.imported if len(name) > 2} | self.near

@@ -1,4 +1,4 @@
-"""A test and what it tests."""
+"""Find the test of an implementation file, or the implementation of a test."""
 
 import re
 import sqlite3
@@ -15,7 +15,8 @@ _TEST = re.compile(r"(?:test|spec)_(.+)|(.+?)(?:_tests?|_spec|Tests?|Spec)")
 
 
 def pair(index: Store, rules: Rules | Verdicts, path: str, family: str) -> list[Part]:
-    """Outlines from the implementation of a test, or from the test of an implementation; empty without one."""
+    """Outlines of the file's counterpart (implementation of a test, test of an implementation); empty if there
+    is none."""
     try:
         for other in _others(index, path, family):
             if not rules.excludes_source(rules.root / other):
@@ -33,13 +34,13 @@ def is_test(path: str) -> bool:
 
 
 def bare(path: str) -> str:
-    """The file's name up to its first dot, in lower case, without what marks a test."""
+    """The file name up to its first dot, in lower case, without the test prefix or suffix."""
     found = _TEST.fullmatch(PurePath(path).name.split(".")[0])
     return next(filter(None, found.groups())).lower() if found else stem(path)
 
 
 def _others(index: Store, path: str, family: str) -> list[str]:
-    """Files of the same bare name of which just one of the two is a test, those with most folders in common first."""
+    """Counterpart files with the same bare name, those sharing the most folders first."""
     name = bare(path)
     stems = [name] if is_test(path) else [name, *(mark.format(name) for mark in _NAMES)]
     found = [other for each in stems for other in index.files(each, family)]
@@ -49,7 +50,8 @@ def _others(index: Store, path: str, family: str) -> list[str]:
 
 
 def _nearness(test: str, tested: str) -> int:
-    """How many folders a test shares with what it may test; -1 where its folders name another part of the workspace."""
+    """The number of folders a test shares with the file it may test; -1 if its folders name another part of the
+    workspace."""
     folders = set(PurePath(test).parts[:-1]) - _KINDS
     shared = folders & set(PurePath(tested).parts[:-1])
     return len(shared) if shared or not folders else -1

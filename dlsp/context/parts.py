@@ -1,4 +1,4 @@
-"""What the model sees, piece by piece, each with the reason why it is there."""
+"""The parts of the context, each with the reason for including it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from dlsp.context.tokens import head, tokens
 
 
 class Window(NamedTuple):
-    """Prefix and suffix of a gap, with `\\n` at the line ends."""
+    """Prefix and suffix of a gap, with `\\n` line endings."""
 
     prefix: str
     suffix: str
@@ -17,7 +17,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of text; `path` as the workspace sees it, `row` where it starts in its file, from 0."""
+    """A piece of a file: `path` is relative to the workspace, `row` its first line in the file, from 0."""
 
     path: str
     row: int
@@ -29,14 +29,14 @@ class Part:
         return tokens(self.text)
 
     def cut(self, most: int) -> "Part":
-        """Its first lines, so many tokens at the most."""
+        """Its first lines, at most `most` tokens."""
         if self.tokens <= most:
             return self
         kept = self.text[: head(self.text, max(0, most))]
         return replace(self, text=kept[: kept.rfind("\n") + 1])
 
     def up_to(self, row: int) -> "Part":
-        """Its lines before a row of its file."""
+        """Its lines before `row` of its file."""
         lines = self.text.split("\n")
         kept = lines[: row - self.row]
         return self if kept == lines else replace(self, text="\n".join(kept) + "\n")
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Context:
-    """All of it: parts of other files, of the file before the gap in their order, and the text after it."""
+    """The whole context: parts of other files, parts of this file before the gap, and the text after the gap."""
 
     others: tuple[Part, ...]
     prefix: tuple[Part, ...]
@@ -56,7 +56,7 @@ class Context:
 
     @cached_property
     def files(self) -> list[Mapping[str, str]]:
-        """The other files as the engine takes them: each path once, its parts in the file's order."""
+        """The other files as the engine expects them: one entry per path, its parts in file order."""
         paths = dict.fromkeys(part.path for part in self.others)
         return [{"path": path, "text": plain(self._text(path))} for path in paths]
 
@@ -66,6 +66,6 @@ class Context:
 
 
 def plain(text: str) -> str:
-    """`text` with `\\n` at the line ends and nothing that UTF-8 cannot carry (lone surrogates)."""
+    """`text` with `\\n` line endings, and lone surrogates, which UTF-8 cannot encode, replaced."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return lines.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Regions of other documents that were edited or looked at lately."""
+"""Regions of other documents that were recently edited or viewed."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from dlsp.context.parts import Part
 
 MOST = 12
-# Lines shown above and below.
+# Lines kept above and below the row.
 AROUND = 8
 
 
 @dataclass(frozen=True)
 class Region:
-    """The text around a place of a document as it was when it was noted."""
+    """The text around a row of a document, as it was when it was noted."""
 
     path: str
     row: int
@@ -22,14 +22,14 @@ class Region:
 
 
 class Recent:
-    """The latest regions, one for each neighbourhood of a document; `path` as the workspace sees it."""
+    """The most recent regions, one per neighbourhood of a document; paths are relative to the workspace."""
 
     def __init__(self) -> None:
         self._regions: OrderedDict[tuple[str, int], Region] = OrderedDict()
         self._edits: Counter[str] = Counter()
 
     def note(self, path: str, lines: Sequence[str], row: int, *, edited: bool) -> None:
-        """Something happened at a row (from 0) of the document, whose lines these are with their endings."""
+        """Note an edit or view at `row` (from 0) of a document with these lines (line endings included)."""
         self._edits[path] += edited
         first = max(0, row - AROUND)
         kept = "".join(lines[first : row + AROUND + 1])
@@ -41,11 +41,11 @@ class Recent:
             self._regions.popitem(last=False)
 
     def edits_besides(self, path: str) -> int:
-        """How many there were in other documents."""
+        """The number of edits in other documents."""
         return self._edits.total() - self._edits[path]
 
     def parts(self, path: str) -> list[Part]:
-        """For a request in `path`: the edited ones first, each kind the latest first."""
+        """Regions for a request in `path`: edited ones first, then viewed ones, each the most recent first."""
         regions = [each for each in reversed(self._regions.values()) if each.path != path]
         regions.sort(key=lambda each: not each.edited)
         return [

@@ -1,4 +1,4 @@
-"""How a definition of another file is shown: in more or fewer words, and with the reason."""
+"""How a definition from another file is shown: in three levels of detail, and with the reason."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def _outline(found: Found) -> str:
 
 
 def _line(found: Found) -> str:
-    """The first line of a definition, decorators left out."""
+    """The first line of a definition, without decorators."""
     lines = [line for line in found.symbol.text.split("\n") if not line.lstrip().startswith("@")]
     return lines[0] if lines else found.symbol.name
 
@@ -35,5 +35,5 @@ def _brief(found: Found) -> str:
     return line[: at + len(found.symbol.name)] if at >= 0 else found.symbol.name
 
 
-# The ways to show a member, the longest first.
+# The forms a member can be shown in, longest first.
 FORMS: tuple[Callable[[Found], str], ...] = (_outline, _line, _brief)

@@ -1,4 +1,4 @@
-"""Where the cursor stands in the syntax tree."""
+"""The position of the cursor in the syntax tree."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ block statement_block statement_list compound_statement body_statement case_stat
 class_body interface_body enum_body declaration_list field_declaration_list enum_member_declaration_list
 object object_type array block_mapping block_sequence table section element fragment
 """
-# Nodes that hold statements, or what takes their place in the language.
+# Node types that contain statements, or their equivalent in the language.
 _HOLDERS = frozenset(_HOLDER_TYPES.split())
-# Fields of what a statement holds statements in.
+# Field names of a statement's own blocks.
 _BODIES = ("body", "consequence")
 
 
 @dataclass(frozen=True)
 class Structure:
-    """A tree and a place in it, in bytes. Offsets in `content` before `cursor` are those of the document.
+    """A tree and a position in it, in bytes. Offsets in `content` before `cursor` equal those in the document.
 
     `indent` is the column at which the cursor's line begins.
     """
@@ -40,8 +40,10 @@ class Structure:
 
     @cached_property
     def enclosing(self) -> list[Definition]:
-        """The definitions around the cursor, the outermost first; one that ended just before goes on if the cursor's
-        line is indented deeper."""
+        """The definitions around the cursor, outermost first.
+
+        One that ended just before the cursor counts if the cursor's line is indented deeper.
+        """
         found = [each for each in self.definitions if each.start < self.cursor and each.kind != "constant"]
         return [each for each in found if self.cursor <= each.end or self._continues(each)]
 
@@ -59,14 +61,14 @@ class Structure:
         return self.content[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def statement(self) -> tuple[int, int] | None:
-        """Where the innermost statement around the cursor starts and ends; None between statements.
+        """Start and end of the innermost statement around the cursor, in bytes; None between statements.
 
-        One that has a body ends before it: the body is statements of its own.
+        A compound statement counts up to its body, which consists of statements of its own.
         """
         node = self.tree.root_node
         place = node.descendant_for_byte_range(max(0, self.cursor - 1), self.cursor)
         found = None
-        # Downwards, as a node is asked for its parent by a walk from the root.
+        # From the root down, because tree-sitter finds a node's parent by walking from the root.
         while place and node != place and (inner := node.child_with_descendant(place)):
             if node.type in _HOLDERS:
                 found = inner.start_byte, inner.end_byte
@@ -76,7 +78,7 @@ class Structure:
         return None if node.type in _HOLDERS else found
 
     def _body(self, node: Node) -> int | None:
-        """Where the statements begin that a node holds after the cursor."""
+        """The start of the node's block, if the block begins after the cursor; else None."""
         for field in _BODIES:
             body = node.child_by_field_name(field)
             if body and body.type in _HOLDERS and body.start_byte >= self.cursor:
@@ -84,7 +86,7 @@ class Structure:
         return None
 
     def last_end(self, first: int, most: int) -> int | None:
-        """The last end of a statement in `[first, most]`."""
+        """The last position in `[first, most]` where a statement ends; None if there is none."""
         found, node = None, self.tree.root_node
         while node:
             children = node.children
@@ -95,7 +97,8 @@ class Structure:
         return found
 
     def next_start(self, first: int, most: int) -> int | None:
-        """The first start of a statement in `[first, most)`, the outermost if there are several."""
+        """The first position in `[first, most)` where a statement starts, the outermost statement if several do; else
+        None."""
         node = self.tree.root_node
         while node:
             children = node.children
@@ -107,10 +110,10 @@ class Structure:
 
 
 def structure(source: Source, before: str, after: str) -> Structure | None:
-    """The structure around the cursor; None if the document has no tree.
+    """Return the structure around the cursor; None if the document has no tree.
 
-    What is being typed often does not parse and takes its surroundings with it. Then the tree of the document
-    without the cursor's line is taken, if that is the better one.
+    Code being typed often does not parse and spoils the tree around it. In that case the document is parsed without the
+    cursor's line, and that tree is used if it has fewer errors.
     """
     tree = source.update(before + after)
     if tree is None:

@@ -1,4 +1,4 @@
-"""How much speaks for a definition in another file being what a name stands for."""
+"""Scores how likely a definition in another file is the one that a name refers to."""
 
 import re
 from itertools import takewhile
@@ -6,15 +6,17 @@ from itertools import takewhile
 from dlsp.context.names import Names
 from dlsp.index.store import Found, module, stem
 
-# Go's way to say whose member a function is.
+# A Go method's receiver.
 _RECEIVER = re.compile(r"func \(\s*(?:\w+\s+)?\*?(\w+)")
-# Families in which a name of another file is not seen without importing it.
+# Language families in which a name from another file must be imported.
 NEEDS_IMPORT = {"python", "javascript", "rust"}
 
 
 def meant(found: list[Found], path: str, names: Names) -> list[Found]:
-    """Of many definitions of a name those of a class that is named too, and those that are imported, from as near as
-    there is one."""
+    """Narrow down many definitions of one name.
+
+    Kept are members of a class that is also named, and of the imported ones those in the nearest files.
+    """
     members = [each for each in found if (owner := class_of(each)) in names.near or owner in names.imported]
     others = [each for each in found if not class_of(each) and stem(each.path) in names.modules]
     near = {each.path: _nearness(each.path, path, names) for each in others}
@@ -22,15 +24,15 @@ def meant(found: list[Found], path: str, names: Names) -> list[Found]:
 
 
 def _nearness(file: str, path: str, names: Names) -> tuple[int, int]:
-    """How many of the names at the end of a file's module are in imports, and how many folders it shares with `path`
-    from the root on."""
+    """How many trailing parts of the file's module path are imported, and how many leading folders it shares with
+    `path`."""
     said = list(takewhile(names.modules.__contains__, reversed(module(file))))
     pairs = zip(file.split("/")[:-1], path.split("/")[:-1], strict=False)
     return len(said), len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def class_of(found: Found) -> str:
-    """The class whose member it is; a class in another is found by its own name."""
+    """The class that the definition is a member of; "" for a class itself, which is looked up by its own name."""
     if found.symbol.kind == "class":
         return ""
     receiver = _RECEIVER.match(found.symbol.text)
@@ -38,14 +40,14 @@ def class_of(found: Found) -> str:
 
 
 def ties(found: Found, path: str, family: str, names: Names) -> float:
-    """How much speaks for `found` being what its name means in the file `path`."""
+    """The score of `found` as the definition that its name refers to in the file `path`."""
     symbol, parts = found.symbol, module(found.path)
     folder = parts[-2] if len(parts) > 1 else ""
     score = 2.0 if parts[-1] in names.modules else 0.0
     score += 1.0 if folder in names.modules else 0.0
     score += 1.0 if folder_of(found.path) == folder_of(path) else 0.0
     if owner := class_of(found):
-        # A member is used after a dot, and its class is more telling when it is known.
+        # A member is used after a dot; if its class is known, that says more.
         used = any(symbol.name in members for members in names.uses.values())
         return score - 1.0 if used and (parts[-1] in names.modules or owner in names.near) else -9.0
     if names.brings(symbol.name, parts):

@@ -1,7 +1,7 @@
-"""The window into the document itself: what of it the model sees before and after the cursor.
+"""What the model sees of the document itself, before and after the cursor.
 
-Before: the enclosing function and class first, then imports, the signatures of what stands above, then the lines
-above. After: whole statements.
+Before: the headers of the enclosing function and class, then imports, signatures of definitions above, then the nearest
+lines above. After: whole statements.
 """
 
 import re
@@ -14,21 +14,21 @@ from dlsp.context.tokens import head, tail, tokens
 from dlsp.syntax.definitions import Definition
 from dlsp.syntax.outline import signature
 
-# Of the budget of the prefix: at least, at most, at most.
+# Shares of the prefix budget: the least for the nearest lines, the most for imports and for signatures.
 NEAR, IMPORTS, SIGNATURES = 0.5, 0.2, 0.2
 _WORD = re.compile(r"\w+")
 _SURROUNDINGS = 2500
-# Finds where the cursor stands; asked only where not all of the text fits.
+# Returns the structure at the cursor; called only if the text does not fit completely.
 Find = Callable[[], Structure | None]
-# Rows. The first line of a cut prefix moves in steps, so that the next anchor can keep what was prefilled.
+# The start of a cut prefix moves in steps of this many rows, so that the next anchor can reuse the prefilled tokens.
 GRID = 8
 
 
 def suffix(find: Find, path: str, before: str, after: str, most: int, longest: int) -> Part:
-    """At most `most` tokens of `after`, cut where a statement ends; the statement under the cursor is never cut unless
-    it alone is longer than `longest`, which nothing is.
+    """The part of `after` that the model sees: about `most` tokens, cut at the end of a statement.
 
-    At a function's end, nothing beyond: a model that sees another function there begins to write that one.
+    The statement under the cursor is kept whole up to `longest` tokens, which is the limit of any result. At the end of
+    a function nothing beyond it is included: a model that sees the next function starts to write that one.
     """
     row = before.count("\n")
     closing = function.end(before, after)
@@ -41,7 +41,7 @@ def suffix(find: Find, path: str, before: str, after: str, most: int, longest: i
     place = find()
     if place is None:
         return Part(path, row, after[: lines or length], "the lines that follow")
-    shift = len(place.source.bytes) - len(place.content)  # of the line left out
+    shift = len(place.source.bytes) - len(place.content)  # bytes of the line that was left out
     cursor = len(before.encode("utf-8", "replace"))
     most_end = cursor + len(after[:length].encode("utf-8", "replace"))
     end = (place.last_end(place.cursor, most_end - shift) or 0) + shift
@@ -57,7 +57,7 @@ def suffix(find: Find, path: str, before: str, after: str, most: int, longest: i
 
 
 def prefix(find: Find, path: str, before: str, most: int) -> tuple[Part, ...]:
-    """Parts of `before`, at most so many tokens, in their order; the last one ends at the cursor."""
+    """Parts of `before` in document order, at most `most` tokens; the last part ends at the cursor."""
     if len(before) <= most or tail(before, most) == 0:
         return (Part(path, 0, before, "all that stands before"),)
     place = find()
@@ -68,7 +68,7 @@ def prefix(find: Find, path: str, before: str, most: int) -> tuple[Part, ...]:
 
 
 class _Prefix:
-    """Spends a budget of tokens on the parts of one document, the most telling first."""
+    """Spends the token budget on the parts of one document, the most useful first."""
 
     def __init__(self, path: str, before: str, place: Structure, most: int) -> None:
         self.path, self.before, self.place = path, before, place
@@ -86,7 +86,7 @@ class _Prefix:
         return (*(above[row] for row in sorted(above)), near)
 
     def _heads(self) -> list[Part]:
-        """Of the definitions around the cursor, the innermost first; one that is too long for what is left is cut."""
+        """Headers of the enclosing definitions, innermost first; one that does not fit is cut."""
         kept: list[Part] = []
         left = int(self.most * (1 - NEAR))
         for definition in reversed(self.place.enclosing):
@@ -104,7 +104,7 @@ class _Prefix:
         return f"{what} and the lines before" if begins <= self.inner.start else f"{what}, its last lines"
 
     def _head(self, definition: Definition) -> Part | None:
-        """The first lines of a definition around the cursor, without its body."""
+        """The header of an enclosing definition, without its body."""
         if definition.body is None or definition.body > len(self.content):
             return None
         end = self.content.find(b"\n", max(definition.start, definition.body - 1)) + 1
@@ -114,13 +114,13 @@ class _Prefix:
         return self._lines(definition.start, end or len(self.content), why)
 
     def _imports(self) -> list[Part]:
-        """Those first whose names are used in the lines above the cursor."""
+        """The imports, those whose names are used near the cursor first."""
         found = [self._lines(node.start_byte, node.end_byte, "an import") for node in self.place.imports]
         used = set(_WORD.findall(self.before[-_SURROUNDINGS:]))
         return sorted(found, key=lambda part: used.isdisjoint(_WORD.findall(part.text)[-3:]))
 
     def _signatures(self) -> Iterator[Part]:
-        """Of the members of the same class, then of what stands outside, each the nearest first."""
+        """Signatures of the same class's members, then of top-level definitions, each the nearest first."""
         around = self.place.enclosing
         group = around[-1].parent if around and around[-1].kind == "function" else (around[-1] if around else None)
         known = [each for each in self.place.definitions if each.end <= len(self.content) and each not in around]
@@ -147,7 +147,7 @@ class _Prefix:
         self.left -= sum(part.tokens for part in parts)
 
     def _lines(self, start: int, end: int, why: str) -> Part:
-        """The whole lines from `start` to `end`, in bytes."""
+        """The whole lines that contain bytes `start` to `end`."""
         start = self.content.rfind(b"\n", 0, start) + 1
         if not self.content[:end].endswith(b"\n"):
             end = (self.content.find(b"\n", end) + 1) or len(self.content)
@@ -159,12 +159,15 @@ def _part(path: str, before: str, start: int, why: str) -> Part:
 
 
 def _stepped(before: str, start: int, place: Structure | None, inner: Definition | None = None) -> int:
-    """A start at or after `start` that stays while the cursor moves on: the enclosing function's if that follows,
-    else the first statement after a row of the grid; near the cursor `start` itself."""
+    """A start of the prefix, at or after `start`, that stays the same while the cursor moves on.
+
+    It is the enclosing function's start if that follows, else the first statement after a multiple of GRID rows; close
+    to the cursor it is `start` itself.
+    """
     if place and inner:
         begins = len(place.content[: inner.start].decode("utf-8", "replace"))
         line = before.rfind("\n", 0, begins) + 1
-        # Its first line is the best border there is, if not too much is given up for it.
+        # The function's first line is the best start unless that gives up a third of the text.
         if start <= line and tokens(before[start:line]) < tokens(before[start:]) // 3:
             return line
     row, last = before.count("\n", 0, start), before.count("\n")

@@ -1,4 +1,4 @@
-"""A workspace as the source of context: its rules, its index, its open documents."""
+"""A workspace as the source of context: its ignore rules, its index and its open documents."""
 
 import os
 from collections import OrderedDict
@@ -18,16 +18,16 @@ from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source
 
 _MARKS = (".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt", "Gemfile")
-# Documents whose trees are kept.
+# Documents whose syntax trees are kept.
 MOST_SOURCES = 16
-# Folders of files outside of a workspace whose rules are kept.
+# Folders outside of a workspace whose ignore rules are kept.
 MOST_LONE_FOLDERS = 16
 
 
 class Workspace:
-    """The folder `root`, or a single file's surroundings where there is none: then nothing but the file is read.
+    """The folder `root`, or None for a single file; then no other file is read.
 
-    `patience_s`: seconds to wait for ignore rules, None for as long as it takes (see `Verdicts`).
+    `patience_s`: seconds to wait for ignore rules, None for no limit (see `Verdicts`).
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class Workspace:
         self._keeper: Keeper | None = None
 
     def has(self, globs: tuple[str, ...], budget: int) -> bool:
-        """Whether these are its settings."""
+        """Whether it was made with these settings."""
         return (globs, budget) == (self._globs, self._budget)
 
     def keep_index(self) -> None:
-        """Have the ignore rules read, and the index made and kept true, in the background, from the first call on."""
+        """Start, at the first call, to read the ignore rules and to build and update the index in the background."""
         if self.root and self.root not in self._verdicts:
             self._rules(self.root).begin()
         if self._keeper is None and self.root and is_workspace(self.root):
             self._keeper = Keeper(self.root, self._globs)
 
     def bring_up_to_date(self, seconds: float) -> None:
-        """Make the index true now, as far as that goes in so long, unless a process keeps it already."""
+        """Update the index now, for at most `seconds`, unless a background process does so already."""
         if self.root and is_workspace(self.root):
             bring_up_to_date(self.root, self._globs, seconds)
 
@@ -71,17 +71,19 @@ class Workspace:
             verdicts.close()
 
     def name(self, path: Path) -> str:
-        """The path as the workspace sees it, with `/`."""
+        """The path relative to the workspace, with `/`; the file name alone if it is outside."""
         inside = self.root and path.is_relative_to(self.root)
         return path.relative_to(self.root).as_posix() if inside and self.root else path.name
 
     def excludes(self, path: Path) -> str:
-        """Why nothing may be read of the file, "" if it may be."""
+        """The reason why the file must not be read, "" if it may be."""
         return self._rules(path).excludes(path)
 
     def source(self, path: Path, language: Language | None = None) -> Source | None:
-        """The document's tree, to be updated with its text; None for plain text. `language` is what its editor says,
-        by default what its name says."""
+        """The document's syntax tree, to be updated with its text; None for plain text.
+
+        `language` is the editor's; by default it is derived from the file name.
+        """
         language = language or languages.of(path)
         if language is None:
             return None
@@ -94,21 +96,23 @@ class Workspace:
         return self._sources[key]
 
     def forget(self, path: Path) -> None:
-        """The document was closed."""
+        """The document was closed: drop its trees."""
         for key in [key for key in self._sources if key[0] == str(path)]:
             del self._sources[key]
 
     def edits_besides(self, path: Path) -> int:
-        """How many edits there were in other documents."""
+        """The number of edits in other documents."""
         return self.recent.edits_besides(self.name(path))
 
     def files(self, near: str, going: Callable[[], bool]) -> Iterator[Path]:
-        """The source files that may be read, as they are found, those nearest to the file that is named `near` first,
-        as long as `going` says True; none where there is no workspace."""
+        """Yield the source files that may be read, those nearest to the file `near` first, while `going()` is true.
+
+        None if there is no workspace.
+        """
         if self.root is None or not is_workspace(self.root):
             return
         rules, seen = Rules(self.root, self._globs), None
-        # A link is walked where it leads.
+        # A symbolic link is followed to its target, whose folders are searched.
         real, top = Path(os.path.realpath(self.root / near)), Path(os.path.realpath(self.root))
         for folder in (self.root / (real.relative_to(top) if real.is_relative_to(top) else near)).parents:
             yield from (path for path, _ in walk(rules, folder, without=seen, going=going))
@@ -124,11 +128,10 @@ class Workspace:
         previous: Context | None = None,
         language: Language | None = None,
     ) -> Context:
-        """The context of a gap in the document at `path`, which is one that may be read.
+        """The context of a gap in the document at `path`, which the caller has checked may be read.
 
-        `language` is what its editor says, by default what its name says.
-
-        Other files are those of `previous`, the document's context before, where they still serve.
+        `language` is the editor's; by default it is derived from the file name. Other files are taken from `previous`,
+        the document's last context, as long as they still cover what is wanted.
         """
         return build(
             self.name(path),
@@ -143,7 +146,7 @@ class Workspace:
         )
 
     def _rules(self, path: Path) -> Verdicts:
-        """Those of the workspace, looked at again as their files may have changed."""
+        """The rules for `path`, marked for a check whether their files have changed."""
         folder = self.root or path.parent
         if folder not in self._verdicts:
             self._verdicts[folder] = Verdicts(folder, self._globs, self._patience_s)
@@ -154,7 +157,7 @@ class Workspace:
         return self._verdicts[folder]
 
     def _reader(self) -> Store | None:
-        """The index, opened again after it was made anew, and as long as it cannot be read yet."""
+        """The index, opened again if its file was replaced or could not be opened before."""
         if self.root is None:
             return None
         file = place(self.root)
@@ -167,7 +170,7 @@ class Workspace:
 
 
 def around(file: Path, globs: tuple[str, ...] = (), budget: int = TOKENS) -> Workspace:
-    """The workspace that a file lies in when no editor says: the nearest folder that looks like a project."""
+    """The workspace of a file outside an editor: the nearest parent folder that looks like a project."""
     file = Path(os.path.abspath(file))
     marked = (folder for folder in file.parents if any((folder / mark).exists() for mark in _MARKS))
     return Workspace(next(marked, None), globs, budget)
