@@ -1,4 +1,4 @@
-"""What is never read into any context."""
+"""Ignore rules: which files are never read into any context."""
 
 from dlsp.ignore.rules import Rules
 from dlsp.ignore.verdicts import Verdicts

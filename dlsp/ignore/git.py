@@ -1,4 +1,4 @@
-"""The files in which git keeps patterns besides those in the folders: `.git/info/exclude` and `core.excludesFile`."""
+"""Git's exclude files outside of the work tree: `.git/info/exclude` and `core.excludesFile`."""
 
 import os
 import subprocess
@@ -13,11 +13,11 @@ ANSWER_S = 2
 
 
 def exclude_files(top: Path) -> list[tuple[Path, Path | None]]:
-    """The files of the repository `top`, the strongest first, each with the folder that it must lie in, None for
-    anywhere.
+    """The exclude files of the repository `top`, highest priority first, each with the folder it must be in (None:
+    any).
 
-    A file that the user's own settings name is the user's: it may lie anywhere and be a link. One that the repository's
-    `.git/config` names comes with the repository, which is given nothing to read outside of itself.
+    A file named in the user's own git settings may be anywhere and be a link. One named in the repository's
+    `.git/config` comes with the repository, so it must not lead outside of it.
     """
     git = _folder(top)
     if named := _of_repository(git):
@@ -31,7 +31,7 @@ def exclude_files(top: Path) -> list[tuple[Path, Path | None]]:
 
 
 def _folder(top: Path) -> Path:
-    """The folder that git keeps. In a worktree and in a submodule `.git` is a file that says where."""
+    """The git folder. In a worktree or submodule, `.git` is a file that names it."""
     git = top / ".git"
     with suppress(OSError, ValueError):
         git = top / read(git, MOST_RULE_BYTES, top).decode().removeprefix("gitdir:").strip()
@@ -40,8 +40,10 @@ def _folder(top: Path) -> Path:
 
 
 def _of_repository(git: Path) -> str:
-    """What the repository's settings name, "" for nothing. Git reads them from its standard input: what it would open
-    itself might be a pipe."""
+    """`core.excludesFile` of the repository's settings; "" if unset.
+
+    Git gets the settings on its standard input, because a file that it opened itself could be a pipe.
+    """
     try:
         config = read(git / "config", MOST_RULE_BYTES, git)
     except OSError:
@@ -51,7 +53,8 @@ def _of_repository(git: Path) -> str:
 
 @cache
 def _of_user(*_: str | None) -> Path | None:
-    """Asked once for each place where git looks, as these settings may stand in many files."""
+    """`core.excludesFile` of the user's settings; cached by the places git looks in, as the settings may span many
+    files."""
     named = _asked("--global", "--includes") or _asked("--system", "--includes")
     return Path(named) if named else None
 

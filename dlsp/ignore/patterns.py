@@ -1,12 +1,12 @@
-"""The patterns of a `.gitignore` file, matched in time that is bounded by the lengths of pattern and path.
+"""Patterns of a `.gitignore` file, matched in time bounded by the lengths of pattern and path.
 
-pathspec, which reads such files too, turns a pattern into one regular expression in which every `*` can backtrack:
-seventeen characters of a cloned repository keep it busy for half a minute. No library was found that does not. So a
-pattern is taken apart here: at its slashes into segments, and each segment at its stars into pieces of fixed width. Of
-such pieces the first place that fits is always as good as any later one, and nothing is ever tried twice. The same
-holds for runs of segments between two `**`.
+pathspec, a library for such files, turns each pattern into one regular expression in which every `*` can backtrack:
+seventeen characters in a cloned repository can keep it busy for half a minute. No library was found that avoids this.
+So a pattern is split here: at slashes into segments, and each segment at its stars into pieces of fixed width. For such
+pieces the first place that fits is as good as any later one, so nothing is tried twice. The same holds for runs of
+segments between two `**`.
 
-What the patterns mean is what git does with them, but that `?` is one character and not one byte.
+Patterns mean what they mean in git, except that `?` matches one character and not one byte.
 """
 
 import re
@@ -33,9 +33,9 @@ _CLASSES = {
 
 
 class Patterns:
-    """Patterns in their order, of which the last that matches decides.
+    """Patterns in order; the last one that matches decides.
 
-    `beyond`: there are more of them, or longer ones, than are read. What these would exclude is not known.
+    `beyond`: there are more or longer patterns than are read, so it is unknown what these would exclude.
     """
 
     def __init__(self, lines: Iterable[str], beyond: bool = False) -> None:
@@ -57,12 +57,14 @@ class Patterns:
 
     @classmethod
     def read(cls, content: bytes) -> "Patterns":
-        """Those of a file with this content."""
+        """The patterns of a file with this content."""
         return cls(content.decode("utf-8-sig", "replace").split("\n"))
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """True if the file or folder at the relative `path` (with `/`) is excluded, False if a pattern lets it in,
-        None where no pattern matches. Whether a folder around it is excluded is the caller's to ask."""
+        """True if the file or folder at the relative `path` (with `/`) is excluded, False if a pattern re-includes it.
+
+        None if no pattern matches. The caller must check whether a parent folder is excluded.
+        """
         parts = path.split("/")
         for pattern in self._patterns:
             if pattern.matches(parts, folder):
@@ -72,7 +74,7 @@ class Patterns:
 
 @dataclass(frozen=True)
 class _Piece:
-    """So many characters in a row, each given by itself or by a class."""
+    """A fixed number of characters, each a literal or a class."""
 
     regex: re.Pattern[str]
     width: int
@@ -80,7 +82,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Segment:
-    """What one name is compared with: pieces, with any text between two of them."""
+    """The pattern for one path component: pieces, with any text between two of them."""
 
     pieces: tuple[_Piece, ...]
 
@@ -104,8 +106,7 @@ _Run = tuple[_Segment, ...]
 
 @dataclass(frozen=True)
 class _Pattern:
-    """`runs` are the segments before, between and after those that are `**`; `anywhere`: a name alone, which may stand
-    at any depth."""
+    """`runs` are the segments between those that are `**`; `anywhere`: a bare name, which matches at any depth."""
 
     runs: tuple[_Run, ...]
     anywhere: bool
@@ -120,7 +121,7 @@ class _Pattern:
             return first[0].matches(parts[-1])
         if len(self.runs) == 1:
             return len(first) == len(parts) and _fits(first, parts, 0)
-        # A `**` at the end stands for something.
+        # A `**` at the end must match at least one component.
         at, end = len(first), len(parts) - (len(last) or 1)
         if at > end or not _fits(first, parts, 0) or not _fits(last, parts, len(parts) - len(last)):
             return False
@@ -133,7 +134,7 @@ class _Pattern:
 
 
 def is_pattern(line: str) -> bool:
-    """Whether the line can match something, or is a comment or blank; git passes over the others."""
+    """Whether the line is a pattern that can match, a comment, or blank; git skips other lines."""
     text = _without_end(line)
     return not text or text.startswith("#") or _pattern(text) is not None
 
@@ -143,7 +144,7 @@ def _fits(run: _Run, parts: Sequence[str], at: int) -> bool:
 
 
 def _without_end(line: str) -> str:
-    """The line without what does not count at its end: a carriage return, and spaces that are not escaped."""
+    """The line without a carriage return and unescaped spaces at its end."""
     line = line.removesuffix("\n").removesuffix("\r")
     end = len(line.rstrip(" "))
     escapes = end - len(line[:end].rstrip("\\"))
@@ -151,7 +152,7 @@ def _without_end(line: str) -> str:
 
 
 def _pattern(text: str) -> _Pattern | None:
-    """None for what matches nothing."""
+    """The compiled pattern; None if it can match nothing."""
     lets_in, only_folders = text.startswith("!"), False
     text = text.removeprefix("!")
     if text.endswith("/"):
@@ -172,7 +173,7 @@ def _pattern(text: str) -> _Pattern | None:
 
 
 _NOTHING = _Piece(re.compile(""), 0)
-# Two stars or more.
+# Two or more stars.
 _ANY = _Segment((_NOTHING, _NOTHING, _NOTHING))
 
 
@@ -184,7 +185,7 @@ class _Reader:
         self.done = False
 
     def segment(self) -> _Segment | None:
-        """The next one; None if it can match nothing: it is empty, or a class or an escape is not finished."""
+        """The next segment; None if it can match nothing: it is empty, or a class or escape is unfinished."""
         pieces: list[list[str]] = [[]]
         stars = others = 0
         while char := self._next():
@@ -216,7 +217,7 @@ class _Reader:
         return _Segment(tuple(_Piece(re.compile("".join(each), re.DOTALL), len(each)) for each in pieces))
 
     def _class(self) -> str:
-        """A class of characters as a regular expression; "" if it is not finished or names a class that is none."""
+        """A character class as a regular expression; "" if it is unfinished or names an unknown class."""
         negated = self._peek() in ("!", "^")
         self._at += negated
         found: list[str] = []
@@ -251,7 +252,7 @@ class _Reader:
             before = char
         if char != "]":
             return ""
-        if not found:  # nothing but ranges that run backwards
+        if not found:  # only ranges that run backwards
             return "[^/]" if negated else r"(?!)"
         inner = "".join(found)
         return f"[^/{inner}]" if negated else f"(?!/)[{inner}]"

@@ -1,34 +1,35 @@
-"""Reading a file that somebody else's folder offers: a clone or an unpacked archive can hold links to devices, named
-pipes, and files of any size."""
+"""Safe reading of untrusted files: a clone or archive may contain links to devices, named pipes, and files of
+any size."""
 
 import errno
 import os
 import stat
 from pathlib import Path
 
-# Of a file with patterns, and of the other small files around them.
+# The most bytes of a pattern file, and of git's other small files.
 MOST_RULE_BYTES = 256 * 1024
-# Those that the system has: Windows has no links, pipes or devices that these would keep out.
+# Only the flags this system has; Windows has no links, pipes or devices that the missing ones would guard against.
 _FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")
 )
 
 
 class TooLarge(OSError):
-    """The file has more bytes than are read."""
+    """The file has more bytes than may be read."""
 
 
 def read(path: Path, most_bytes: int, inside: Path | None) -> bytes:
-    """The content of a regular file. Never waits for one that is none.
+    """Return the content of a regular file; never blocks on a pipe or device.
 
-    `inside`: the folder that it must lie in; a link may lead to another file of that folder and to nothing else. None
-    for a file that the user named in a setting of their own: it may lie anywhere, and be a link. Raises TooLarge, and
-    another OSError where there is no such file.
+    `inside`: the folder the file must be in; links may lead only to other files of that folder. None for a file named
+    in the user's own settings, which may be anywhere and be a link. Raises TooLarge, or another OSError if there is no
+    such file.
     """
     real = resolved(path)
     if inside is not None and not real.is_relative_to(resolved(inside)):
         raise PermissionError(f"it is a link out of {inside}")
-    # Opening a device can do something already, so it is asked before. It is asked again, as it may have changed.
+    # Opening a device can already have effects, so the type is checked before opening, and again after, as it may
+    # change.
     _check(os.lstat(real), most_bytes)
     file = os.open(real, _FLAGS)
     with os.fdopen(file, "rb", buffering=0) as stream:
@@ -44,8 +45,10 @@ def read(path: Path, most_bytes: int, inside: Path | None) -> bytes:
 
 
 def resolved(path: Path) -> Path:
-    """The path without links. Raises OSError where there are more of them one after the other than the system follows:
-    to follow them ourselves takes long."""
+    """The path with links resolved. Raises OSError for a chain of links that is longer than the system follows.
+
+    Resolving such a chain in Python would take long.
+    """
     try:
         os.stat(path)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The rules of one workspace. All of them add up: nothing that one excludes is let in by another.
+"""The ignore rules of one workspace. All sources add up: none re-includes what another one excludes.
 
-What reads them takes a bounded time, whatever the folder holds (see `reading` and `patterns`). Rules that are too many
-or too long to be read exclude everything that they are about, as nobody knows what they would let in.
+Reading them takes bounded time, whatever the folder contains (see `reading` and `patterns`). Rules that are too many or
+too long exclude everything in their scope, because it is unknown what they would allow.
 """
 
 import os
@@ -14,19 +14,19 @@ from dlsp.ignore.secrets import is_secret
 
 FILES = (".gitignore", ".dlspignore")
 ALWAYS = {".git", ".hg", ".svn", "node_modules", "__pycache__"}
-# Larger files are data, or made by a program; none is a source of context.
+# Larger files are data or generated; they are not used as context.
 MOST_BYTES = 512 * 1024
-# Folders in each other, below the repository: what lies deeper was made by a program.
+# The deepest nesting of folders below the repository; deeper ones are generated.
 MOST_FOLDERS = 100
 
 Stamp = tuple[int, int, int] | None
 
 
 class Rules:
-    """What may be read below `root`, for the file being edited and for every source of context.
+    """Decides what may be read below `root`: the edited file and every source of context.
 
-    Files that hold rules are read once, when a path that they are about is asked for. All of this reads files, so it is
-    not for an event loop (see `asked`).
+    Rule files are read once, when a path in their scope is first checked. All methods read files, so do not call them
+    on an event loop (see `Verdicts`).
     """
 
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
@@ -40,12 +40,12 @@ class Rules:
         self._folders: dict[Path, str] = {}
 
     def hold(self) -> bool:
-        """Whether the files that the rules come from are as they were when they were read."""
+        """Whether the rule files are unchanged since they were read."""
         known = all(_stamp(file) == stamp for file, stamp in self._stamps.items())
         return known and _repository(self._real) == self._top
 
     def excludes(self, path: Path) -> str:
-        """Why the text of `path` is not to be read, "" if it may be; looks at names, not into the file."""
+        """The reason why `path` must not be read, "" if it may be. Checks names and links, not the file's content."""
         path = Path(os.path.abspath(path))
         try:
             real = resolved(path)
@@ -59,7 +59,7 @@ class Rules:
         return self._excluded(inner) or (self._excluded(real) if real != inner else "")
 
     def excludes_source(self, path: Path) -> str:
-        """Why `path` is no source of context, "" if it is one: `excludes`, and only files of a bearable size."""
+        """The reason why `path` is not used as context, "" if it is: `excludes`, and a size limit."""
         if not path.is_absolute() or not path.is_relative_to(self.root):
             return "it is outside the workspace"
         try:
@@ -70,11 +70,12 @@ class Rules:
         return self.excludes(path)
 
     def excludes_folder(self, path: Path) -> str:
-        """Why nothing below the folder `path` is read, "" if something may be."""
+        """The reason why nothing below the folder `path` is read, "" if something may be."""
         return self._excludes_folder(self._inner(path))
 
     def _inner(self, path: Path) -> Path:
-        """As the repository names it: the workspace may be a link into one. So are all paths from here on."""
+        """The path inside the real repository; the workspace itself may be a link. All methods below take such
+        paths."""
         if self.root == self._real or not path.is_relative_to(self.root):
             return path
         return self._real / path.relative_to(self.root)
@@ -123,7 +124,7 @@ class Rules:
         return ""
 
     def _over(self, folder: Path) -> list[tuple[Path, Patterns]]:
-        """The files whose patterns count in a folder, the nearest first."""
+        """The rule files that apply in a folder, nearest first."""
         if folder not in self._above:
             here = [(folder / name, self._patterns(folder / name, self._top)) for name in FILES]
             above = [] if folder == self._top else self._over(folder.parent)
@@ -131,7 +132,7 @@ class Rules:
         return self._above[folder]
 
     def _patterns(self, file: Path, inside: Path | None) -> Patterns:
-        """Those of a file; none where there is no file that may be read."""
+        """The patterns of a file; none if there is no readable file."""
         self._stamps[file] = _stamp(file)
         try:
             return Patterns.read(read(file, MOST_RULE_BYTES, inside))
@@ -150,5 +151,5 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _repository(root: Path) -> Path:
-    """The folder whose `.gitignore` counts first: the repository's, or `root` outside of one."""
+    """The top folder of the rules: the repository's, or `root` outside of a repository."""
     return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)

@@ -1,5 +1,8 @@
-"""Files that hold secrets by their names: keys, certificates, credentials. Not every settings file, and no source by a
-word in its name: there the values count (see `values`)."""
+"""Recognise files with secrets by their names: keys, certificates, credentials.
+
+Ordinary settings files are not included, nor is source code with such a word in its name: there the values decide (see
+`values`).
+"""
 
 import re
 from fnmatch import translate
@@ -136,15 +139,15 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# In the names of files that are no sources.
+# Words in the names of files that are not source code.
 WORDS = _words(
     "secret secrets credential credentials creds password passwords passwd passphrase token tokens apikey apikeys"
 )
-# Words that make a secret of the word `key` or `keys` after them.
+# Words that make a following `key` or `keys` a secret.
 PAIRS = _words("api access private account root secret signing encryption deploy host service")
-# Words beside which tokens are no secrets: values of a design, words of a model.
+# Words next to which tokens are no secrets: design tokens, or tokens of a model.
 NO_SECRETS = _words("design special added")
-# Extensions of sources and of prose, besides those of the languages that are parsed.
+# Extensions of source code and prose, in addition to those of the languages that are parsed.
 CODE = _words(
     """
     adoc asm astro bat clj cljs cmake cs cu cuh d dart ex exs erl f90 fish fs fsi glsl gradle graphql groovy hs ipynb jl
@@ -164,9 +167,11 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def is_secret(path: PurePath, root: PurePath) -> bool:
-    """Whether the file, or a folder between it and `root`, has one of those names, its own name has one of those words
-    and it is no source, or it lies in a folder, wherever, where programs keep their keys; upper and lower case are the
-    same."""
+    """Whether the path is that of a file with secrets, ignoring case.
+
+    That is so if the file or a folder between it and `root` has one of NAMES, if the file is not source code and has
+    one of WORDS in its name, or if it is in a folder, anywhere, in which programs keep their keys.
+    """
     inner = path.relative_to(root) if path.is_relative_to(root) else path
     if any(_NAME.match(part.lower()) for part in inner.parts) or _PLACE.search(path.as_posix().lower()):
         return True

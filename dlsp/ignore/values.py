@@ -1,8 +1,8 @@
-"""Values that look like keys, tokens and passwords: they stay in the file they stand in.
+"""Find values that look like keys, tokens and passwords, which must not leave their file.
 
-Nothing tells a key from another text for certain. What is found here: the prefixes that the large services give their
-keys, private key blocks, passwords in URLs, and strings of 20 and more characters without order beside a name that
-tells what they are; beside a password's name shorter ones too. What is taken for a key and is none is only left out.
+Detection is heuristic: the key prefixes of large services, private key blocks, passwords in URLs, and random strings of
+20 or more characters next to a name that suggests a secret; next to a password's name shorter strings too. A false
+positive is only left out of the context.
 """
 
 import math
@@ -10,17 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-# Stands for each character of a value that is hidden.
+# Replaces each character of a hidden value.
 HIDDEN = "*"
 LEAST_CHARS = 20
-# Of entropy a character; random hexadecimal digits have up to 4, words of a language often as much: they have no
-# digits, which is asked too.
+# Bits of entropy per character. Random hexadecimal digits have up to 4, but natural words often as many; words have no
+# digits, which is checked too.
 LEAST_BITS = 3.0
-# Characters after a telling name in which its value is looked for, up to the end of the next line.
+# Characters after a telltale name that are searched for its value, up to the end of the next line.
 _NEAR = 160
-# Of a private key block, at most.
+# The most characters of a private key block.
 _BLOCK_CHARS = 20_000
-# Characters around a suggestion that tell what its values are.
+# Characters around a suggestion that give context to its values.
 _AROUND = 300
 
 _PREFIXES = (
@@ -68,7 +68,7 @@ _PREFIXES = (
     r"\d{8,10}:AA[\w-]{33}",
 )
 _PREFIXED = re.compile(rf"(?<![0-9A-Za-z_])(?:{'|'.join(_PREFIXES)})")
-# What has such a prefix is one of these; most of a source is none.
+# Runs that may contain such a prefix; most of a source file has none.
 _RUN = re.compile(r"[\w.:/+=-]{16,}")
 _BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
 _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[^\n]{0,200}")
@@ -87,9 +87,9 @@ _PLACEHOLDER = re.compile(
 
 
 def secrets(text: str, *, passwords: bool = True) -> list[tuple[int, int]]:
-    """Where values that look like keys begin and end in `text`, in their order, not overlapping.
+    """Start and end of each value in `text` that looks like a secret, in order, not overlapping.
 
-    `passwords`: short ones too, which are told by the name beside them alone.
+    With `passwords`, short values are included that only the name next to them identifies.
     """
     found = sorted(_found(text, passwords))
     made: list[tuple[int, int]] = []
@@ -102,7 +102,7 @@ def secrets(text: str, *, passwords: bool = True) -> list[tuple[int, int]]:
 
 
 def without_secrets(text: str) -> str:
-    """The text with HIDDEN for each character of such values; as long as it was, with the same line ends."""
+    """The text with each character of such values replaced by HIDDEN; length and line ends stay the same."""
     made: list[str] = []
     at = 0
     for start, end in secrets(text):
@@ -112,8 +112,11 @@ def without_secrets(text: str) -> str:
 
 
 def brought_secret(text: str, before: str, after: str) -> int | None:
-    """Where in `text`, inserted between `before` and `after`, a value begins that looks like a key and stands nowhere
-    in these; None where none does."""
+    """The offset in `text` of the first value that looks like a secret and is in neither `before` nor `after`; else
+    None.
+
+    `text` is considered as inserted between `before` and `after`.
+    """
     above = before[-_AROUND:]
     whole, begin = above + text + after[:_AROUND], len(above)
     for start, end in secrets(whole, passwords=False):
@@ -140,10 +143,10 @@ def _found(text: str, passwords: bool) -> Iterator[tuple[int, int]]:
 
 
 def _values(text: str, at: int, password: bool) -> Iterator[tuple[int, int]]:
-    """Behind a telling name that ends at `at`."""
+    """Yield the spans of secret values after a telltale name that ends at `at`."""
     end = text.find("\n", text.find("\n", at) + 1)
     end = min(at + _NEAR, len(text) if end < 0 else end)
-    # A value that begins in reach is looked at to its end.
+    # A value that begins within reach is examined to its end.
     for found in _LONG.finditer(text, at, min(len(text), end + 4 * _NEAR)):
         if found.start() < end and _is_random(found[0]):
             yield found.span()
@@ -155,7 +158,7 @@ def _values(text: str, at: int, password: bool) -> Iterator[tuple[int, int]]:
 
 
 def _is_random(value: str) -> bool:
-    """Whether a string has digits and letters, as many different ones as chance would give it, and is not of words."""
+    """Whether a string looks random: it has digits and letters, high entropy, and does not consist of words."""
     value = re.sub(r"\A[A-Za-z_]+=+", "", value).strip("=.-")
     if len(value) < LEAST_CHARS - 2 or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value):
         return False

@@ -1,5 +1,4 @@
-"""Rules as an event loop may ask them: files are read and patterns matched in a thread, and no answer is waited for
-longer than a moment."""
+"""Ignore rules for an event loop: a thread reads files and matches patterns, and no answer is awaited for long."""
 
 import os
 import threading
@@ -20,11 +19,11 @@ class _Question(NamedTuple):
 
 
 class Verdicts:
-    """The answers of the rules of the workspace `root`, for whom `Rules` would take too long.
+    """Answers like `Rules` for the workspace `root`, in bounded time.
 
-    `patience_s`: seconds to wait for an answer, None for as long as it takes. What takes longer is answered as it was
-    the last time, or with UNKNOWN; so it is excluded until it is known. Nothing is read before `begin` or the first
-    question.
+    `patience_s`: seconds to wait for an answer, None for no limit. A later answer is replaced by the previous one for
+    the same path, or by UNKNOWN, which excludes the file until the answer is there. Nothing is read before `begin` or
+    the first question.
     """
 
     def __init__(self, root: Path, globs: tuple[str, ...] = (), patience_s: float | None = None) -> None:
@@ -38,32 +37,32 @@ class Verdicts:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Have the rules read, so that the first question need not wait for that."""
+        """Start reading the rules, so that the first question need not wait for it."""
         if self._patience_s is not None and self._rules is None:
             self._start()
             self._asked.put((_Question(False, self.root / "any"), Future()))
 
     def doubt(self) -> None:
-        """Have the files of the rules looked at again before the next answer: they may have changed."""
+        """Have the rule files checked for changes before the next answer."""
         self._doubted = True
 
     def excludes(self, path: Path) -> str:
-        """As `Rules.excludes`."""
+        """Like `Rules.excludes`."""
         return self._ask(_Question(False, path))
 
     def excludes_source(self, path: Path) -> str:
-        """As `Rules.excludes_source`."""
+        """Like `Rules.excludes_source`."""
         return self._ask(_Question(True, path))
 
     def close(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         self._asked.put(None)
 
     def _ask(self, question: _Question) -> str:
         if self._patience_s is None:
             return self._answer(question)
         self._start()
-        if self._late and not self._late.done():  # it is busy: who asks many things does not wait for each
+        if self._late and not self._late.done():  # busy: many questions must not each wait
             return self._known.get(question, UNKNOWN)
         answer: Future[str] = Future()
         self._asked.put((question, answer))

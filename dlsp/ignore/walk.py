@@ -1,4 +1,4 @@
-"""The files of a workspace that may be read."""
+"""Walk the files of a workspace that may be read."""
 
 import os
 from collections import deque
@@ -15,10 +15,10 @@ def walk(
     without: Path | None = None,
     going: Callable[[], bool] = lambda: True,
 ) -> Iterator[tuple[Path, os.stat_result]]:
-    """Source files below the root, or the folder `start` in it, with their state, the upper folders first; none in the
-    folder `without`. It ends when `going`, which is asked at every file of any kind, says False.
+    """Yield the source files below the root, or below its folder `start`, with their stat results, upper folders first.
 
-    Links are not followed. Files and folders that vanish or cannot be read meanwhile are passed over.
+    The folder `without` is left out. The walk ends when `going()`, called at every file of any kind, returns False.
+    Links are not followed; files and folders that vanish or cannot be read are skipped.
     """
     for _, entries in _read(rules, start or rules.root, without):
         for entry in entries:
@@ -33,7 +33,7 @@ def walk(
 
 
 def folders(rules: Rules) -> Iterator[Path]:
-    """The root and the folders below it, those that are excluded or cannot be read left out."""
+    """Yield the root and the folders below it that are readable and not excluded."""
     return (folder for folder, _ in _read(rules, rules.root))
 
 
@@ -44,7 +44,7 @@ def is_source(path: Path) -> bool:
 
 
 def _read(rules: Rules, start: Path, without: Path | None = None) -> Iterator[tuple[Path, list["os.DirEntry[str]"]]]:
-    """Each folder with what is in it but folders."""
+    """Yield each folder with its entries that are not folders."""
     pending = deque([start])
     while pending:
         folder = pending.popleft()

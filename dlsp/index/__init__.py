@@ -1,1 +1,1 @@
-"""Which names are defined where in a workspace: on disk, made and kept true by a process of its own."""
+"""The index: which names are defined where in a workspace. It is on disk, built and updated by a separate process."""

@@ -1,6 +1,6 @@
-"""`python -m dlsp.index ROOT`: keep the index of a workspace true until standard input is closed.
+"""`python -m dlsp.index ROOT`: keep a workspace's index up to date until standard input is closed.
 
-The first line of standard input is a JSON list of globs to ignore: a command line can be read by everybody.
+The first line of standard input is a JSON list of globs to ignore; a command line would be visible to all users.
 """
 
 import ctypes
@@ -15,13 +15,13 @@ from pathlib import Path
 
 from dlsp.index.keep import keep
 
-# Seconds that are left to what is under way when standard input is closed; the index bears any end.
+# Seconds that work in progress gets after standard input is closed; the index survives any end.
 GRACE_S = 0.5
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 
 def main() -> None:
-    os.umask(0o077)  # what is made from here on is the user's alone
+    os.umask(0o077)  # files created from here on are readable by the user only
     _end_with_parent()
     globs = json.loads(sys.stdin.buffer.readline() or b"null")
     if globs is None:
@@ -39,8 +39,10 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Have Linux kill this process when its parent ends, whatever it is caught in. Elsewhere the thread that waits for
-    the end of standard input ends it, as soon as the interpreter gives it its turn."""
+    """Have Linux kill this process when its parent ends, even inside native code.
+
+    On other systems the thread that waits for the end of standard input exits, once the interpreter runs it.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

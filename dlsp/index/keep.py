@@ -1,4 +1,4 @@
-"""Keep an index true: read everything once, then what the file system says has changed."""
+"""Keep an index up to date: read everything once, then follow file system events."""
 
 import os
 import sqlite3
@@ -16,20 +16,23 @@ from dlsp.index import store
 from dlsp.index.store import Store
 from dlsp.index.update import for_seconds, refresh, update
 
-# How often to look whether another editor's process, which keeps the index, is gone, or the folder there again.
+# Seconds between checks whether another editor's index process has ended, or a removed folder is there again.
 RETRY_S = 5
-# Everything is looked at again so often: file systems do not tell all that happens.
+# Seconds between full rescans, because file systems do not report every change.
 RESCAN_S = 300
-# The same where the file system tells nothing, and the wait after a failure.
+# Seconds between rescans of a file system without events, and after a failure.
 UNWATCHED_S = 30
-# Where it tells nothing, the wait is at least so many times what the last look took.
+# Without events, the pause is at least this many times the duration of the last scan.
 REST = 20
-# Changes at once after which everything is looked at again, as after a switch of branches.
+# This many changes at once, as when switching branches, cause a full rescan.
 MANY = 300
 
 
 def keep(root: Path, globs: tuple[str, ...], stop: threading.Event) -> None:
-    """Until `stop`; at the lowest priority. One process a workspace does it, others wait for its end."""
+    """Keep the index up to date until `stop` is set, at the lowest priority.
+
+    Only one process per workspace does the work; others wait for its end.
+    """
     _step_back()
     file = store.place(root)
     while not stop.is_set():
@@ -40,12 +43,12 @@ def keep(root: Path, globs: tuple[str, ...], stop: threading.Event) -> None:
         except Timeout:
             stop.wait(RETRY_S)
         except (sqlite3.Error, OSError):
-            # It was damaged under our hands, or the disk is full: from the start, after a while.
+            # The index was damaged while in use, or the disk is full: retry after a while.
             stop.wait(UNWATCHED_S)
 
 
 def bring_up_to_date(root: Path, globs: tuple[str, ...], seconds: float) -> None:
-    """Read what changed, for so long at most; nothing if another process does so already, or it cannot be done."""
+    """Read what changed, for at most `seconds`; does nothing if another process already does so, or on errors."""
     file = store.place(root)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -58,28 +61,27 @@ def bring_up_to_date(root: Path, globs: tuple[str, ...], seconds: float) -> None
 def _keep(root: Path, globs: tuple[str, ...], file: Path, stop: threading.Event) -> None:
     store.prune(file.parent)
     with store.opened(file) as index:
-        os.utime(file)  # the last one used
+        os.utime(file)  # marks it as recently used
         while not stop.is_set():
-            if not root.is_dir():  # it may come again
+            if not root.is_dir():  # it may be created again
                 stop.wait(RETRY_S)
                 continue
             rules = Rules(root, globs)
             try:
                 took = _follow(index, rules, stop)
-                stop.wait(took)  # a build may make folders all the time
-            except FileNotFoundError:  # a folder went before it was watched
+                stop.wait(took)  # a build may create folders continuously
+            except FileNotFoundError:  # a folder vanished before it was watched
                 stop.wait(RETRY_S)
-            except (OSError, RuntimeError):  # the system watches no more of them
+            except (OSError, RuntimeError):  # the system's limit of watches is reached
                 took = _look(index, rules, stop)
                 stop.wait(max(UNWATCHED_S, REST * took))
 
 
 def _follow(index: Store, rules: Rules, stop: threading.Event) -> float:
-    """Look at everything once and then at what changes, until everything has to be looked at again; seconds that the
-    first look took."""
+    """Scan everything once, then follow changes until a full rescan is due; returns the seconds the first scan took."""
     until = took = 0.0
-    # Each folder by itself: a watch of all that is below one would follow links, and count what is excluded.
-    # Watching has begun when the first set comes, empty or not, so nothing is lost between it and the first look.
+    # Each folder is watched separately: a recursive watch would follow links and include excluded folders. Watching has
+    # begun when the first set of changes arrives, empty or not, so nothing is lost between it and the first scan.
     for changes in watch(
         *filter(_is_sayable, folders(rules)),
         watch_filter=None,
@@ -101,21 +103,21 @@ def _follow(index: Store, rules: Rules, stop: threading.Event) -> float:
 
 
 def _look(index: Store, rules: Rules, stop: threading.Event) -> float:
-    """At everything; seconds that it took."""
+    """Scan everything; returns the seconds it took."""
     began = time.monotonic()
     update(index, rules, lambda: not stop.is_set())
     return time.monotonic() - began
 
 
 def _is_more(path: Path, rules: Rules) -> bool:
-    """Whether more than this has to be looked at: there are other rules, or there is another folder."""
+    """Whether the change requires a full rescan: ignore rules or folders have changed."""
     if path == rules.root or path.name in FILES:
         return True
     return path.is_dir() and not path.is_symlink() and not rules.excludes_folder(path)
 
 
 def _is_sayable(path: Path) -> bool:
-    """Whether the name is text: another cannot be given to the watch."""
+    """Whether the name can be encoded; the watcher accepts no other."""
     try:
         return bool(str(path).encode())
     except UnicodeEncodeError:
@@ -123,7 +125,7 @@ def _is_sayable(path: Path) -> bool:
 
 
 def _step_back() -> None:
-    """Run only when nobody else wants to."""
+    """Run only when the processor is idle."""
     if hasattr(os, "nice"):
         os.nice(19)
     with suppress(OSError, AttributeError):

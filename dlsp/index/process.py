@@ -1,4 +1,4 @@
-"""Start the process that keeps an index."""
+"""Start and supervise the process that keeps an index up to date."""
 
 import json
 import logging
@@ -13,20 +13,20 @@ from pathlib import Path
 from dlsp import paths
 
 WAIT_S = 1
-# Seconds to the next start after an end that nobody asked for; after each further one twice as long.
+# Seconds until the process is restarted after an unexpected exit; doubled each time, up to MOST_AGAIN_S.
 AGAIN_S = 10.0
 MOST_AGAIN_S = 300.0
-# A process that ran for so many seconds is no reason to wait longer the next time.
+# After a run of this many seconds, the delay starts again from AGAIN_S.
 HEALTHY_S = 60.0
 log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """The process of one workspace; it ends when `stop` is called, and by itself when this process ends. It is started
-    again if it ends else."""
+    """The index process of one workspace. It ends with `stop` or with this process, and is restarted after an
+    unexpected exit."""
 
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
-        # -P: the project's own files are no modules of ours, whatever their names.
+        # -P keeps the project's own files from being imported, whatever their names.
         self._command = [sys.executable, "-P", "-m", "dlsp.index", str(root)]
         self._globs = json.dumps(globs).encode() + b"\n"
         self._stopped, self._starting = threading.Event(), threading.Lock()
@@ -38,13 +38,13 @@ class Keeper:
         return self._process.pid
 
     def stop(self) -> None:
-        """At once, not waiting for the end of what it reads; the index bears that."""
+        """End the process at once, without waiting for what it reads; the index survives that."""
         with self._starting:
             self._stopped.set()
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.kill()
-        with suppress(subprocess.TimeoutExpired):  # it runs when nobody else does, and ends so too
+        with suppress(subprocess.TimeoutExpired):  # it has idle priority, so it may also end late
             self._process.wait(WAIT_S)
 
     def _begin(self) -> "subprocess.Popen[bytes]":
@@ -57,14 +57,15 @@ class Keeper:
         )
 
     def _tell(self) -> None:
-        """Hand over the globs, which may have to wait until the process reads."""
+        """Send the globs; this may block until the process reads them."""
         assert self._process.stdin is not None
-        with suppress(OSError, ValueError):  # it has ended, or was stopped
+        with suppress(OSError, ValueError):  # it has ended or was stopped
             self._process.stdin.write(self._globs)
             self._process.stdin.flush()
 
     def _watch(self) -> None:
-        """Log an end that nobody asked for; not what the process said, which might hold text of a document."""
+        """Restart the process after an unexpected exit and log that, without its output, which might hold document
+        text."""
         pause = AGAIN_S
         while True:
             began = time.monotonic()
@@ -85,7 +86,7 @@ class Keeper:
 
 
 def is_workspace(root: Path) -> bool:
-    """Whether to index the folder: nobody wants a walk through a home folder or the whole disk."""
+    """Whether to index the folder; a home folder or the whole disk is not indexed."""
     root = Path(os.path.realpath(root))
     own = Path(os.path.realpath(paths.home() or "/"))
     return root.is_dir() and root != own and root not in own.parents

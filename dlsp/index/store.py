@@ -1,4 +1,4 @@
-"""The index on disk: SQLite in WAL mode, one writer, any number of readers, unharmed by `kill -9`."""
+"""The index on disk: SQLite in WAL mode, one writer, any number of readers, safe against `kill -9`."""
 
 import hashlib
 import os
@@ -13,9 +13,9 @@ from dlsp.index.symbols import Symbol
 from dlsp.paths import index_dir
 
 VERSION = 3
-MOST_PAGES = 50_000  # of 4 kB
+MOST_PAGES = 50_000  # of 4 kB each
 MOST_WORKSPACES = 20
-# Seconds after which what is left of an index that is gone goes too.
+# Seconds after which leftover files of a removed index are deleted.
 LEFT_S = 24 * 3600
 
 _SCHEMA = """
@@ -34,28 +34,30 @@ create index symbols_file on symbols (file);
 
 
 class Found(NamedTuple):
-    """A symbol and the file it is in, the path as the workspace sees it with `/`."""
+    """A symbol and its file, the path relative to the workspace, with `/`."""
 
     path: str
     symbol: Symbol
 
 
 def place(root: Path) -> Path:
-    """Where the index of the workspace `root` belongs, there or not."""
+    """The path of the index of the workspace `root`, whether it exists or not."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
     return index_dir() / f"{name}.sqlite"
 
 
 class Store:
-    """The index in `file`. Methods raise sqlite3.Error: the disk is full, or the file is not what it was."""
+    """The index in `file`. Methods raise sqlite3.Error if the disk is full or the file was damaged or replaced."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._db = database
 
     @classmethod
     def open(cls, file: Path) -> Self:
-        """For the writer: made on demand, for its owner only; an index that is damaged or of another version is
-        made anew."""
+        """Open for writing, creating it if necessary, accessible to its owner only.
+
+        A damaged index, or one of another version, is replaced by an empty one.
+        """
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             return cls(_opened(file))
@@ -65,11 +67,11 @@ class Store:
 
     @classmethod
     def read(cls, file: Path) -> Self | None:
-        """For readers; None if there is no index of this version yet."""
+        """Open for reading; None if there is no index of this version yet."""
         if not file.exists():
             return None
         try:
-            # Readers of a WAL write to its shared memory, so the file is not opened as immutable.
+            # Readers of a WAL database write to its shared memory, so the file is not opened as immutable.
             database = sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=0.02, check_same_thread=False)
             database.execute("pragma query_only = on")
             if database.execute("pragma user_version").fetchone()[0] == VERSION:
@@ -86,11 +88,11 @@ class Store:
         self._db.commit()
 
     def states(self) -> dict[str, tuple[int, int]]:
-        """Of each file, its time of change and size when it was read."""
+        """For each file, its modification time (ns) and size when it was read."""
         return {path: (time, size) for path, time, size in self._db.execute("select path, mtime_ns, size from files")}
 
     def put(self, path: str, family: str, state: tuple[int, int], found: Iterable[Symbol]) -> None:
-        """Keep the symbols of a file in place of what was known of it."""
+        """Store the symbols of a file in place of its previous ones."""
         self.drop(path)
         made = self._db.execute(
             "insert into files (path, family, stem, mtime_ns, size) values (?, ?, ?, ?, ?)",
@@ -100,34 +102,35 @@ class Store:
         self._db.executemany("insert into symbols values (?, ?, ?, ?, ?, ?)", rows)
 
     def drop(self, path: str) -> None:
-        """Forget a file, or all files of a folder."""
-        # "0" is the character after "/": every path below the folder, and the primary order finds them.
+        """Remove a file, or all files of a folder."""
+        # "0" is the character after "/", so the range covers every path below the folder and can use the index on
+        # paths.
         self._db.execute("delete from files where path = ? or path > ? and path < ?", (path, f"{path}/", f"{path}0"))
 
     def named(self, name: str, family: str, most: int) -> list[Found]:
-        """Definitions of a name in files of one family."""
+        """Definitions of a name in files of one language family."""
         return self._found("symbols.name = ? and files.family = ?", (name, family), most)
 
     def in_file(self, path: str, most: int) -> list[Found]:
-        """The definitions of a file outside its classes, and its classes."""
+        """The top-level definitions of a file, classes included, their members not."""
         return self._found("files.path = ? and symbols.parent = ''", (path,), most)
 
     def members(self, path: str, parent: str, most: int) -> list[Found]:
-        """The members of a class of a file."""
+        """The members of a class in a file."""
         return self._found("files.path = ? and symbols.parent = ?", (path, parent), most)
 
     def files(self, stem: str, family: str, most: int = 20) -> list[str]:
-        """Paths of files of that stem (see `stem`)."""
+        """Paths of files with this stem (see `stem`)."""
         query = "select path from files where stem = ? and family = ? order by path limit ?"
         return [path for (path,) in self._db.execute(query, (stem, family, most))]
 
     def count(self) -> tuple[int, int]:
-        """How many files and how many symbols are in it."""
+        """The number of files and of symbols in the index."""
         one = "select (select count(*) from files), (select count(*) from symbols)"
         return self._db.execute(one).fetchone()
 
     def _found(self, where: str, values: tuple[str, ...], most: int) -> list[Found]:
-        # `where` is ours; what was asked for goes in by its `?`.
+        # `where` comes from the methods above; values are passed as parameters.
         query = (
             "select files.path, symbols.name, parent, kind, row, text from symbols join files on files.id = file "  # noqa: S608
             f"where {where} order by files.path, row limit ?"
@@ -137,12 +140,12 @@ class Store:
 
 @contextmanager
 def opened(file: Path) -> Generator[Store, None, None]:
-    """For the writer, as `Store.open`; one in which damage is found later is removed, to be made anew."""
+    """`Store.open` as a context; a database found to be damaged while in use is removed, so that it is rebuilt."""
     index = Store.open(file)
     try:
         yield index
     except sqlite3.DatabaseError as error:
-        if not isinstance(error, sqlite3.OperationalError):  # as when the disk is full
+        if not isinstance(error, sqlite3.OperationalError):  # a full disk, for example, is no damage
             index.close()
             remove(file)
         raise
@@ -151,27 +154,31 @@ def opened(file: Path) -> Generator[Store, None, None]:
 
 
 def module(path: str) -> list[str]:
-    """The names by which a file is imported, in lower case: its folders', and its own up to its first dot, which
-    `__init__.py` and its like have none of."""
+    """The names by which a file is imported, in lower case: its folders, then its own name up to the first dot.
+
+    `__init__.py` and the like have no name of their own.
+    """
     *folders, file = path.lower().split("/")
     name = file.split(".")[0]
     return folders if name in ("__init__", "index", "mod") and folders else [*folders, name]
 
 
 def stem(path: str) -> str:
-    """The last of those names."""
+    """The last of the names in `module`."""
     return module(path)[-1]
 
 
 def remove(file: Path) -> None:
-    """Remove an index and what SQLite keeps beside it."""
+    """Delete an index and SQLite's files for it."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
 def prune(folder: Path) -> None:
-    """Keep the indexes of the workspaces used last; locks and journals of others go when they have not been touched for
-    a while, in which somebody might be making one."""
+    """Delete all indexes except those of the MOST_WORKSPACES workspaces used last.
+
+    Locks and journals without an index are deleted after LEFT_S, because an index may be about to be created.
+    """
     found = sorted(folder.glob("*.sqlite"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in found[MOST_WORKSPACES:]:
         with suppress(OSError):
@@ -203,5 +210,5 @@ def _opened(file: Path) -> sqlite3.Connection:
 
 
 def _storable(symbol: Symbol) -> tuple[str, str, str, int, str]:
-    """Without lone surrogates, which SQLite refuses."""
+    """Replace lone surrogates, which SQLite rejects."""
     return symbol._replace(text=symbol.text.encode("utf-8", "replace").decode())

@@ -1,4 +1,4 @@
-"""From a file to the rows that the index keeps of it."""
+"""From a file to its symbols in the index."""
 
 import re
 from collections import defaultdict
@@ -16,25 +16,25 @@ from dlsp.syntax.outline import outline
 from dlsp.syntax.rehearsal import Rehearsal
 from dlsp.syntax.source import Source
 
-# Kept of one file, the first ones; more are made by a program.
+# Only the first symbols of a file are kept; files with more are generated.
 MOST_SYMBOLS = 400
 
 _SPACE = re.compile(r"(?:inline\s+)?namespace\b")
-# A type that is named only, a file that is part of a module.
+# A type that is only declared, or a Rust `mod` that names a file.
 _NAMED = re.compile(r"(?:struct|union|enum|class)\s+\w+|(?:pub\b.*\s)?mod\s+\w+;")
 _REQUIRED = re.compile(r"\s*(?:local|const|let|var)?\s*[^=]+=\s*require\b")
-# In a header of C++ that is named like one of C.
+# Code that shows that a `.h` file is C++.
 _CPP = re.compile(rb"^[ \t]*(?:class\s+\w|namespace\b|template\s*<|(?:public|private|protected):)", re.MULTILINE)
-# Families in which an indented constant outside of classes is a block's own.
+# Language families in which an indented constant outside of classes is local to a block.
 _WITH_LOCALS = {"python", "javascript", "ruby", "lua", "bash"}
 
 
-# A second of the processor's time for a file; on the clock it may be much more, as the index yields to everybody.
+# CPU seconds for parsing a file; wall-clock time may be much longer, as the index has the lowest priority.
 _REHEARSAL = Rehearsal(parse_s=1.0, deadline_s=30.0)
 
 
 class Symbol(NamedTuple):
-    """A definition: `parent` is the name of the class it is in, `text` its outline, `row` counts from 0."""
+    """A definition: `parent` is the name of its class, `text` its outline, `row` counts from 0."""
 
     name: str
     parent: str
@@ -44,8 +44,10 @@ class Symbol(NamedTuple):
 
 
 def symbols(path: Path, root: Path) -> list[Symbol]:
-    """The definitions of a file in the workspace `root`, without values that look like keys; none if it is no text.
-    Raises OSError if it cannot be read."""
+    """The definitions of a file in the workspace `root`, with secret values hidden; none if it is not text.
+
+    Raises OSError if it cannot be read.
+    """
     language = languages.of(path)
     content = read(path, MOST_BYTES, root)
     if language is None or b"\0" in content:
@@ -78,7 +80,7 @@ def symbols(path: Path, root: Path) -> list[Symbol]:
 
 
 def _tells(each: Definition, content: bytes, language: Language) -> bool:
-    """Whether a definition says something to another file."""
+    """Whether a definition is of use to other files."""
     text = content[each.start : each.end].decode("utf-8", "replace")
     if each.kind == "class":
         return each.body is not None or not _NAMED.fullmatch(text)
@@ -90,7 +92,7 @@ def _tells(each: Definition, content: bytes, language: Language) -> bool:
 
 
 def _is_space(each: Definition, members: list[Definition], content: bytes) -> bool:
-    """Whether it only gives what is in it a longer name: that is what is looked for."""
+    """Whether it is a namespace, whose members are stored without it, because they are looked up by their own names."""
     text = content[each.start : each.start + 40].decode("utf-8", "replace")
     only_classes = bool(members) and all(member.kind == "class" for member in members)
     return bool(_SPACE.match(text)) or (text.startswith("module ") and only_classes)

@@ -1,4 +1,4 @@
-"""Make the index agree with the files."""
+"""Bring the index up to date with the files."""
 
 import os
 import sqlite3
@@ -14,14 +14,14 @@ from dlsp.index.symbols import symbols
 from dlsp.syntax import languages
 
 MOST_FILES = 20_000
-# Files between two commits: what a sudden end can lose.
+# Files between two commits: the work that a sudden end can lose.
 BATCH = 100
 
 Going = Callable[[], bool]
 
 
 def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
-    """Read what changed, forget what is gone or excluded by now; False if `going` said stop before the end."""
+    """Read changed files and drop those that are gone or now excluded; returns False if `going()` stopped it early."""
     known = store.states()
     seen: set[str] = set()
     fits = True
@@ -43,7 +43,7 @@ def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
 
 
 def refresh(store: Store, rules: Rules, paths: Iterable[Path]) -> None:
-    """The same for a few paths of which it is said that they changed: files, and what is gone."""
+    """Update a few paths that were reported as changed: files that exist or are gone."""
     known = store.states()
     for path in paths:
         name, state = relative(path, rules), _state(path, rules)
@@ -55,7 +55,7 @@ def refresh(store: Store, rules: Rules, paths: Iterable[Path]) -> None:
 
 
 def _state(path: Path, rules: Rules) -> os.stat_result | None:
-    """None for what is no source; a pipe is none, which would be waited for."""
+    """The file's stat result; None if it is not an indexable source file. A pipe is not: reading it would block."""
     try:
         state = path.lstat()
     except OSError:
@@ -68,14 +68,16 @@ def relative(path: Path, rules: Rules) -> str:
 
 
 def for_seconds(seconds: float) -> Going:
-    """True for so long from now."""
+    """A function that returns True for `seconds` from now."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
 
 
 def _read(store: Store, root: Path, path: Path, name: str, state: os.stat_result) -> bool:
-    """False if the store had no room for it; a file that vanishes or becomes unreadable while it is read is
-    forgotten."""
+    """Index one file; returns False if the store is full.
+
+    A file that vanishes or becomes unreadable meanwhile is dropped.
+    """
     language = languages.of(path)
     assert language is not None
     try:
@@ -86,7 +88,7 @@ def _read(store: Store, root: Path, path: Path, name: str, state: os.stat_result
     try:
         store.put(name, language.family, (state.st_mtime_ns, state.st_size), found)
     except sqlite3.OperationalError:
-        # It is as large as it may become: what it has is kept.
+        # The database has reached its maximum size: keep what it has.
         store.drop(name)
         return False
     return True
