@@ -1,6 +1,6 @@
-"""The body of a function that is still to be written: where it goes, found by indentation and brackets.
+"""Find where the body of an unwritten function goes, by indentation and brackets.
 
-A file with a hole in it seldom parses, so this looks at lines alone.
+A file with a missing body seldom parses, so only its lines are examined.
 """
 
 from dlsp.function.definition import end

@@ -14,19 +14,18 @@ BRACE = re.compile(
 WORD = re.compile(
     r"[ \t]*(?:local[ \t]+)?function\b.*\)[ \t]*(?:--.*)?$|[ \t]*def[ \t]+[\w.]+[?!]?(?:[ \t]*\(.*\))?[ \t]*(?:#.*)?$"
 )
-# What may follow the body on its line.
+# Characters that may follow the body on its line.
 AFTER_BODY = "}; \t,"
-# Lines above the cursor within which the definition is looked for.
+# Lines above the cursor that are searched for the definition.
 MAX_LINES_ABOVE = 400
-# Of a definition without its body: its lines, and the characters of each.
+# The most lines of a definition's header, and the most characters of each.
 MAX_HEAD_LINES, MAX_LINE_CHARACTERS = 40, 2_000
 
 
 @dataclass(frozen=True)
 class Head:
-    """A definition from the row `first` on, whose body begins behind its colon or brace, at `column` of the row `last`;
-    where it ends by its indentation alone, there is no `closer`.
-    """
+    """The header of a definition: it starts on row `first`, and its body begins after the colon or brace, at `column`
+    of row `last`. `closer` ends the body; it is "" if indentation alone does."""
 
     first: int
     last: int
@@ -35,7 +34,7 @@ class Head:
 
 
 def head_of(lines: list[str], number: int) -> Head | None:
-    """The definition that begins on a line."""
+    """The definition that begins on line `number`; None if none does."""
     line = lines[number]
     if _ends_by_word(lines, number):
         return Head(number, number, len(line), "end")
@@ -47,8 +46,10 @@ def head_of(lines: list[str], number: int) -> Head | None:
 
 
 def last_of(lines: list[str], head: Head) -> int:
-    """The last line that belongs to the function: deeper than its head, or what closes it; else a blank one below: a
-    cursor on the empty line under a bare definition is meant too."""
+    """The last line of the function: its closing line, or the last one indented deeper than its header.
+
+    A blank line right below a bare header counts too, because a cursor on it means that function.
+    """
     floor, last = indent(lines[head.first]), head.last
     for row in range(head.last + 1, len(lines)):
         line = lines[row]
@@ -61,15 +62,16 @@ def last_of(lines: list[str], head: Head) -> int:
 
 
 def end(before: str, after: str) -> str | None:
-    """Of `after`, what closes the functions around the cursor: the rest of its line, closing lines. None where a
-    statement of theirs follows, and outside of functions.
+    """The part of `after` that closes the functions around the cursor: the rest of its line and closing lines.
+
+    None if a statement of theirs follows, or the cursor is outside of functions.
     """
     above, below = (
         before.rsplit("\n", MAX_LINES_ABOVE)[-MAX_LINES_ABOVE:],
         after.split("\n", MAX_LINES_ABOVE)[:MAX_LINES_ABOVE],
     )
     at, floor = len(above) - 1, len(indent(above[-1]))
-    # The cursor's own line counts as written, so that it belongs to the function above it.
+    # The cursor's line counts as non-blank, so that it belongs to the function above it.
     lines = [*above[:-1], indent(above[-1]) + "x", *below[1:]]
     last = None
     for number in range(at - 1, -1, -1):
@@ -96,7 +98,7 @@ def indent(line: str) -> str:
 
 
 def _ends_by_word(lines: list[str], number: int) -> bool:
-    """Whether the definition on a line is of a language whose blocks end with `end`."""
+    """Whether the definition on this line belongs to a language whose blocks end with `end`."""
     found = WORD.match(lines[number])
     if found and "function" in found[0]:
         return not _below(lines, number, indent(lines[number]))
@@ -104,7 +106,7 @@ def _ends_by_word(lines: list[str], number: int) -> bool:
 
 
 def _opened(lines: list[str], number: int, opener: str) -> tuple[int, int] | None:
-    """The row and the column behind the colon, or the last brace, that opens the body of a definition."""
+    """Row and column after the colon or the last brace that opens the definition's body; None if there is none."""
     depth = 0
     for row in range(number, min(number + MAX_HEAD_LINES, len(lines))):
         if len(lines[row]) > MAX_LINE_CHARACTERS:
@@ -123,7 +125,8 @@ def _opened(lines: list[str], number: int, opener: str) -> tuple[int, int] | Non
 
 
 def _below(lines: list[str], row: int, floor: str) -> tuple[int, int] | None:
-    """The brace on a line of its own below a head, where deeper lines (and Rust's `where`) go on with the head."""
+    """The opening brace on its own line below a header that may continue on deeper lines or with Rust's `where`; else
+    None."""
     for below in range(row + 1, min(row + MAX_HEAD_LINES, len(lines))):
         line = lines[below].rstrip()
         if line == floor + "{":

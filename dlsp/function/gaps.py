@@ -1,4 +1,4 @@
-"""What the body of a function takes the place of."""
+"""The text range that a function's body replaces."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NO_FUNCTION = "Put the cursor on a function without a body (nothing, `...`, `pas
 
 @dataclass(frozen=True)
 class Gap:
-    """What a body takes the place of, offsets into the text; `lead` comes before the body and `tail` after it."""
+    """The range of a body, as offsets into the text; `lead` is inserted before the body and `tail` after it."""
 
     start: int
     end: int
@@ -22,9 +22,9 @@ class Gap:
 
 
 def gap(text: str, offset: int) -> Gap | None:
-    """The gap of the innermost function at `offset`, None if there is none or it has a body already.
+    """The gap of the innermost function at `offset`; None if there is no function or it already has a body.
 
-    Lines end in `\\n`. Comments and a docstring at the body's beginning stay.
+    `text` has `\\n` line endings. A docstring and comments at the start of the body are kept.
     """
     lines = text.split("\n")
     at = text.count("\n", 0, offset)
@@ -36,7 +36,8 @@ def gap(text: str, offset: int) -> Gap | None:
 
 
 def selected(text: str, start: int, end: int) -> Gap | None:
-    """The whole lines between two offsets, to be written anew; None where they are not of one function's body."""
+    """The gap of the whole lines between two offsets, which are rewritten; None unless they are in one
+    function's body."""
     lines = text.split("\n")
     first, last = text.count("\n", 0, start), text.count("\n", 0, end)
     last -= last > first and text[end - 1] == "\n"
@@ -59,7 +60,7 @@ def _of_function(lines: list[str], head: Head, last: int, at: int) -> Gap | None
     while end > head.last and not lines[end].strip():
         end -= 1
     if end == head.last < len(lines) - 1 and not lines[first].strip() and (is_closed or at == first or lines[first]):
-        end = first  # the empty line that the body is to be written on
+        end = first  # the empty line on which the body is to be written
     keep = kept(lines, first, end)
     is_comment = COMMENT.match(inline)
     if not (is_comment or PLACEHOLDER.fullmatch(inline.rstrip(AFTER_BODY))) or not does_nothing(lines[keep : end + 1]):
@@ -76,7 +77,7 @@ def _of_function(lines: list[str], head: Head, last: int, at: int) -> Gap | None
 
 
 def _of_todo(lines: list[str], at: int) -> Gap | None:
-    """After a TODO among statements: what it asks for."""
+    """The gap below a TODO comment among statements; None if the line has no TODO."""
     if not TODO.match(lines[at]):
         return None
     end = _starts(lines)[at] + len(lines[at])
@@ -84,11 +85,12 @@ def _of_todo(lines: list[str], at: int) -> Gap | None:
 
 
 def _starts(lines: list[str]) -> list[int]:
-    """Where each line begins."""
+    """The offset of each line."""
     return list(accumulate((len(line) + 1 for line in lines), initial=0))
 
 
 def _unit(lines: list[str]) -> str:
-    """One level of indentation, as the file has it: a line of a comment, as ` * text`, may be indented otherwise."""
+    """One indentation level of the file; comment lines such as ` * text` are ignored, as they may be indented
+    differently."""
     code = (line for line in lines if line.strip() and not COMMENT.match(line))
     return next((found for line in code if (found := indent(line))), "    ")

@@ -1,4 +1,4 @@
-"""Bodies that do nothing: placeholders, comments and a docstring."""
+"""Recognise bodies that do nothing: placeholders, comments and a docstring."""
 
 import re
 
@@ -13,13 +13,13 @@ DOCSTRING = re.compile(r'\s*[rRuU]?("""|\'\'\')')
 
 
 def unwritten(body: str) -> bool:
-    """Whether a body, on lines of its own, does nothing: by the rule that makes a gap of a function."""
+    """Whether a body, given on lines of its own, does nothing; the same rule decides whether a function has a gap."""
     lines = body.split("\n")
     return does_nothing(lines[kept(lines, 0, len(lines) - 1) :])
 
 
 def kept(lines: list[str], first: int, end: int) -> int:
-    """The first line after the docstring and the comments that the body begins with."""
+    """The first line after the docstring and comments at the start of the body."""
     at = first
     if at <= end and (quote := DOCSTRING.match(lines[at])):
         rest = lines[at][quote.end() :]
@@ -33,7 +33,7 @@ def kept(lines: list[str], first: int, end: int) -> int:
 
 
 def does_nothing(lines: list[str]) -> bool:
-    """Whether all statements on these lines are placeholders; brackets that are open go on with the next line."""
+    """Whether all statements on these lines are placeholders; a statement continues while brackets are open."""
     statement, depth = "", 0
     for line in lines:
         depth += sum(1 if char in OPENERS else -1 for _, char in brackets(line))

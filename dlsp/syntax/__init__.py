@@ -1,1 +1,1 @@
-"""Syntax trees of documents: which language, an incremental parse, the definitions in it."""
+"""Syntax trees: the language of a document, incremental parsing, and its definitions."""

@@ -1,8 +1,9 @@
-"""`python -m dlsp.syntax`: the child of a rehearsal. It parses what it is told to and says whether that ended in time.
+"""`python -m dlsp.syntax`: the child process of a rehearsal, which parses documents and reports whether that took too
+long.
 
-A request is a line of JSON and so many `bytes` after it, with the `seconds` of the processor's time that there are; the
-answer is one byte: `+` for a parse in time, `-` for one
-that took too long, `?` for a change to a content that is not known (any more). Before the first it says `!`.
+A request is a line of JSON, followed by as many bytes as its `bytes` says; its `seconds` are the CPU time allowed. The
+answer is one byte: `+` for a parse in time, `-` for one that took too long, `?` for a change to a document it does not
+have (any more). At its start it sends `!`.
 """
 
 import ctypes
@@ -22,7 +23,7 @@ from dlsp.syntax.languages import LANGUAGES, Language
 from dlsp.syntax.source import edit
 
 MOST_DOCUMENTS = 64
-# The system ends this process after so many times the seconds, whatever it is caught in.
+# The system kills this process after this many times the allowed seconds, even inside native code.
 GRACE = 3
 _CHUNK = 65_536
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
@@ -68,13 +69,13 @@ def _answer(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int,
 
 
 def _parsed(language: Language, content: bytes, old: Tree | None, seconds: float) -> Tree | None:
-    """None if it takes longer than so many seconds of the processor's time."""
+    """The tree; None if parsing takes more than `seconds` of CPU time."""
     until = time.thread_time() + seconds
     parse = partial(language.parser().parse, progress_callback=lambda *_: time.thread_time() > until)
     _alarm(GRACE * seconds)
     try:
         made = parse(partial(_piece, content), old_tree=old) if old else parse(partial(_piece, content))
-    except ValueError:  # the callback said that it is enough
+    except ValueError:  # the callback cancelled the parse
         return None
     finally:
         _alarm(0)
@@ -86,7 +87,7 @@ def _piece(content: bytes, at: int, _: object) -> bytes:
 
 
 def _alarm(seconds: float) -> None:
-    """Have the system end this process when it has used so much of the processor's time, 0 for not."""
+    """Have the system kill this process after so many seconds of CPU time; 0 cancels that."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 

@@ -1,4 +1,4 @@
-"""Brackets and strings of a piece of code, as far as the piece itself tells."""
+"""Brackets and strings in a piece of code, recognised from the piece alone."""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 CLOSERS = {")": "(", "]": "[", "}": "{"}
 OPENERS = {opener: closer for closer, opener in CLOSERS.items()}
 QUOTES = "\"'`"
-# Characters that an editor inserts after the cursor by itself.
+# The most characters that an editor auto-inserts after the cursor.
 MAX_AUTO_CLOSED_CHARACTERS = 4
-# No string begins at an escaped quote: looked for from each of them, one that is not closed would take seconds. Nor
-# does one at an apostrophe inside a word or before it (lifetimes of Rust).
+# No string begins at an escaped quote: trying each of them could take seconds for an unclosed string. Nor does one
+# begin at an apostrophe inside a word or before it (Rust lifetimes).
 _TOKEN = re.compile(
     r'\\.|"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|`[^`]*(?:`|\Z)'
     r'|"(?:\\.|[^"\\\n])*"?|(?<!\w)[bfruBFRU]{0,2}\'(?:\\.|[^\'\\\n])*\'(?!\w)|(?:#|//)[^\n]*|[()\[\]{}]'
@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 
 
 def brackets(text: str) -> Iterator[tuple[int, str]]:
-    """Where a bracket stands, and which; those in strings and comments are passed over."""
+    """Yield the offset and character of each bracket outside of strings and comments."""
     for found in _TOKEN.finditer(text):
         token = found[0]
         if token in OPENERS or token in CLOSERS:
@@ -25,17 +25,17 @@ def brackets(text: str) -> Iterator[tuple[int, str]]:
 
 
 def code(text: str) -> str:
-    """`text` with blanks for its strings and comments."""
+    """`text` with strings and comments replaced by blanks."""
     return _TOKEN.sub(lambda found: found[0] if found[0] in OPENERS or found[0] in CLOSERS else blank(found), text)
 
 
 def blank(found: re.Match[str]) -> str:
-    """As many blanks, so that what follows stays in its place."""
+    """Blanks of the same length, so that offsets stay valid."""
     return " " * len(found[0])
 
 
 def unclosed(text: str) -> list[str]:
-    """The brackets that `text` opens and does not close, the outermost first."""
+    """The brackets that `text` opens and does not close, outermost first."""
     stack: list[str] = []
     for _, char in brackets(text):
         if char in OPENERS:
@@ -46,17 +46,17 @@ def unclosed(text: str) -> list[str]:
 
 
 def closes_own(text: str, at: int) -> bool:
-    """Whether what stands at `at`, blanks aside, is a bracket that closes one opened in `text`."""
+    """Whether the first non-blank character from `at` is a bracket that closes one opened in `text`."""
     closer = text[at:].lstrip()[:1]
     return closer in CLOSERS and CLOSERS[closer] in unclosed(text[: text.index(closer, at)])
 
 
 def closes_alone(text: str) -> bool:
-    """Whether an editor may have put `text` behind the cursor by itself: a few closing brackets and quotes."""
+    """Whether an editor may have auto-inserted `text` after the cursor: a few closing brackets and quotes."""
     return len(text) <= MAX_AUTO_CLOSED_CHARACTERS and all(char in CLOSERS or char in QUOTES for char in text)
 
 
 def closes_below(text: str) -> bool:
-    """Whether Enter between brackets may have put `text` behind the cursor: a line's end, and closing brackets."""
+    """Whether `text` may come from pressing Enter between auto-closed brackets: a line end, then closing brackets."""
     closers = text.strip()
     return text.startswith(("\n", "\r")) and closes_alone(closers) and all(char in CLOSERS for char in closers)

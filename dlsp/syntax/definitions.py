@@ -19,13 +19,13 @@ _WRAPPERS = {
 
 @dataclass(frozen=True)
 class Definition:
-    """Offsets in bytes, `start` with decorators and modifiers; `body` is where a body begins, if there is one.
+    """A definition; offsets are in bytes, `start` includes decorators and modifiers.
 
-    `parent` is the class around it.
+    `body` is the offset where the body begins, None without one. `parent` is the class around it.
     """
 
     name: str
-    kind: str  # function, class, constant
+    kind: str  # function, class or constant
     start: int
     body: int | None
     end: int
@@ -34,8 +34,10 @@ class Definition:
 
 
 def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Definition]:
-    """In the order of the text; looks into what does not parse, not into functions, and at no more than so many
-    nodes."""
+    """Yield the definitions in text order, visiting at most MOST_NODES nodes.
+
+    Nodes with errors are searched, function bodies are not.
+    """
     left = MOST_NODES
     stack: list[tuple[Node, Node, Definition | None, int]] = [(tree.root_node, tree.root_node, None, 0)]
     while stack and left > 0:
@@ -57,7 +59,7 @@ def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Defi
 
 
 def is_function(node: Node, language: Language) -> bool:
-    """In C a declaration is one of a function only if it says so."""
+    """Whether the node defines or declares a function; a C declaration only does if its declarator is a function's."""
     if node.type != "declaration":
         return node.type in language.functions
     declarator = _field(node, "declarator")
@@ -76,7 +78,7 @@ def _definition(
     body = node.child_by_field_name("body")
     if node.type == "variable_declarator" and (function := _assigned_function(node)):
         kind, body = "function", function.child_by_field_name("body")
-    # A wrapper of several definitions is not part of each of them.
+    # A wrapper around several definitions is not part of each of them.
     start = outer.start_byte if outer.named_child_count and outer.end_byte - node.end_byte <= 2 else node.start_byte
     return Definition(name, kind, start, body.start_byte if body else None, node.end_byte, node.start_point.row, parent)
 
@@ -108,10 +110,10 @@ def _name(node: Node, content: bytes) -> str:
 
 
 def _field(node: Node, field: str) -> Node | None:
-    # The type names what is defined in Rust's `impl` alone; elsewhere it is the type of what is defined.
+    # Only in Rust's `impl` is the type the name of what is defined; elsewhere it is the type of it.
     if field == "type" and node.type not in ("impl_item", "generic_type"):
         return None
-    if field == "declarator" and node.type == "reference_declarator":  # which has no fields
+    if field == "declarator" and node.type == "reference_declarator":  # it has no fields
         return node.named_child(0)
     return node.child_by_field_name(field)
 

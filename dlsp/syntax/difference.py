@@ -5,7 +5,7 @@ from typing import AnyStr
 
 
 def difference(old: AnyStr, new: AnyStr) -> tuple[int, int, int]:
-    """The smallest single edit from `old` to `new`: where it starts, where it ends in each."""
+    """The smallest single edit from `old` to `new`: its start, its end in `old`, and its end in `new`."""
     shorter = min(len(old), len(new))
     start = _agreement(shorter, lambda low, high: old[low:high] == new[low:high])
     one, other = len(old), len(new)
@@ -14,8 +14,10 @@ def difference(old: AnyStr, new: AnyStr) -> tuple[int, int, int]:
 
 
 def _agreement(most: int, same: Callable[[int, int], bool]) -> int:
-    """How far two texts agree; by bisection, as slices compare at the speed of memory; loops, and memoryviews, do
-    not."""
+    """The length up to which two texts agree.
+
+    Found by bisection, because comparing slices runs at memory speed, unlike loops and memoryviews.
+    """
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

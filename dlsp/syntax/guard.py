@@ -1,10 +1,10 @@
-"""Documents that a grammar must not be given, whatever process would parse them.
+"""Documents that no process may give to a grammar, because it could corrupt memory.
 
-tree-sitter-yaml 0.7.2 writes past the end of a buffer when the blocks of a document nest deeper than 253 levels: its
-scanner keeps 10 bytes and 4 more for each level, and the buffer has 1,024. The depth of valid YAML could be told from
-its indentation. That of broken YAML could not, as the scanner loses count of rows and columns there. But whatever the
-text is, a level begins only at a marker: `-`, `?` or `:` before a blank, or the head of a block scalar. So a document
-with fewer markers than levels that fit is safe, and longer ones are not parsed at all.
+tree-sitter-yaml 0.7.2 writes past the end of a buffer when blocks nest deeper than 253 levels: its scanner stores 10
+bytes and 4 more per level in a buffer of 1,024. The depth of valid YAML follows from its indentation, but that of
+broken YAML does not, because the scanner loses count of rows and columns. In any text, however, a level begins only at
+a marker: `-`, `?` or `:` before a blank, or the header of a block scalar. So a document with fewer markers than the
+possible levels is safe, and others are not parsed.
 """
 
 import re
@@ -17,7 +17,7 @@ _YAML_MARKER = re.compile(rb"(?:[-?:]|[|>][-+0-9]{0,2})(?=[\s\0]|\Z)")
 
 
 def parsable(language: Language, content: bytes) -> bool:
-    """Whether the document may be parsed: False for YAML that could nest too deep. Takes linear time."""
+    """Whether the document may be parsed: False for YAML that may nest too deep. Takes linear time."""
     if language.name != "yaml":
         return True
     levels = sum(1 for _ in islice(_YAML_MARKER.finditer(content), MOST_YAML_LEVELS + 1))
@@ -25,5 +25,5 @@ def parsable(language: Language, content: bytes) -> bool:
 
 
 def incremental(language: Language) -> bool:
-    """Whether a tree of an older text may be used: False for YAML, as the tree brings the levels of that text along."""
+    """Whether an older tree may be reused: False for YAML, because the tree carries the levels of the older text."""
     return language.name != "yaml"

@@ -1,4 +1,4 @@
-"""The languages that are parsed, and what their trees call the things we look for."""
+"""The languages that are parsed, and the node types of their grammars."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,9 +14,9 @@ def _types(names: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Language:
-    """Node types of one grammar. `family` groups languages whose files use each other.
+    """The node types of one grammar. `family` groups languages whose files use each other.
 
-    `elision` stands for a body that is left out.
+    `elision` is the text that replaces an omitted body.
     """
 
     name: str
@@ -178,7 +178,7 @@ LANGUAGES = (
 )
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
 _BY_NAME = {language.name: language for language in LANGUAGES}
-# What editors call languages, where it is not the grammar's name.
+# LSP language ids that differ from the grammar's name.
 _EDITORS_NAMES = {
     "csharp": "c_sharp",
     "cs": "c_sharp",
@@ -193,12 +193,12 @@ _EDITORS_NAMES = {
 
 
 def of(path: str | PurePath) -> Language | None:
-    """The language of a file by its name; None where it is plain text to us."""
+    """The language of a file, by its name; None for plain text."""
     return _BY_EXTENSION.get(PurePath(path).suffix.lower())
 
 
 def for_document(language_id: str, path: str | PurePath) -> Language | None:
-    """The language of an open document: what its editor says, else what its name says; None for plain text."""
+    """The language of an open document, by the editor's language id, else by its name; None for plain text."""
     name = language_id.lower()
     return _BY_NAME.get(_EDITORS_NAMES.get(name, name)) or of(path)
 

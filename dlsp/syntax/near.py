@@ -1,20 +1,19 @@
-"""The surroundings of a place as a small document of their own, for what would take long in a long one."""
+"""Extract the surroundings of a place as a small document, for work that would take long on a long one."""
 
 from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
 
-# No first or last child longer than so many bytes is taken for a mark, such as a bracket.
+# A node's first and last child count as delimiters, such as brackets, only up to this many bytes.
 _MARK = 200
 _DEEPEST = 64
 
 
 def near(tree: Tree, content: bytes, place: int, reach: int) -> tuple[bytes, bytes]:
-    """What `content` keeps before and after the byte `place` when siblings farther than `reach` bytes are left out.
+    """The parts of `content` before and after the byte `place`, without siblings farther away than `reach` bytes.
 
-    So far is kept around what holds the place at each level of the tree, in whole nodes where there are such. These
-    keep their heads and their brackets. The tree may be of an older text, if it was edited to have the places of this
-    one.
+    At each level of the tree, whole nodes within reach are kept, and the enclosing nodes keep their headers and
+    brackets. The tree may be of an older text, if it was edited to have the positions of this one.
     """
     kept = sorted((start, end) for start, end in _kept(tree.root_node, content, place, reach) if start < end)
     before, after, at = b"", b"", 0
@@ -27,7 +26,7 @@ def near(tree: Tree, content: bytes, place: int, reach: int) -> tuple[bytes, byt
 
 
 def _kept(node: Node, content: bytes, place: int, reach: int) -> Iterator[tuple[int, int]]:
-    start, end = 0, len(content)  # the root does not hold the blanks around it
+    start, end = 0, len(content)  # the root node does not include surrounding blanks
     for _ in range(_DEEPEST):
         if end - start <= 2 * reach:
             yield start, end
@@ -48,20 +47,20 @@ def _kept(node: Node, content: bytes, place: int, reach: int) -> Iterator[tuple[
 
 
 class _Children:
-    """The children of a node, found by their places: a list of them would take long where there are many."""
+    """The children of a node, found by position; listing them would take long if there are many."""
 
     def __init__(self, node: Node, reach: int) -> None:
         self._node, self._reach = node, reach
 
     def last_before(self, place: int) -> Node | None:
-        """The one around a place, else the one before it."""
+        """The child that contains a place, else the one before it."""
         found = self._ends_after(place)
         if found is None:
             return self._node.child(self._node.child_count - 1)
         return found if found.start_byte < place else found.prev_sibling
 
     def start_near(self, at: int, first: int, last: int) -> int:
-        """Where the first begins that reaches beyond `at`; one that is long itself is left out."""
+        """The start of the first child that extends beyond `at`; a long one is left out."""
         if at <= first:
             return first
         found = self._ends_after(at)
@@ -70,7 +69,7 @@ class _Children:
         return found.start_byte if at - found.start_byte <= self._reach else min(found.end_byte, last)
 
     def end_near(self, at: int, last: int) -> int:
-        """Where the last ends that does not reach beyond `at`."""
+        """The end of the last child that does not extend beyond `at`."""
         found = self._ends_after(at) if at < last else None
         before = found.prev_sibling if found else None
         if found is None:
@@ -78,7 +77,7 @@ class _Children:
         return before.end_byte if before else found.start_byte
 
     def marks(self) -> list[Node]:
-        """The first and the last, where they are short."""
+        """The first and the last child, if they are short."""
         ends = self._node.child(0), self._node.child(self._node.child_count - 1)
         return [child for child in ends if child and child.end_byte - child.start_byte <= _MARK]
 
@@ -88,7 +87,8 @@ class _Children:
 
 
 def _of_leaf(content: bytes, start: int, end: int, place: int, reach: int) -> Iterator[tuple[int, int]]:
-    """Of a long string or comment its first and last line, which may hold its marks, and what is near."""
+    """Yield the ranges kept of a long string or comment: its first and last line, with its delimiters, and what is
+    near."""
     at = min(max(place, start), end)
     yield start, _whole(content, min(start + _MARK, content.find(b"\n", start, end) % (end + 1)))
     yield _whole(content, max(start, at - reach)), _whole(content, min(end, at + reach))
@@ -96,7 +96,7 @@ def _of_leaf(content: bytes, start: int, end: int, place: int, reach: int) -> It
 
 
 def _whole(content: bytes, at: int) -> int:
-    """`at`, or before it, where a character begins."""
+    """`at`, moved back to the start of a UTF-8 character."""
     while 0 < at < len(content) and content[at] & 0xC0 == 0x80:
         at -= 1
     return at

@@ -1,20 +1,23 @@
-"""A definition in few lines: what one needs to know to use it."""
+"""Summarise a definition in a few lines: what is needed to use it."""
 
 from collections.abc import Iterable
 
 from dlsp.syntax.definitions import Definition
 from dlsp.syntax.languages import Language
 
-# No outline is longer.
+# The most characters of an outline.
 MOST_CHARS = 1200
-# A definition of at most so much is shown whole.
+# A definition up to this size is shown whole.
 SHORT_LINES, SHORT_CHARS = 5, 240
 _MEMBER_CHARS = 300
 
 
 def outline(definition: Definition, members: Iterable[Definition], content: bytes, language: Language) -> str:
-    """A class as its head and its members' signatures, a function as its signature and the first line of its
-    docstring, anything short as it is."""
+    """The outline of a definition; short ones are shown whole.
+
+    A class is shown as its header and its members' signatures, a function as its signature and the first line of its
+    docstring.
+    """
     whole = _text(definition, content)
     if definition.kind == "constant" or _is_short(whole):
         return _within(whole, SHORT_CHARS * 2)
@@ -31,7 +34,7 @@ def outline(definition: Definition, members: Iterable[Definition], content: byte
 
 
 def signature(definition: Definition, content: bytes, language: Language, *, docstring: bool = False) -> str:
-    """The definition with `elision` for its body, indented as it stands in the file."""
+    """The definition with its body replaced by `elision`, indented as in the file."""
     whole = _text(definition, content)
     if definition.kind == "constant" or definition.body is None:
         return _within(whole, SHORT_CHARS)
@@ -71,7 +74,7 @@ def _is_short(text: str) -> bool:
 
 
 def _within(text: str, most: int) -> str:
-    """`text` cut at a line's end, or inside the line where the first alone is too long."""
+    """`text` cut at a line end to at most `most` characters, or inside the first line if that is too long."""
     if len(text) <= most:
         return text
     kept = text[:most]

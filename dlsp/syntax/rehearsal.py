@@ -1,15 +1,15 @@
-"""Parsing a document in another process first, so that no document can hold up or end this one.
+"""Parse each document in a child process first, so that none can block or crash this process.
 
-Some texts keep a grammar busy for half a minute, and nothing stops a parse from outside: it holds the interpreter's
-lock, and the library's progress callback, which ends most of them, is not called for seconds in some. A grammar's
-native code can also crash. So each parse of a document that is not small is done by a child process first, of the same
-text, from the same older tree and by the same edit. Where it takes too long there, or the child dies, it is not done
-here at all, and the document is plain text.
+Some texts keep a grammar busy for half a minute. Such a parse cannot be stopped from outside: it holds the
+interpreter's lock, and the library's progress callback, which stops most of them, is sometimes not called for seconds.
+A grammar's native code can also crash. So unless a document is small, a child process first does the same parse: of the
+same text, from the same older tree, with the same edit. If it takes too long there or the child dies, it is not done
+here, and the document counts as plain text.
 
-A tree cannot be sent from one process to another, and the ways in which trees are used here are too many to be moved
-into the child. So the work is done twice, which costs a keystroke a fraction of a millisecond. Small documents are
-parsed here at once: what there is to fear is worse than linear in their length (tests/dlsp/syntax has the measurements
-as tests). What is known to write past its memory, in the child as here, `guard` keeps from both.
+A tree cannot be sent between processes, and trees are used here in too many ways to move all of that into the child. So
+the work is done twice, which costs a fraction of a millisecond per keystroke. Small documents are parsed here directly,
+because the dangerous cases grow faster than linearly with length (measured by the tests in tests/dlsp/syntax).
+Documents known to corrupt memory are kept from both processes by `guard`.
 """
 
 import atexit
@@ -23,15 +23,16 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import IO
 
-# Documents up to so long are not rehearsed.
+# Documents up to this size are parsed without a rehearsal.
 SMALL_BYTES = 1_000
-# Seconds of the processor's time that a parse may take. Here it takes as long again.
+# Seconds of CPU time that a parse may take in the child; here it then takes as long again.
 PARSE_S = 0.1
-# Seconds on the clock after which the child is killed.
+# Seconds of wall-clock time after which the child is killed.
 DEADLINE_S = 0.3
-# Bytes of a document for which there is another second: ordinary code is parsed faster.
+# Document bytes that are granted one more second; ordinary code is parsed faster than that.
 BYTES_S = 4_000_000
-# Seconds that the first child is waited for. A later one is not: until it is ready, documents are plain text.
+# Seconds to wait for the first child to start. Later ones are not awaited: until one is ready, documents are plain
+# text.
 START_S = 5.0
 
 _keys = count()
@@ -45,7 +46,7 @@ class Outcome(Enum):
 
 
 class Rehearsal:
-    """A child process that parses, started when it is first needed and again after it died. Safe for threads."""
+    """A child process that parses documents, started at first use and again after it has died. Thread-safe."""
 
     def __init__(self, parse_s: float = PARSE_S, deadline_s: float = DEADLINE_S) -> None:
         self._parse_s, self._deadline_s = parse_s, deadline_s
@@ -53,10 +54,10 @@ class Rehearsal:
         self._child: _Child | None = None
 
     def parse(self, part: "Part", new: bytes, places: tuple[int, int, int] | None, keep: bool) -> Outcome:
-        """How the parse of the document `part` with the content `new` goes.
+        """Parse the document `part` with the content `new` in the child and return the outcome.
 
-        `places` is how it differs from the content that was kept last, None for a parse from the beginning. With
-        `keep` it is the content from now on.
+        `places` is the difference from the content kept last, None for a parse from the beginning. With `keep`, the
+        child keeps `new` as the document's content.
         """
         with self._lock:
             child = self._ready()
@@ -82,7 +83,7 @@ class Rehearsal:
             return {b"+": Outcome.PASSED, b"?": Outcome.UNKNOWN}.get(answer or b"-", Outcome.FAILED)
 
     def close(self) -> None:
-        """End the child."""
+        """Kill the child."""
         if self._child:
             self._child.kill()
 
@@ -99,7 +100,7 @@ class Rehearsal:
 
 
 class Part:
-    """What one document is to the child."""
+    """A document as the child identifies it."""
 
     def __init__(self, language: str) -> None:
         self.language, self.key = language, next(_keys)
@@ -108,7 +109,7 @@ class Part:
 
 class _Child:
     def __init__(self) -> None:
-        # -P: the project's own files are no modules of ours, whatever their names.
+        # -P keeps the project's own files from being imported, whatever their names.
         command = [sys.executable, "-P", "-m", "dlsp.syntax"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -121,7 +122,7 @@ class _Child:
         threading.Thread(target=self._listen, args=[self._process.stdout], daemon=True).start()
 
     def is_ready(self, seconds: float) -> bool:
-        """Whether it has said that it runs; waited for no longer than that."""
+        """Whether the child has reported that it runs; waits at most `seconds` for that."""
         if not self._started and not self.is_dead:
             with suppress(Empty):
                 self._started = (
@@ -130,7 +131,7 @@ class _Child:
         return self._started
 
     def ask(self, request: bytes, seconds: float) -> bytes | None:
-        """Its answer of one byte; None if it is dead or late."""
+        """Send a request and return the answer byte; None if the child is dead or the answer late."""
         try:
             self._stdin.write(request)
             self._stdin.flush()

@@ -1,4 +1,4 @@
-"""A document and its syntax tree, parsed again only where it changed."""
+"""A document and its syntax tree, updated incrementally."""
 
 import time
 from collections.abc import Iterator
@@ -11,18 +11,19 @@ from dlsp.syntax.languages import Language
 from dlsp.syntax.near import near
 from dlsp.syntax.rehearsal import PARSE_S, SMALL_BYTES, Outcome, Part, Rehearsal
 
-# Larger documents are plain text: their first parse would take longer than a moment.
+# Larger documents count as plain text: their first parse would take too long.
 MOST_BYTES = 4_000_000
 
-# Recovery from errors can take long in a long file; after so many seconds of work follows a pause so many times as
-# long, in which the document counts as plain text.
+# Error recovery can take long in a long file. After a parse of more than SLOW_S seconds, the document counts as plain
+# text for PAUSE times as long.
 SLOW_S, PAUSE = 0.15, 10
-# Bytes before and after a place in which errors are counted: all that counts would take long in a long file.
+# Bytes before and after a place in which errors are counted; counting all would take long in a long file.
 AROUND = 20_000
 
-# Bytes edited that do not make a tree useless as a map of the text, nor a text that took too long another one.
+# An edit of at most this many bytes leaves a tree usable as a map of the text, and a text that took too long still the
+# same.
 LITTLE = 1_000
-# Seconds after which a document that took too long is tried again: the machine may have been busy.
+# Seconds after which a document that took too long is tried again, because the machine may have been busy.
 AGAIN_S = 60
 
 # One child for all documents of this process.
@@ -30,11 +31,11 @@ SHARED = Rehearsal()
 
 
 class Source:
-    """The latest text of one document and its tree, None while the document counts as plain text.
+    """The latest text of a document and its tree, which is None while the document counts as plain text.
 
-    It does so where it is too large, for a while where its parse takes too long (if it was the first, until much of it
-    has changed, or a longer while), and where the grammar could crash. Nothing that is not small is parsed here before
-    `rehearsal` parsed it in time; with None everything is parsed here at once.
+    It does so if it is too large, if the grammar could crash on it, and for a while after a parse took too long (after
+    the first parse: until the text has changed a lot, or for AGAIN_S). Only small documents are parsed without a
+    `rehearsal`; if that is None, all are.
     """
 
     def __init__(self, language: Language, rehearsal: Rehearsal | None = SHARED) -> None:
@@ -49,7 +50,7 @@ class Source:
         self._parser = language.parser()
 
     def update(self, text: str) -> Tree | None:
-        """The tree of `text`. All that differs from the text before is taken as one edit."""
+        """The tree of `text`, None for plain text. The difference from the previous text is treated as one edit."""
         if text == self.text and self.tree:
             return self.tree
         if time.monotonic() < self._pause_ends:
@@ -57,7 +58,7 @@ class Source:
         new = encoded(text)
         if self._failed is not None and _edited(self._failed, new) <= LITTLE and time.monotonic() < self._again_at:
             return None
-        began = time.thread_time()  # not the clock's: a machine that stalls is no reason for a pause
+        began = time.thread_time()  # CPU time, so that a stalled machine causes no pause
         outcome, tree = self._parsed(new, keep=True)
         took = time.thread_time() - began
         if outcome is Outcome.AWAY:
@@ -74,15 +75,14 @@ class Source:
         return tree
 
     def imagined(self, new: bytes) -> Tree | None:
-        """The tree that the document would have with the content `new`; nothing is kept of it."""
+        """The tree that the document would have with the content `new`, which is not stored."""
         return self._parsed(new, keep=False)[1]
 
     def around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
-        """The surroundings of a place as a document of their own, and what stands in it before and after the place
-        (see `near`).
+        """The surroundings of a place as a separate document, with its text before and after the place (see `near`).
 
-        By the tree that is there, if little was edited since. None for a document without a tree, but for one that
-        may not be parsed as a whole: of that, the lines in reach.
+        Uses the present tree if little was edited since. None for plain text; for a document that may only not be
+        parsed as a whole, the whole lines within `reach` are used.
         """
         new = encoded(before + after)
         places = difference(self.bytes, new)
@@ -99,7 +99,7 @@ class Source:
         return part, left, right
 
     def errors(self, tree: Tree | None, at: int) -> int:
-        """How many places around the byte `at` of the tree do not parse."""
+        """The number of syntax errors in the tree within AROUND bytes of the byte `at`."""
         if tree is None or not tree.root_node.has_error:
             return 0
         found, broken = 0, [tree.root_node]
@@ -110,7 +110,8 @@ class Source:
         return found + tree.root_node.is_error
 
     def _lines_around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
-        """The whole lines of at most `reach` characters before and after a place, as a document of their own."""
+        """The whole lines within `reach` characters before and after a place, as a separate document; None if it has no
+        tree."""
         left, right = before[-reach:], after[:reach]
         left = left if len(before) <= reach else left[left.find("\n") + 1 :]
         right = right if len(after) <= reach else right[: right.rfind("\n") + 1]
@@ -118,7 +119,7 @@ class Source:
         return (part, left, right) if part.update(left + right) else None
 
     def _parsed(self, new: bytes, *, keep: bool) -> tuple[Outcome, Tree | None]:
-        """How the parse went, and the tree, None for what is plain text."""
+        """The outcome of the parse, and the tree, which is None for plain text."""
         if len(new) > MOST_BYTES or not parsable(self.language, new):
             return Outcome.PASSED, None
         places = difference(self.bytes, new) if self.tree and incremental(self.language) else None
@@ -136,25 +137,25 @@ class Source:
 
 
 def _edited(old: bytes, new: bytes) -> int:
-    """How many bytes differ, taken as one edit."""
+    """The number of bytes that differ, treated as one edit."""
     places = difference(old, new)
     return max(places) - places[0]
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, with `?` for what it cannot carry (lone surrogates)."""
+    """`text` in UTF-8, with `?` for lone surrogates, which it cannot encode."""
     return text.encode("utf-8", "replace")
 
 
 def edit(tree: Tree, old: bytes, new: bytes, places: tuple[int, int, int]) -> None:
-    """Move the places in a tree of `old` to where they are in `new`, whose `difference` is given."""
+    """Shift the positions in a tree of `old` to those in `new`; `places` is their `difference`."""
     start, old_end, new_end = places
     at = _point(old, start)
     tree.edit(start, old_end, new_end, at, _from(at, old, start, old_end), _from(at, new, start, new_end))
 
 
 def _between(node: Node, start: int, end: int) -> Iterator[Node]:
-    """The children of `node` that reach into `[start, end]`; a list of all could be long."""
+    """Yield the children of `node` that overlap `[start, end]`; a list of all could be long."""
     walk = node.walk()
     more = walk.goto_first_child_for_byte(start) is not None
     while more and walk.node and walk.node.start_byte <= end:
