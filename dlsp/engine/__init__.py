@@ -1,1 +1,1 @@
-"""The client's side of the engine: find it, start it, ask it. Never imports torch."""
+"""The client's side of the engine: find it, start it, send requests. Never imports torch."""

@@ -1,4 +1,4 @@
-"""An engine as its clients see it: what can be asked of it, and what comes."""
+"""The HTTP client for a running engine: requests, and the events that answer them."""
 
 import asyncio
 import json
@@ -11,32 +11,32 @@ from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
-# This process, for an engine that serves several: they have equal shares, and sessions of their own. Who asks for
-# others names each of them in the request.
+# Identifies this process to an engine that serves several clients, which get equal shares and separate sessions. A
+# process that acts for other clients names each of them in the request.
 CLIENT = secrets.token_hex(8)
-# An engine at work is heard each half second; one that is not for so long is stuck, or starved.
+# An engine at work sends something each half second; silent for longer than this, it is stuck or starved.
 UNHEARD_S = 2.0
 UNAUTHORIZED = 401
-# What is longer comes of no engine that works; each limit is a few times what the longest answers take.
+# Longer answers are refused; each limit is several times the longest real answer.
 MOST_TOLD_BYTES = 1_000_000
 MOST_LINE_BYTES = 64_000
-MOST_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole of the text so far
+MOST_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole text so far
 
 
 class EngineError(UserError):
-    """The engine refused a request or failed at it."""
+    """The engine rejected a request or failed at it."""
 
 
 class EngineGone(UserError):
-    """The engine does not answer any more."""
+    """The engine no longer answers."""
 
 
 class EngineSilent(EngineGone):
-    """It takes connections and says nothing."""
+    """The engine accepts connections but sends nothing."""
 
 
 class Engine:
-    """A running engine. Closing the iterator of `infill` or `sites`, or cancelling its task, cancels the request."""
+    """A running engine. To cancel a request, close the iterator of `infill` or `sites` or cancel its task."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -52,30 +52,31 @@ class Engine:
         self._http.close()
 
     async def health(self, timeout: float = 2) -> dict[str, Any]:
-        """What `GET /health` says within `timeout` seconds; raises EngineGone, also when it says nothing sensible."""
+        """The answer to `GET /health`, within `timeout` seconds; raises EngineGone, also for an invalid answer."""
         try:
             return dict(json.loads(await self._told("GET", "/health", timeout)))
         except (ValueError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
     async def metrics(self) -> str:
-        """What `GET /metrics` says."""
+        """The answer to `GET /metrics`."""
         return (await self._told("GET", "/metrics")).decode("utf-8", "replace")
 
     async def shutdown(self) -> None:
-        """Ask the engine to end after the step in progress."""
+        """Ask the engine to exit after the step in progress."""
         await self._told("POST", "/v1/shutdown")
 
     def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        """The events of one request as they happen, up to `done`; an `error` event raises EngineError."""
+        """Yield the events of an infill request as they arrive, up to `done`; raises EngineError for an `error`
+        event."""
         return self._events("/v1/infill", request)
 
     def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        """The same of a request that has sites judged."""
+        """Yield the events of a request to judge sites, likewise."""
         return self._events("/v1/sites", request)
 
     async def _told(self, method: str, path: str, within: float = READ_S) -> bytes:
-        """The body of an answer that is no refusal, whole `within` seconds. Raises EngineGone."""
+        """The body of a successful answer, complete within `within` seconds. Raises EngineGone."""
         try:
             async with asyncio.timeout(within), self._http.ask(method, path, read_s=within) as answer:
                 body = await answer.read(MOST_TOLD_BYTES)
@@ -91,7 +92,7 @@ class Engine:
         body = json.dumps({"client": CLIENT} | request, ensure_ascii=False).encode("utf-8", "replace")
         try:
             async with self._http.ask("POST", path, body, UNHEARD_S) as answer:
-                if answer.status == UNAUTHORIZED:  # another engine of ours has taken its place
+                if answer.status == UNAUTHORIZED:  # another engine of this user now has the address
                     raise Broken("another engine is at its address")
                 if answer.status >= 400:
                     raise EngineError(_refusal(await answer.read(MOST_LINE_BYTES)))
@@ -102,7 +103,7 @@ class Engine:
                         continue
                     if event["event"] == "error":
                         raise EngineError(event["error"])
-                    # What follows the last event is the end of the answer, by which the connection can be kept.
+                    # Read on after the last event: the connection can be kept only if the answer is read to its end.
                     whole = event["event"] == "done"
                     if not whole:
                         yield event
@@ -124,7 +125,7 @@ class Engine:
 
 
 async def _lines(answer: Answer, most_bytes: int) -> AsyncIterator[bytes]:
-    """Lines as the engine wrote them. Raises Broken when a line, or all of them, are longer than an engine writes."""
+    """Yield complete lines. Raises Broken if a line, or all lines together, exceed what an engine sends."""
     pending, length = b"", 0
     async for piece in answer.body:
         *lines, pending = (pending + piece).split(b"\n")
@@ -136,7 +137,7 @@ async def _lines(answer: Answer, most_bytes: int) -> AsyncIterator[bytes]:
 
 
 def _asked_for(request: dict[str, Any]) -> int:
-    """How many gaps or sites the request has, 1 at least."""
+    """The number of gaps or sites in the request, at least 1."""
     return max(1, len(request.get("gaps", ())), len(request.get("sites", ())))
 
 

@@ -1,4 +1,4 @@
-"""The connection to the engine of one model: made in the background, and made again when the engine is lost."""
+"""The connection to the engine of one model: made in the background, and again when the engine is lost."""
 
 import asyncio
 import logging
@@ -18,10 +18,10 @@ from dlsp.models.store import ModelMissing
 
 log = logging.getLogger(__name__)
 
-# A start that failed is tried again after MIN_RETRY_S, then after twice as long each time, up to MAX_RETRY_S.
+# A failed start is retried after MIN_RETRY_S, then after twice the last delay each time, up to MAX_RETRY_S.
 MIN_RETRY_S, MAX_RETRY_S = 1.0, 16.0
-# An engine that is lost is replaced at once, but no more often than this: a request that kills it would otherwise have
-# it load its weights again for each key.
+# A lost engine is replaced at once, but at most this often within the window: otherwise a request that crashes it would
+# make it load its weights again at every keystroke.
 MAX_LOSSES, LOSS_WINDOW_S = 4, 180.0
 HEALTH_TIMEOUT_S = 1.0
 
@@ -39,7 +39,7 @@ class NotReady(UserError):
 
 
 class LoadingProgress(Protocol):
-    """Where the progress of one start is shown."""
+    """Shows the progress of one engine start."""
 
     async def begin(self) -> None: ...
     def report(self, line: str) -> None: ...
@@ -47,18 +47,18 @@ class LoadingProgress(Protocol):
 
 
 class EngineListener(Protocol):
-    """Who is told what becomes of a connection."""
+    """Receives the events of a connection."""
 
     def engine_loading(self) -> None: ...
     def engine_ready(self) -> None: ...
     def engine_failed(self, sentence: str, is_new: bool) -> None:
-        """`is_new`: this sentence was not said since the engine was last ready."""
+        """`is_new`: this sentence was not reported since the engine was last ready."""
 
     def loading_progress(self) -> LoadingProgress: ...
 
 
 class SilentListener:
-    """A listener that shows nothing, for a client whose engine runs already."""
+    """A listener that shows nothing, for a client whose engine is already running."""
 
     def engine_loading(self) -> None: ...
     def engine_ready(self) -> None: ...
@@ -77,18 +77,18 @@ class SilentProgress:
 
 
 class RequestCounters(Protocol):
-    """Counts that travel to the engine's metrics with the next request."""
+    """Counts that are sent to the engine's metrics with the next request."""
 
     def take(self) -> dict[str, int]: ...
     def restore(self, counts: dict[str, int]) -> None:
-        """The request that `counts` were taken for failed."""
+        """Take back counts whose request failed."""
 
 
 class EngineConnection:
-    """`infill` and `sites` ask the engine; that it is gone is noticed here, and another one is started.
+    """Sends requests by `infill` and `sites`; notices when the engine is gone, and starts another one.
 
-    `unavailable` says why there is no engine while `is_ready` is False. The next engine that is started gets `threads`
-    threads (0: as many as suit the machine), and its weights the infill update unless `infill_update` is False.
+    While `is_ready` is False, `unavailable` says why. The next engine started gets `threads` threads (0: chosen for the
+    machine), and its weights the infill update unless `infill_update` is False.
     """
 
     def __init__(
@@ -114,17 +114,17 @@ class EngineConnection:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is an engine to ask."""
+        """Whether there is an engine to send requests to."""
         return self._engine is not None
 
     def connect_in_background(self) -> None:
-        """Find the engine or start it, unless there is one, one is starting, or a start failed a moment ago."""
+        """Find or start the engine, unless it is connected, starting, or waiting to retry a failed start."""
         busy = self._connecting and not self._connecting.done()
         if self._engine is None and not busy and not self._closed and self._clock() >= self._retry_at:
             self._connecting = self._spawn(self._connect())
 
     async def ready(self) -> bool:
-        """Wait until there is an engine; False if there will be none. Who stops waiting does not stop its start."""
+        """Wait for the engine; returns False if it cannot be had. Cancelling the wait does not cancel the start."""
         self.connect_in_background()
         if self._engine is None and self._connecting:
             await asyncio.wait([self._connecting])
@@ -146,7 +146,7 @@ class EngineConnection:
             raise
 
     async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        """The events of a request that has sites judged. Raises NotReady, EngineError and EngineGone."""
+        """Yield the events of a request to judge sites. Raises NotReady, EngineError and EngineGone."""
         engine = self._ready_engine()
         try:
             async with aclosing(engine.sites(request)) as events:
@@ -157,7 +157,7 @@ class EngineConnection:
             raise
 
     def check_health(self) -> None:
-        """Find out in the background whether an engine that took too long is still there."""
+        """Check in the background whether an engine that took too long is still alive."""
         engine = self._engine
 
         async def check(engine: Engine) -> None:
@@ -173,7 +173,7 @@ class EngineConnection:
             self._spawn(check(engine))
 
     async def close(self) -> None:
-        """Leave the engine, which goes on for other clients; nothing is started from now on."""
+        """Disconnect from the engine, which keeps running for other clients; no engine is started any more."""
         self._closed = True
         for task in list(self._tasks):
             task.cancel()
@@ -187,9 +187,9 @@ class EngineConnection:
         return self._engine
 
     def _lost(self, engine: Engine, error: EngineGone) -> None:
-        """Replace an engine that does not answer; end it first if it only stays silent."""
+        """Replace an engine that does not answer; one that is silent is killed first."""
         if self._engine is not engine:
-            return  # another request has seen it first
+            return  # another request has already noticed
         now = self._clock()
         self._engine = None
         self._spawn(engine.close())
@@ -220,7 +220,7 @@ class EngineConnection:
         except UserError as error:
             missing = isinstance(error, ModelMissing)
             self._start_failed(Unavailable.MODEL_MISSING if missing else Unavailable.FAILED, str(error))
-        except Exception as error:  # whatever it was, another start is tried, and the user has a reason
+        except Exception as error:  # whatever the error, a start is retried and the user gets a reason
             log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             sentence = "The engine could not be started; the log of the server says why."
             self._start_failed(Unavailable.FAILED, sentence)

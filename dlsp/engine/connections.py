@@ -1,4 +1,4 @@
-"""HTTP/1.1 to the engine: a general client takes longer than all else that a keystroke needs."""
+"""HTTP/1.1 client for the engine. A general-purpose client takes longer than everything else a keystroke needs."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ import h11
 
 from dlsp.engine import identity
 
-CONNECT_S = 2.0  # until there is a connection, and until it is known who is at its other end
-READ_S = 5.0  # until an answer's head is there, and between two pieces of its body
+CONNECT_S = 2.0  # to connect, and then to verify who is at the other end
+READ_S = 5.0  # until the response's header arrives, and between two pieces of its body
 MOST_IDLE = 4
 CHUNK_BYTES = 2**16
 MOST_PROOF_BYTES = 1_000
@@ -22,22 +22,22 @@ Headers = list[tuple[str, str]]
 
 
 class Broken(Exception):
-    """There is no connection to the engine, or no answer on it that makes sense."""
+    """There is no connection to the engine, or the response on it is invalid."""
 
 
 class Silent(Broken):
-    """Nothing came in time."""
+    """Nothing arrived in time."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """`body` comes in pieces as they arrive, and can be read once."""
+    """A response; `body` yields pieces as they arrive and can be read once."""
 
     status: int
     body: AsyncIterator[bytes]
 
     async def read(self, most_bytes: int) -> bytes:
-        """The whole body. Raises Broken once it is longer than `most_bytes`."""
+        """The whole body. Raises Broken if it is longer than `most_bytes`."""
         whole = bytearray()
         async for piece in self.body:
             whole += piece
@@ -47,11 +47,11 @@ class Answer:
 
 
 class Connections:
-    """Connections to the engine at one address. Each carries one request at a time and is kept for the next one, if the
-    answer was read to its end.
+    """Connections to the engine at one address. Each carries one request at a time, and is reused if the response was
+    read to its end.
 
-    Neither token nor request is sent before it is known that the engine is at the other end of the very connection:
-    an engine's address is free for others once it has ended.
+    Neither token nor request is sent before this very connection is known to lead to the engine: once an engine has
+    ended, another process may take its address.
     """
 
     def __init__(self, address: str, token: str) -> None:
@@ -63,7 +63,8 @@ class Connections:
 
     @asynccontextmanager
     async def ask(self, method: str, path: str, body: bytes = b"", read_s: float = READ_S) -> AsyncGenerator[Answer]:
-        """The answer to one request. Leaving before its end closes the connection. Raises Broken."""
+        """Send a request and yield the response. Leaving the context before its end closes the connection. Raises
+        Broken."""
         head = h11.Request(
             method=method,
             target=path,
@@ -84,13 +85,13 @@ class Connections:
                 self._close(connection)
 
     def close(self) -> None:
-        """Close all connections; who waits on one is told that it broke."""
+        """Close all connections; requests waiting on one raise Broken."""
         for connection in list(self._open):
             self._close(connection)
         self._idle.clear()
 
     async def _asked(self, head: h11.Request, body: bytes, read_s: float) -> "tuple[_Connection, int]":
-        """A connection that has been asked, and the answer's status."""
+        """Send the request on an idle or a new connection; returns the connection and the response's status."""
         while self._idle:
             kept = self._idle.pop()
             try:
@@ -98,7 +99,7 @@ class Connections:
             except Silent:
                 raise
             except Broken:
-                continue  # the engine closes what it was not asked on for some seconds
+                continue  # the engine closes connections that are idle for some seconds
         connection = await self._connected()
         return connection, await self._status(connection, head, body, read_s)
 
@@ -110,7 +111,7 @@ class Connections:
             raise
 
     async def _connected(self) -> "_Connection":
-        """A new connection that has the engine at its other end. Raises Broken."""
+        """A new connection that is verified to lead to the engine. Raises Broken."""
         try:
             async with asyncio.timeout(CONNECT_S):
                 if self._address.startswith(UNIX):
@@ -135,10 +136,10 @@ class Connections:
         return connection
 
     async def _is_engine(self, connection: "_Connection") -> bool:
-        """Whether it is the engine that was reached, found out without telling anything that is worth knowing.
+        """Whether the peer is the engine, checked without sending it anything secret.
 
-        On a Unix socket the system knows whose process listens. A port of the machine is anybody's: there the engine
-        has to show that it knows the token.
+        On a Unix socket, the system tells which user's process listens. A TCP port can be taken by any user, so there
+        the engine must prove that it knows the token.
         """
         if self._address.startswith(UNIX):
             return identity.same_user(connection.socket)
@@ -181,7 +182,7 @@ class _Connection:
             yield bytes(event.data)
 
     def again(self) -> bool:
-        """Make ready for another request, if that can be."""
+        """Prepare for another request; returns whether that is possible."""
         done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
         if not done or self._writer.is_closing():
             return False
@@ -192,7 +193,7 @@ class _Connection:
         self._writer.close()
 
     async def _event(self, within_s: float) -> object:
-        """The head of the answer, or the next piece of its body. Raises Broken."""
+        """The next event: the response's header, or a piece of its body. Raises Broken."""
         try:
             async with asyncio.timeout(within_s):
                 while (event := self._http.next_event()) is h11.NEED_DATA:

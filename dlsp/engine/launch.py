@@ -1,4 +1,4 @@
-"""Find the engine of a model, or start it: one process, shared by all clients, that outlives them."""
+"""Find or start the engine of a model: one process that all clients share and that outlives them."""
 
 import asyncio
 import subprocess
@@ -31,9 +31,9 @@ LOOK_S = 0.05
 
 
 async def connect(model: Model) -> Engine | None:
-    """The running engine of `model`, None if there is none that this version may use.
+    """The running engine of `model`; None if there is none that this version may use.
 
-    Raises UserError if a newer dlsp has the engine, and speaks to it in a way that this one does not know.
+    Raises UserError if the engine belongs to a newer dlsp whose API this version does not speak.
     """
     engine = await _answering(model)
     if engine is None or (fits := fit(engine.state)) is Fit.USE:
@@ -54,10 +54,11 @@ async def ensure(
     threads: int = 0,
     infill_update: bool = True,
 ) -> Engine:
-    """The running engine of `model`, started if need be, with `threads` (0: what suits the machine) and with or
-    without the infill update in its weights; each line it says while it loads goes to `progress`.
+    """The running engine of `model`, started if there is none.
 
-    Raises UserError if the model is missing, the engine ends early, or it is not ready `within` seconds.
+    A new engine gets `threads` threads (0: chosen for the machine) and, with `infill_update`, the update in its
+    weights; each line of its log while it loads goes to `progress`. Raises UserError if the model is missing, the
+    engine ends early, or it is not ready `within` seconds.
     """
     return await connect(model) or await start(model, progress, within, threads, infill_update)
 
@@ -69,9 +70,9 @@ async def start(
     threads: int = 0,
     infill_update: bool = True,
 ) -> Engine:
-    """The same where `connect` has just found none."""
+    """Start the engine, like `ensure`, after `connect` has found none."""
     command = await asyncio.to_thread(serve_command, model, threads, infill_update)  # may hash the model's file
-    await stop(model)  # one of another version, or one that has stopped answering
+    await stop(model)  # an engine of another version, or one that no longer answers
     log = Log(state.log(model.name))
     child: subprocess.Popen[Any] | None = None
     deadline = time.monotonic() + within
@@ -82,14 +83,14 @@ async def start(
             progress(line)
         if engine:
             return engine
-        # Somebody else's engine may be loading. While our own starts, its lock is not to be touched.
+        # Another client's engine may be loading. While our own starts, its lock must not be touched.
         if child is None or ended:
             if not state.alive(model.name):
                 if child and ended:
                     why = _killed(log) if child.returncode < 0 else log.last or _unsaid(log)
                     raise UserError(f"The engine did not start: {why} (log: {log.path})")
                 child = processes.start(command, log.path)
-            elif await _outdated(model):  # it came first, with an older dlsp
+            elif await _outdated(model):  # an engine of an older dlsp took the lock first
                 await stop(model)
                 child = None
         await asyncio.sleep(LOOK_S)
@@ -97,7 +98,8 @@ async def start(
 
 
 async def stop(model: Model) -> bool:
-    """End the running engine of `model`, of whatever version, whether it answers or not; False if there was none."""
+    """End the running engine of `model`, of any version, even if it does not answer; returns False if there was
+    none."""
     found = state.read(model.name)
     engine = await _answering(model)
     if engine is None:
@@ -117,10 +119,11 @@ async def stop(model: Model) -> bool:
 
 
 async def end_silent(model: Model, found: State | None, patience_s: float = 0) -> bool:
-    """Kill the engine `found`, which did not answer, if it holds the lock and does not when asked again."""
+    """Kill the engine `found`, which did not answer, if it holds the lock and does not answer within `patience_s`
+    either."""
     began = time.monotonic()
     while found and state.read(model.name) == found and state.alive(model.name):
-        if engine := await _answering(model, LAST_S):  # it was busy, or its file was lost for a moment
+        if engine := await _answering(model, LAST_S):  # it was busy, or its state file was lost for a moment
             await engine.close()
             return False
         if time.monotonic() - began > patience_s:
@@ -130,7 +133,8 @@ async def end_silent(model: Model, found: State | None, patience_s: float = 0) -
 
 
 def serve_command(model: Model, threads: int = 0, infill_update: bool = True) -> list[str]:
-    """What starts the engine of `model`; raises UserError if its file or the engine's libraries are not installed."""
+    """The command that starts the engine of `model`; raises UserError if the model or the engine's libraries are
+    missing."""
     local.require()
     options = {
         "model": model.name,
@@ -141,19 +145,19 @@ def serve_command(model: Model, threads: int = 0, infill_update: bool = True) ->
         "threads": threads,
         "infill-update": "on" if infill_update else "off",
     }
-    # -P: a torch.py in the current folder must not be taken for the library.
+    # -P keeps a torch.py in the current folder from being imported instead of the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]
     return command + [part for name, value in options.items() for part in (f"--{name}", str(value))]
 
 
 def _killed(log: Log) -> str:
-    """Of an engine that a signal ended."""
+    """The reason, for an engine that was ended by a signal."""
     after = f" after '{log.last}'" if log.last else ""
     return f"it was killed{after}: if memory is short, close other programs or set a smaller model."
 
 
 def _unsaid(log: Log) -> str:
-    """Why an engine ended without a word."""
+    """The reason, for an engine that ended without any output."""
     try:
         probe(log.path.parent)
     except OSError as error:
@@ -164,7 +168,7 @@ def _unsaid(log: Log) -> str:
 
 
 async def _outdated(model: Model) -> bool:
-    """Whether an engine answers that is to be replaced."""
+    """Whether the engine that answers is an older version's and must be replaced."""
     engine = await _answering(model)
     if engine is None:
         return False
@@ -173,7 +177,7 @@ async def _outdated(model: Model) -> bool:
 
 
 async def _answering(model: Model, within: float = HEALTH_S) -> Engine | None:
-    """The engine that the state file names, if that very process answers."""
+    """The engine named by the state file, if that very process answers within `within` seconds; else None."""
     found = state.read(model.name)
     if found is None:
         return None

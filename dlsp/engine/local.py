@@ -1,4 +1,4 @@
-"""Whether this installation has what runs an engine, and the command that installs it."""
+"""Whether the engine's libraries are installed here, and the command that installs them."""
 
 import importlib.util
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dlsp.errors import UserError
 
-# The modules of the extra `engine` in pyproject.toml; the light install has none of them.
+# The modules of the extra `engine` in pyproject.toml; the light installation has none of them.
 MODULES = (
     "torch",
     "tokenizers",
@@ -33,13 +33,13 @@ def missing() -> list[str]:
 
 
 def require() -> None:
-    """Raise NoLocalEngine, whose text says how to install one, if an engine cannot run in this installation."""
+    """Raise NoLocalEngine, whose text says how to install one, if no engine can run in this installation."""
     if missing():
         raise NoLocalEngine
 
 
 def install_command(prefix: str = sys.prefix) -> str:
-    """The command that adds an engine to the installation in `prefix`, by the tool that made it."""
+    """The command that adds an engine to the installation in `prefix`, for the tool that created it."""
     parts = Path(prefix).parts
     if "uv" in parts and "tools" in parts:
         return 'uv tool install --force "dlsp[local]"'

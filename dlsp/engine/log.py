@@ -1,11 +1,11 @@
-"""Follow what an engine writes while it loads."""
+"""Follow the engine's log while it loads."""
 
 import os
 from pathlib import Path
 
 
 class Log:
-    """What is appended to a log file from now on, line by line. The engine begins anew one that has grown long."""
+    """The lines appended to a log file after this object was made. The engine truncates a log that has grown long."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -13,7 +13,7 @@ class Log:
         self._seen = path.stat().st_size if path.exists() else 0
 
     def news(self) -> list[str]:
-        """The lines finished since the last call, blank ones left out."""
+        """The lines completed since the last call, without blank ones."""
         try:
             with self.path.open("rb") as file:
                 self._seen = self._seen if file.seek(0, os.SEEK_END) >= self._seen else 0

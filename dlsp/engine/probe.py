@@ -1,4 +1,4 @@
-"""Whether a folder can be written."""
+"""Test whether a folder is writable."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ BYTES = 4096
 
 
 def probe(folder: Path) -> None:
-    """Write a little there and take it away again; OSError says why that cannot be."""
+    """Write a small file into the folder and remove it; raises OSError if that fails."""
     file = folder / f"probe-{os.getpid()}"
     try:
         file.write_bytes(b"x" * BYTES)

@@ -1,4 +1,4 @@
-"""Processes of the operating system: start one that outlives us, end one that does not answer."""
+"""Operating-system processes: start an engine that outlives its client, end one that does not answer."""
 
 import os
 import signal
@@ -16,12 +16,12 @@ from dlsp.errors import UserError
 if TYPE_CHECKING:
     import psutil
 
-CLOCK_S = 5  # how far the clocks of an older engine's state file and of the process table may differ
+CLOCK_S = 5  # seconds by which an older engine's state file and the process table may disagree
 LOOK_S = 0.05
 
 
 def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
-    """Start a process that writes to `log` and outlives this one; raises UserError if that cannot be."""
+    """Start a process that writes to `log` and outlives this one; raises UserError if it cannot be started."""
     try:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -35,7 +35,7 @@ def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
             )
         finally:
             os.close(output)
-        # Who waits for it, so that it does not stay in the process table when it has ended long before this process.
+        # Reap the process when it ends, so that it does not stay in the process table as a zombie.
         threading.Thread(target=process.wait, name="the engine's end", daemon=True).start()
         return process
     except OSError as error:
@@ -46,22 +46,23 @@ def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
 
 
 def detached(platform: str) -> dict[str, Any]:
-    """What makes a child outlive its parent, the terminal and Ctrl-C."""
+    """Options for Popen by which a child outlives its parent, the terminal and Ctrl-C."""
     if platform == "win32":
-        # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP, CREATE_BREAKAWAY_FROM_JOB: an editor's job ends its children.
+        # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP, CREATE_BREAKAWAY_FROM_JOB: an editor's job object ends its
+        # children.
         return {"creationflags": 0x00000008 | 0x00000200 | 0x01000000}
     return {"start_new_session": True}
 
 
 def own_group(platform: str) -> dict[str, Any]:
-    """What keeps Ctrl-C in our terminal from a child in the foreground."""
+    """Options for Popen by which Ctrl-C in the terminal does not reach a child in the foreground."""
     return {"creationflags": 0x00000200} if platform == "win32" else {"process_group": 0}
 
 
 def end_loading(model: str, state_dir: Path, within_s: float = 10) -> bool:
-    """End the process that loads or converts `model` for the engines of `state_dir`; False if none has ended.
+    """End the process that loads or converts `model` for the engines of `state_dir`; returns False if none has ended.
 
-    It has written no state file yet, so it is known by its command line. It removes what is half converted.
+    It has not written a state file yet, so it is identified by its command line. It removes a partial conversion.
     """
     import psutil
 
@@ -78,7 +79,10 @@ def end_loading(model: str, state_dir: Path, within_s: float = 10) -> bool:
 
 
 def kill(found: State) -> bool:
-    """End the process that wrote `found`, at once; False if it is gone, or if another has its number now."""
+    """Kill the process that wrote `found`; returns False if it is gone or its process id was reused.
+
+    Raises UserError if it cannot be killed.
+    """
     import psutil
 
     try:
@@ -89,7 +93,7 @@ def kill(found: State) -> bool:
     except psutil.NoSuchProcess:
         return False
     except psutil.TimeoutExpired:
-        return True  # a child that nobody has waited for yet
+        return True  # a child that has not been reaped yet
     except (psutil.Error, OSError) as error:
         sentence = f"The engine (process {found.pid}) does not answer and cannot be ended: end it by hand."
         raise UserError(sentence) from error
@@ -97,7 +101,7 @@ def kill(found: State) -> bool:
 
 
 def ended(found: State, within: float) -> bool:
-    """Whether the process that wrote `found` has ended, `within` seconds at the most."""
+    """Wait up to `within` seconds for the process that wrote `found`; returns whether it has ended."""
     import psutil
 
     deadline = time.monotonic() + within
@@ -112,9 +116,9 @@ def ended(found: State, within: float) -> bool:
 
 
 def birth(pid: int) -> str:
-    """When a process began, as no step of the clock changes it; "" if there is none of this number.
+    """An identifier of a process's start that clock changes do not affect; "" if there is no such process.
 
-    Linux counts ticks since the machine was started; elsewhere the system notes the time once, when a process begins.
+    Linux counts ticks since boot; other systems record the start time once.
     """
     if sys.platform == "linux":
         try:
@@ -122,7 +126,7 @@ def birth(pid: int) -> str:
             told = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
             return ""
-        return f"{boot}/{told.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); a name may hold spaces
+        return f"{boot}/{told.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); the name may contain spaces
     import psutil
 
     try:
@@ -132,11 +136,12 @@ def birth(pid: int) -> str:
 
 
 def _process(found: State) -> "psutil.Process | None":
-    """The process that wrote `found`, None if this is it, or if another has its number; NoSuchProcess if it is gone."""
+    """The process that wrote `found`; None if it is this process or its id was reused. Raises NoSuchProcess if it is
+    gone."""
     import psutil
 
     process = psutil.Process(found.pid)
-    # An engine of an older dlsp has told the clock's time alone.
+    # An engine of an older dlsp recorded only its start time.
     old = process.create_time() <= found.started + CLOCK_S
     same = birth(found.pid) == found.birth if found.birth else old
     return process if same and found.pid != os.getpid() else None

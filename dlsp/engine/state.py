@@ -1,4 +1,4 @@
-"""What a running engine writes about itself in the state folder, so that clients reach it."""
+"""The state file of a running engine, by which clients reach it."""
 
 import json
 import os
@@ -17,9 +17,10 @@ from dlsp.paths import state_dir
 
 @dataclass(frozen=True)
 class State:
-    """What a running engine wrote about itself; `started` in seconds since the epoch.
+    """The content of a state file; `started` in seconds since the epoch.
 
-    `birth` tells its process from a later one with the same number, whatever the clock did: see `processes.birth`.
+    `birth` distinguishes its process from a later one with the same id, independently of the clock: see
+    `processes.birth`.
     """
 
     address: str
@@ -40,9 +41,9 @@ ADDRESS = re.compile(PORT if sys.platform == "win32" else rf"unix:/[^\0\n]+|{POR
 
 
 def read(model: str) -> State | None:
-    """What the engine of `model` last wrote, None if there is nothing readable.
+    """The state of the engine of `model`; None if there is no valid state file.
 
-    Only a file of this user's is believed, and no address outside this machine: text leaves it never.
+    Only a file owned by this user is accepted, and only an address on this machine, so that text never leaves it.
     """
     try:
         written = json.loads(_own_text(state_dir() / f"engine-{model}.json"))
@@ -54,7 +55,7 @@ def read(model: str) -> State | None:
 
 
 def _own_text(path: Path) -> str:
-    """The text of a small file; OSError where it is no plain file of this user's."""
+    """The text of a small file; raises OSError unless it is a regular file owned by this user."""
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(opened, encoding="utf-8") as file:
         found = os.fstat(opened)
@@ -64,7 +65,7 @@ def _own_text(path: Path) -> str:
 
 
 def alive(model: str) -> bool:
-    """Whether a process holds the lock of `model`'s engine: it serves, or it is loading."""
+    """Whether a process holds the lock of `model`'s engine, because it serves or loads."""
     path = state_dir() / f"engine-{model}.lock"
     try:
         with FileLock(path, timeout=0):
@@ -77,5 +78,5 @@ def alive(model: str) -> bool:
 
 
 def log(model: str) -> Path:
-    """Where the engine of `model` writes its progress and errors."""
+    """The log file of the engine of `model`, with its progress and errors."""
     return state_dir() / f"engine-{model}.log"

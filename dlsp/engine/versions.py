@@ -1,4 +1,4 @@
-"""Which engine a client may use when several versions of dlsp are on one machine."""
+"""Decides which engine a client may use when several versions of dlsp are installed on one machine."""
 
 from enum import Enum
 
@@ -7,11 +7,11 @@ from packaging.version import InvalidVersion, Version
 from dlsp import __version__
 from dlsp.engine.state import State
 
-API = 2  # the number of the engine's interface that this client speaks; see `docs/engine-http.md`
+API = 2  # the version of the engine's HTTP API that this client speaks; see `docs/engine-http.md`
 
 
 class Fit(Enum):
-    """What to do with an engine that is found running."""
+    """What to do with a running engine."""
 
     USE = "use it"
     REPLACE = "end it and start our own"
@@ -19,9 +19,10 @@ class Fit(Enum):
 
 
 def fit(found: State, ours: str = __version__) -> Fit:
-    """The newer version owns the engine, so two versions never take turns at replacing each other's.
+    """What this version must do with the engine `found`.
 
-    The older one goes on with the newer one's engine while the interface is the same.
+    The newest version owns the engine, so that two versions do not replace each other's in turn. An older client uses
+    the newer engine as long as their API version is the same.
     """
     if found.version == ours:
         return Fit.USE
