@@ -1,1 +1,1 @@
-"""Model files: which there are (catalogue), where they lie (store), how they come (pull, sources)."""
+"""Model files: which ones exist (catalogue), where they are stored (store), how they are downloaded (pull, sources)."""

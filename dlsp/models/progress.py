@@ -1,4 +1,4 @@
-"""How far a pull is: a bar on a terminal, sparse lines in a log."""
+"""Progress of a download: a bar on a terminal, a few lines in a log."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 class Progress(Protocol):
     def say(self, line: str) -> None:
-        """Tell the user something that happened."""
+        """Print a line for the user."""
         ...
 
     def at(self, what: str, done: int, total: int) -> None:
-        """`done` of `total` bytes of `what` ("downloading", "checking", …) are there."""
+        """Report that `done` of `total` bytes of the phase `what` ("downloading", "checking", …) are done."""
         ...
 
 
@@ -30,7 +30,7 @@ SILENT = Silent()
 
 
 class Terminal:
-    """Progress on stderr, to be used as a context."""
+    """Progress on stderr; use it as a context manager."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -48,7 +48,7 @@ class Terminal:
         self._bars = Bars(TextColumn("{task.description}"), *columns, console=self._console)
         self._live = self._console.is_terminal
         self._tasks: dict[str, TaskID] = {}
-        self._spoke = (time.monotonic(), "", 0)  # when, of what, which tenth
+        self._spoke = (time.monotonic(), "", 0)  # time, phase and tenth of the last line
 
     def __enter__(self) -> Self:
         if self._live:
@@ -71,7 +71,7 @@ class Terminal:
         self._bars.update(self._tasks[what], completed=done, total=total)
 
     def _line(self, what: str, done: int, total: int) -> None:
-        """A line a tenth, but none within a second of another: what is quick needs no words."""
+        """Print a line per tenth, but at most one a second, so that quick phases print none."""
         tenth, (when, of, last) = 10 * done // total, self._spoke
         if (what, tenth) != (of, last) and time.monotonic() > when + 1:
             self._spoke = (time.monotonic(), what, tenth)

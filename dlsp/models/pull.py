@@ -1,4 +1,4 @@
-"""Bring a model's file into the cache, from the first source that gives the right bytes."""
+"""Download a model's file into the cache, from the first source that provides the right bytes."""
 
 import errno
 import os
@@ -18,14 +18,14 @@ from dlsp.models.sources.mirror import Mirror
 
 
 class PullError(UserError):
-    """The model could not be brought here."""
+    """The model could not be downloaded."""
 
 
 def pull(model: Model, source: Path | None = None, progress: Progress = SILENT) -> Path:
-    """The model's accepted file, fetched if it is not there yet.
+    """The path of the model's verified file, downloaded if necessary.
 
-    `source`, else DLSP_MODEL_FILE, names a local file or folder: then nothing is asked of the network.
-    An interrupted pull goes on where it stopped. PullError says why there is no file and what to do.
+    `source`, or else DLSP_MODEL_FILE, names a local file or folder, and then the network is not used. An interrupted
+    pull resumes. Raises PullError, which says what failed and what to do.
     """
     try:
         return store.path(model)
@@ -36,21 +36,21 @@ def pull(model: Model, source: Path | None = None, progress: Progress = SILENT) 
         file.parent.mkdir(parents=True, exist_ok=True)
         with _alone(file, model, progress):
             try:
-                return store.path(model)  # the other process has brought it
+                return store.path(model)  # another process has downloaded it meanwhile
             except store.ModelMissing:
                 return _fetch(model, sources(source), file, progress)
 
 
 def sources(source: Path | None = None) -> Sequence[Source]:
-    """Whom to ask, in order."""
+    """The sources to try, in order."""
     where = source or os.environ.get(store.SOURCE_VARIABLE)
     return [Local(Path(where).expanduser())] if where else [Hub(), Mirror()]
 
 
 def wrong_source(model: Model) -> str:
-    """What is wrong with the file or folder that DLSP_MODEL_FILE names, as a sentence; "" if nothing or if unset.
+    """What is wrong with the file or folder named by DLSP_MODEL_FILE, as a sentence; "" if it is valid or unset.
 
-    Everything but a pull ignores the variable, so whoever set it and sees no effect is told.
+    Only a pull uses the variable, so a user who sets it wrongly would otherwise see no effect.
     """
     where = os.environ.get(store.SOURCE_VARIABLE)
     if not where:
@@ -85,7 +85,7 @@ def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress
 
 
 def _discard(candidate: Path, rest: Path) -> None:
-    """Away with wrong bytes, and with the parts they came from: nothing may resume from them."""
+    """Delete a wrong file and the parts it was made of, so that nothing resumes from them."""
     candidate.unlink()
     shutil.rmtree(rest)
     rest.mkdir()
@@ -100,7 +100,7 @@ def _advice(model: Model, asked: Sequence[Source]) -> str:
 
 @contextmanager
 def _alone(file: Path, model: Model, progress: Progress) -> Generator[None, None, None]:
-    """One pull of a model at a time on this machine; the next one waits, and says so."""
+    """Allow one pull of a model at a time on this machine; another one waits and says so."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(file.with_name(file.name + ".lock"))
@@ -117,7 +117,7 @@ def _alone(file: Path, model: Model, progress: Progress) -> Generator[None, None
 
 @contextmanager
 def _explained(folder: Path, model: Model) -> Generator[None, None, None]:
-    """Turn what the disk says into one sentence with what to do."""
+    """Turn disk errors into a PullError that says what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which size of model, and how much context, this machine carries: by what the engine measured of its steps here."""
+"""Choose the model size and context budget for this machine, from the step costs that the engine measured here."""
 
 import json
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from dlsp.paths import cache_dir
 
 AUTO = "auto"
 
-# Rows of a step of a gap, half of which have a canvas, and of a step that reads the prompt.
+# Rows of a decoding step of a gap (half of these steps have a canvas), and rows of a prefill step.
 GAP_STEP_ROWS, PROMPT_STEP_ROWS = 4, 128
 
-# The context budgets that `auto` chooses from. A new place is read in MAX_READ_S if the smallest of them allows it: a
-# suggestion that comes later is too late (docs/notes/typing.md).
+# The context budgets that `auto` chooses from: the largest that is prefilled within MAX_READ_S, else the smallest.
+# Later suggestions come too late (docs/notes/typing.md).
 CONTEXT_TOKENS = (4096, 2048, 1024, 512)
 MAX_READ_S = 0.8
 
-# What `auto` wants of a size: the time of a single-line gap whose prompt is cached, and of reading a new place.
+# Limits for `auto`: the time of a single-line gap with its prompt cached, and of prefilling a new prompt.
 AUTO_MAX_LINE_MS, AUTO_MAX_READ_S = 300.0, 1.0
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Milliseconds of a step of GAP_STEP_ROWS and of one of PROMPT_STEP_ROWS.
+    """Milliseconds of a step with GAP_STEP_ROWS rows and of one with PROMPT_STEP_ROWS.
 
-    `is_busy`: other programs used the processor while the engine measured, so that a step may take less.
+    `is_busy`: other programs used the processor during the measurement, so that the true times may be shorter.
     """
 
     step: float
@@ -38,13 +38,13 @@ class Speed:
         return Speed(self.step * by, self.chunk * by, self.is_busy)
 
     def reads(self, tokens: int) -> float:
-        """Seconds for a prompt of which nothing is cached."""
+        """Seconds to prefill a prompt of so many tokens, none of them cached."""
         return tokens / PROMPT_STEP_ROWS * self.chunk / 1e3
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a model takes on this machine, and `how` that is known."""
+    """The time a model takes on this machine, and `how` that is known."""
 
     line_ms: float
     read_s: float
@@ -56,7 +56,7 @@ class Estimate:
 
     @property
     def excess(self) -> str:
-        """What is beyond a limit, for the user's eyes."""
+        """Which limits are exceeded, as text for the user."""
         told: list[str] = []
         if self.line_ms > AUTO_MAX_LINE_MS:
             told.append(f"{self.line_ms:.0f} ms a line, limit {AUTO_MAX_LINE_MS:.0f} ms")
@@ -67,7 +67,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The model that `auto` takes, why (for the user's eyes), and what each model takes here, as far as known."""
+    """The model that `auto` selects, the reason (for the user), and the estimates of all models, if known."""
 
     model: Model
     why: str
@@ -75,7 +75,7 @@ class Choice:
 
 
 def choose() -> Choice:
-    """The largest model that is here and fast enough; the smallest until the engine has measured any."""
+    """The largest downloaded model that is fast enough; the smallest one until the engine has measured this machine."""
     here = [model for model in CATALOGUE if store.place(model).is_file()] or [DEFAULT]
     smallest = min(here, key=lambda model: model.size)
     known = speeds()
@@ -101,34 +101,34 @@ def _estimate(model: Model, known: dict[str, Speed]) -> Estimate:
 
 
 def named(name: str) -> Model:
-    """The model of that name, or the one for this machine for `auto`; UserError for any other name."""
+    """The model with this name, or for `auto` the one for this machine; raises UserError for any other name."""
     return choose().model if name == AUTO else find(name)
 
 
 def default_context(model: Model) -> int:
-    """Tokens of context for `model` on this machine; the least until the engine has measured any model."""
+    """The context budget of `model` on this machine in tokens; the smallest until the engine has measured any model."""
     known = speeds()
     return _budget_in_time(speed(model, known)[0]) if known else CONTEXT_TOKENS[-1]
 
 
 def speeds() -> dict[str, Speed]:
-    """Model file -> its speed in the number type that is fastest here; {} where nothing is known."""
+    """The measured speed by model file, for the number type that is fastest here; empty if nothing was measured."""
     try:
         entries: dict[str, Any] = dict(json.loads((cache_dir() / "costs.json").read_text()))
     except (OSError, ValueError, TypeError):
         return {}
     found: dict[str, Speed] = {}
     for name, entry in entries.items():
-        file = f"{name.partition(' ')[0]}.gguf"  # then the type, then the instructions
+        file = f"{name.partition(' ')[0]}.gguf"  # the key has the model, the type, and the CPU instructions
         if any(model.file == file for model in CATALOGUE) and (speed := _speed(entry)):
             found[file] = min(speed, found.get(file, speed), key=lambda each: (each.is_busy, each.step))
     return found
 
 
 def speed(model: Model, known: dict[str, Speed]) -> tuple[Speed, str]:
-    """The model's speed, and how it is known. `known` are `speeds()`, not empty.
+    """The model's speed and how it is known. `known` is a non-empty result of `speeds()`.
 
-    What was measured on a busy machine does not count while another model was measured on an idle one.
+    A measurement on a busy machine is ignored if another model was measured on an idle one.
     """
     measured = known.get(model.file)
     if measured and not measured.is_busy:
@@ -141,12 +141,12 @@ def speed(model: Model, known: dict[str, Speed]) -> tuple[Speed, str]:
 
 
 def _budget_in_time(here: Speed) -> int:
-    """The largest budget that is read in MAX_READ_S, else the least."""
+    """The largest budget that is prefilled within MAX_READ_S, else the smallest."""
     return next((budget for budget in CONTEXT_TOKENS if here.reads(budget) <= MAX_READ_S), CONTEXT_TOKENS[-1])
 
 
 def _speed(entry: Any) -> Speed | None:
-    """The speed in one entry of costs.json; None if another version wrote it."""
+    """The speed from one entry of costs.json; None if the entry has another version's format."""
     try:
         table = entry["costs"]
         step, chunk = (

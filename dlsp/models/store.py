@@ -1,7 +1,7 @@
-"""Where model files lie, and which of them are believed.
+"""Where model files are stored, and which of them are accepted.
 
-A file is accepted by its SHA-256 alone. What was accepted is remembered in a small note beside it, together
-with the file's size and time, so that a later start believes it at once; a file that changed is hashed again.
+A file is accepted only by its SHA-256. A small note next to it records that together with the file's size and time, so
+that a later start need not hash it again; a file that has changed is hashed again.
 """
 
 import json
@@ -15,12 +15,12 @@ from dlsp.models.disk import digest, flush
 from dlsp.models.progress import SILENT, Progress
 from dlsp.paths import cache_dir
 
-# Names a model's file, or the folder that holds it. Only `dlsp model pull` reads it.
+# Names a model's file or its folder. Only `dlsp model pull` reads it.
 SOURCE_VARIABLE = "DLSP_MODEL_FILE"
 
 
 class ModelMissing(UserError):
-    """The model's file is not there, or not what it should be: what is `said`, and what `todo` about it."""
+    """The model's file is missing or wrong; `said` says which, `todo` what to do."""
 
     def __init__(self, said: str, todo: str) -> None:
         super().__init__(f"{said}: {todo}.")
@@ -28,19 +28,19 @@ class ModelMissing(UserError):
 
 
 def place(model: Model) -> Path:
-    """Where the model's file belongs, there or not."""
+    """The path of the model's file, whether it exists or not."""
     return cache_dir() / "models" / model.file
 
 
 def path(model: Model) -> Path:
-    """The model's accepted file. At once if it is as it was when accepted; ModelMissing if there is none."""
+    """The model's accepted file, hashed again only if it has changed; raises ModelMissing if there is none."""
     file = place(model)
     record = _record(file, model)
     return file if record and record == _remembered(file) else verify(model)
 
 
 def verify(model: Model, progress: Progress = SILENT) -> Path:
-    """Hash the model's file anew, whatever is remembered, and return it; ModelMissing if it is not right."""
+    """Hash the model's file, whatever was recorded, and return it; raises ModelMissing if it is wrong."""
     file = place(model)
     pull = "dlsp model pull" if model == DEFAULT else f"dlsp model pull {model.short}"
     record = _record(file, model)
@@ -60,7 +60,7 @@ def verify(model: Model, progress: Progress = SILENT) -> Path:
 
 
 def accept(model: Model, candidate: Path) -> Path:
-    """Move a file whose SHA-256 was found right to the model's place, in one step."""
+    """Atomically move a file with the right SHA-256 to the model's place."""
     file = place(model)
     flush(candidate)
     candidate.replace(file)
@@ -78,7 +78,7 @@ def _note(file: Path) -> Path:
 
 
 def _record(file: Path, model: Model) -> Record | None:
-    """What the note must say for the file to be believed; None without a file."""
+    """What the note must contain for the file to be accepted; None if there is no file."""
     try:
         stat = file.stat()
     except OSError:
@@ -87,13 +87,13 @@ def _record(file: Path, model: Model) -> Record | None:
 
 
 def _remember(file: Path, record: Record) -> None:
-    """Note that the file has the right SHA-256. A cache that cannot be written forgets."""
+    """Record that the file has the right SHA-256. Does nothing if the cache is read-only."""
     with suppress(OSError):
         _note(file).write_text(json.dumps(record))
 
 
 def _remembered(file: Path) -> object:
-    """What the note says; an unreadable one says nothing."""
+    """The content of the note; None if it is unreadable."""
     try:
         return json.loads(_note(file).read_text())
     except (OSError, ValueError):

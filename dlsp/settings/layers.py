@@ -1,7 +1,7 @@
-"""Where settings come from, for each folder of the workspace. Changes apply to the next request.
+"""Sources of settings, for each workspace folder. Changes apply to the next request.
 
-The later the stronger: `[tool.dlsp]` in the folder's `pyproject.toml`, `initializationOptions`, then what the editor
-says in `workspace/configuration` or `workspace/didChangeConfiguration`. The user's editor goes before the project.
+Later ones override earlier ones: `[tool.dlsp]` in the folder's `pyproject.toml`, `initializationOptions`, then the
+editor's `workspace/configuration` or `workspace/didChangeConfiguration`. The user's editor overrides the project.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -19,7 +19,7 @@ from dlsp.settings.project import Unusable, tool_table
 from dlsp.settings.schema import FIELDS, PROJECT_FIELDS, Settings, Sizing, merged, sizing
 
 SECTION = "dlsp"
-# What extensions keep for themselves under the same section, and send along.
+# Settings that editor extensions use themselves and send along in the same section.
 EXTENSION_SETTINGS = frozenset({"command", "debounce", "edits", "enabled", "suggestByLanguage"})
 
 Stamp = tuple[int, int] | None
@@ -35,10 +35,10 @@ class Project:
 
 
 class SettingsLayers:
-    """`of(folder)` are the settings there. `tell` is called with a sentence for what cannot be used, once until it is
-    mended.
+    """Merges the sources of settings; `of(folder)` returns the result for a folder.
 
-    Only `refresh` reads files; it may run in a thread.
+    `tell` is called with a sentence for each value that cannot be used, once until it is corrected. Only `refresh`
+    reads files; it may run in a thread.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -58,7 +58,7 @@ class SettingsLayers:
         self._changed()
 
     def set_pushed(self, given: Any) -> None:
-        """Take the settings of a `didChangeConfiguration`, with or without our section's name around them."""
+        """Take the settings of a `didChangeConfiguration`, with or without the section's name around them."""
         given = as_mapping(given)
         if SECTION in given:
             self._pushed = self._known("pushed", given[SECTION])
@@ -67,12 +67,12 @@ class SettingsLayers:
         self._changed()
 
     def set_pulled(self, given: Mapping[Path | None, Any]) -> None:
-        """Take what the editor answered for each folder, and for None, to `workspace/configuration`."""
+        """Take the editor's answer to `workspace/configuration`, for each folder and for None."""
         self._pulled = {folder: self._known(("pulled", folder), each) for folder, each in given.items()}
         self._changed()
 
     def refresh(self, folder: Path | None) -> None:
-        """Read what has changed of the folder's pyproject.toml, and of what decides which model suits the machine."""
+        """Reread the folder's pyproject.toml, and what decides which model suits the machine, if they have changed."""
         self._refresh_project(folder)
         machine = _machine_stamp()
         if machine != self._machine:
@@ -80,7 +80,7 @@ class SettingsLayers:
             self._made = {}
 
     def of(self, folder: Path | None) -> Settings:
-        """The settings of documents in this folder of the workspace, of others for None, as of the last `refresh`."""
+        """The settings for documents in this workspace folder (None: outside of all), as of the last `refresh`."""
         if folder not in self._projects or self._machine is None:
             self.refresh(folder)
         if (made := self._made.get(folder)) is not None:
@@ -107,14 +107,14 @@ class SettingsLayers:
         try:
             self._projects[folder] = _project(file, stamp) if stamp else Project()
         except Unusable as why:
-            # While it is broken, as when it is being edited, what stood there last still holds: it may keep files out.
+            # While the file is invalid, as during an edit, its previous table still applies: it may exclude files.
             table = known.table if known else {}
             complaint = f"{file} cannot be read ({why}): its [tool.dlsp] is left out."
             self._projects[folder] = Project(stamp, table, (complaint,))
         self._made.pop(folder, None)
 
     def _known(self, source: Hashable, given: Any) -> Mapping[str, Any]:
-        """Settings that are meant for this server: a name that it does not know is a mistake."""
+        """Settings meant for this server; complains about names that it does not know."""
         table, complaints = _table(given, "The settings of dlsp are")
         unknown = sorted(table.keys() - FIELDS.keys() - EXTENSION_SETTINGS)
         names = ", ".join(sorted(FIELDS))
@@ -123,7 +123,8 @@ class SettingsLayers:
         return table
 
     def _complain(self, source: Hashable, sentences: Iterable[str]) -> None:
-        """Tell those sentences about a source that do not stand already; the others of it are mended."""
+        """Report the sentences about a source that were not reported yet; other sentences about it count as
+        resolved."""
         before = frozenset().union(*self._standing.values())
         sentences = list(dict.fromkeys(sentences))
         self._standing[source] = frozenset(sentences)
@@ -133,7 +134,7 @@ class SettingsLayers:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """What an editor sent, as pygls may have wrapped it."""
+    """What an editor sent, unwrapped from pygls' objects."""
     if isinstance(value, Mapping):
         return value
     if hasattr(value, "_asdict"):
@@ -142,7 +143,7 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _project(file: Path, stamp: Stamp) -> Project:
-    """Raises Unusable."""
+    """The project's settings from its file. Raises Unusable."""
     table, complaints = _table(tool_table(file), f"[tool.dlsp] in {file} is")
     allowed = ", ".join(sorted(PROJECT_FIELDS))
     for name in table.keys() - PROJECT_FIELDS:
@@ -152,7 +153,7 @@ def _project(file: Path, stamp: Stamp) -> Project:
 
 
 def _table(given: Any, what: str) -> tuple[Mapping[str, Any], list[str]]:
-    wrong = isinstance(given, str | int | float | list) and given != []  # in Lua an empty table is an empty list
+    wrong = isinstance(given, str | int | float | list) and given != []  # in Lua, an empty table is an empty list
     complaint = f"{what} a table of names and values, not '{str(given)[:40]}'."
     return as_mapping(given), [complaint] if wrong else []
 
@@ -166,7 +167,7 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _machine_stamp() -> tuple[Any, ...]:
-    """Changes when the engine has measured itself, or when a model was brought here."""
+    """A value that changes when the engine has measured itself or a model was downloaded."""
     try:
         costs = _stamp(cache_dir() / "costs.json")
         return costs, *(store.place(model).is_file() for model in CATALOGUE)

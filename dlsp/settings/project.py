@@ -1,7 +1,7 @@
-"""The table `[tool.dlsp]` of a `pyproject.toml`, read from a file that may have been made to do harm.
+"""Read the table `[tool.dlsp]` of a `pyproject.toml`, which may be malicious.
 
-The library's parser takes half a minute for one key of 50,000 dots, and the time of larger files is felt. So only the
-lines of the tables `[tool]` and `[tool.dlsp]`, and those before the first table, reach it, where no key has many parts.
+The standard library's parser takes half a minute for one key of 50,000 dots, and noticeable time for large files. So it
+gets only the lines before the first table and those of `[tool]` and `[tool.dlsp]`, and only if no key has many parts.
 """
 
 import re
@@ -13,9 +13,9 @@ from typing import Any
 from dlsp.ignore.reading import read
 
 MOST_BYTES = 1_000_000
-# Of the lines that are parsed.
+# The most bytes of the lines that are parsed.
 MOST_OWN_BYTES = 64_000
-# In a key. The same are counted in strings, where so many in a row are not usual either.
+# The most dots in a key. Dots in strings are counted too, where so many in a row are unusual.
 MOST_DOTS = 100
 
 _TABLE = re.compile(r"""[ \t]*\[\[?[ \t]*["'\w][^\[\]\n,]*(?:\]\]?[ \t]*(?:#.*)?)?$""")
@@ -28,9 +28,9 @@ class Unusable(Exception):
 
 
 def tool_table(file: Path) -> Any:
-    """What stands under `tool.dlsp` in the file: a table where it is right, None where there is none.
+    """The value of `tool.dlsp` in the file: a table if it is valid, None if there is none.
 
-    Raises Unusable. Reads only a regular file that lies in the folder of `file`.
+    Raises Unusable. Reads only a regular file that is in the folder of `file`.
     """
     try:
         content = read(file, MOST_BYTES, file.parent)

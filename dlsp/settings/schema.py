@@ -1,4 +1,4 @@
-"""What can be set: one attrs field a setting, from which readers and the JSON Schema follow."""
+"""The settings: one attrs field each, from which validation and the JSON Schema are derived."""
 
 # ruff: noqa: RUF009 - `_setting` is a field
 
@@ -37,7 +37,7 @@ def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
 
 
 def _suggest(value: Any) -> tuple[tuple[str, str], ...]:
-    """One eagerness for all languages, or a table of them."""
+    """Read one eagerness for all languages, or a table of them by language."""
     one = _one_of("way to suggest", EAGERNESS)
     table = {ALL_LANGUAGES: value} if isinstance(value, str) else value
     if not isinstance(table, Mapping):
@@ -46,7 +46,8 @@ def _suggest(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _globs(value: Any) -> tuple[str, ...]:
-    """A glob alone is a list of one. What cannot be read excludes everything: it was to keep something out."""
+    """Read a list of globs, or a single one. An invalid value excludes everything, because it was meant to exclude
+    files."""
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
         return EVERYTHING
@@ -72,26 +73,26 @@ def _infill_update(value: Any) -> bool:
 
 
 def _setting(default: Any, read: Callable[[Any], Any], description: str, schema: Mapping[str, Any]) -> Any:
-    """A field that `read` takes from a value of JSON (UserError for one that cannot be used)."""
+    """A field whose JSON value `read` converts; `read` raises UserError for an invalid one."""
     return attrs.field(default=default, metadata={"read": read, "schema": {"description": description, **schema}})
 
 
 @attrs.frozen
 class Sizing:
-    """What `auto` means on this machine: the model, and the context budget of each model, in tokens."""
+    """What `auto` means on this machine: the model, and the context budget of each model in tokens."""
 
     model: Model = DEFAULT
     contexts: Mapping[Model, int] = attrs.Factory(dict)
 
 
 def sizing() -> Sizing:
-    """What it means now. Reads files."""
+    """The present sizing. Reads files."""
     return Sizing(choose().model, {model: default_context(model) for model in CATALOGUE})
 
 
 @attrs.frozen
 class Settings:
-    """The settings of one document; `model` and `context` are what suits the machine where nobody chose them."""
+    """The settings of one document; `model` and `context` default to what suits the machine."""
 
     chosen_model: Model | None = _setting(
         None,
@@ -152,26 +153,26 @@ class Settings:
 
     @property
     def context(self) -> int:
-        """The budget for the context, in tokens."""
+        """The context budget in tokens."""
         return self.chosen_context or self.sizing.contexts.get(self.model, CONTEXT_TOKENS[-1])
 
     def suggests(self, language_id: str) -> str:
-        """`auto`, `eager`, `manual` or `off`: when suggestions come by themselves in a language."""
+        """When suggestions appear automatically in a language: `auto`, `eager`, `manual` or `off`."""
         table = dict(self.suggest)
         return table.get(language_id, table[ALL_LANGUAGES])
 
 
-# The fields that can be set, by the name that users know.
+# The fields that can be set, by their public names.
 FIELDS = {field.name.removeprefix("chosen_"): field for field in attrs.fields(Settings) if "read" in field.metadata}
-# What a project's file may set: nothing that a project could harm its reader with.
+# What a project's file may set: nothing that can harm the user who opens the project.
 PROJECT_FIELDS = frozenset({"model", "mode", "ignore"})
 
 
 def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
-    """Settings from layers, the later the stronger, and a sentence for each value that could not be used.
+    """Merge layers of settings, later ones overriding earlier ones; returns also a sentence for each invalid value.
 
-    Null means unset. Names that are not known are left out. Of `ignore` all layers count; globs that are none are left
-    out, and the others stand: what they exclude is not to be read for a mistake beside them.
+    None means unset, and unknown names are ignored. The globs of `ignore` are collected from all layers; invalid ones
+    are dropped and the others kept, so that a mistake in one does not expose what the others exclude.
     """
     values: dict[str, Any] = {}
     complaints: list[str] = []
@@ -201,13 +202,13 @@ def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
 
 
 def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
-    """The same for this machine. Reads files."""
+    """The merged settings with this machine's sizing. Reads files."""
     made, complaints = merged(layers)
     return attrs.evolve(made, sizing=sizing()), complaints
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a table of settings."""
+    """The JSON Schema of a settings table."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Settings of dlsp",

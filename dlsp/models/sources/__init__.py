@@ -1,4 +1,4 @@
-"""Where a model's file may come from. Each source writes a candidate; only its SHA-256 is believed."""
+"""Sources of a model's file. Each writes a candidate file; only its SHA-256 decides whether it is accepted."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,7 +8,7 @@ from dlsp.models.progress import Progress
 
 
 class Unavailable(Exception):
-    """Why a source cannot give the model, as a part of a sentence that starts with the source."""
+    """Why a source cannot provide the model: the rest of a sentence that starts with the source's name."""
 
 
 class Source(Protocol):
@@ -18,7 +18,7 @@ class Source(Protocol):
     def fetch(self, model: Model, candidate: Path, rest: Path, progress: Progress) -> str:
         """Write the file `candidate` and return its SHA-256 in hex.
 
-        What should outlive an interruption, for the next try to resume from, lies in the folder `rest`.
-        Raises Unavailable, and OSError for what is wrong with this machine's disk.
+        Partial data that a later attempt can resume from is kept in the folder `rest`. Raises Unavailable, or OSError
+        for a problem of the local disk.
         """
         ...

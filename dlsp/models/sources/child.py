@@ -1,4 +1,4 @@
-"""A download in a process of its own, whose output can be watched and given up."""
+"""A download in a child process, whose progress can be watched and which can be aborted."""
 
 import errno
 import os
@@ -20,10 +20,10 @@ def download(
     report: Callable[[int], None],
     stall_s: float | None = None,
 ) -> None:
-    """Run `command`, reporting `size()`, the bytes so far, as it grows.
+    """Run `command`; call `report` with `size()`, the bytes so far, as it grows.
 
-    Raises Unavailable with the command's last words if it fails, or if nothing arrives for `stall_s` seconds;
-    OSError ENOSPC if the disk was full.
+    Raises Unavailable with the last line of the command's output if it fails, or if nothing arrives for `stall_s`
+    seconds; raises OSError ENOSPC if the disk is full.
     """
     with log.open("wb") as words:
         child = subprocess.Popen(

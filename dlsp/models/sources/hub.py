@@ -15,8 +15,8 @@ from dlsp.models.sources.child import download
 ANSWER_S = 3.0
 STALL_S = 10.0
 
-# In a process of its own: the library retries for minutes where we want to give up. `http_get` is the part of
-# it that resumes; `hf_hub_download` starts from nothing each time.
+# Run in a child process, because the library retries for minutes where this should give up. `http_get` can resume;
+# `hf_hub_download` always starts from the beginning.
 CHILD = """
 import sys
 from huggingface_hub.file_download import http_get
@@ -59,9 +59,9 @@ def _url(model: Model) -> str:
 
 
 def _answers(url: str) -> None:
-    """Raise Unavailable unless the file's first byte comes within ANSWER_S, redirects and all.
+    """Raise Unavailable unless the file's first byte arrives within ANSWER_S, redirects included.
 
-    In a thread, because looking up a name cannot be bounded otherwise.
+    Runs in a thread, because a DNS lookup cannot be given a timeout.
     """
     reply: queue.SimpleQueue[str] = queue.SimpleQueue()
 

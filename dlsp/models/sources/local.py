@@ -1,4 +1,4 @@
-"""A file that is already on this machine, or a folder that holds it: the way in without a network."""
+"""A file already on this machine, or a folder that contains it: installation without a network."""
 
 import os
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class Local:
         try:
             candidate.unlink(missing_ok=True)
             os.link(file, candidate)
-        except OSError:  # another file system, or none that links
+        except OSError:  # on another file system, or links are not supported
             require_space(candidate.parent, model.size)
             return write(chunks(file), candidate, model.size, progress)
         return digest(candidate, model.size, progress)
 
     def file(self, model: Model) -> Path:
-        """The file that is meant; Unavailable if there is none that can be this model's."""
-        # Resolved, because a hard link to a symbolic link would be one itself.
+        """The file to use; raises Unavailable if there is none that can be this model's."""
+        # Resolved, because a hard link to a symbolic link would itself be a symbolic link.
         file = (self.where / model.file if self.where.is_dir() else self.where).resolve()
         if not file.is_file():
             raise Unavailable(f"has no file {model.file}" if self.where.is_dir() else "does not exist")

