@@ -1,4 +1,4 @@
-"""The command line: one file per command, errors as one sentence."""
+"""The command line: one file per command; errors are printed as one sentence."""
 
 import errno
 import os
@@ -12,16 +12,17 @@ from dlsp.errors import UserError
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-# What takes time to import is imported in `guarded`: Ctrl-C may come meanwhile.
+# These modules are imported inside `guarded`, because importing takes time and Ctrl-C may arrive meanwhile.
 
 COMMANDS = ("complete", "context", "fill", "edits", "serve", "status", "doctor", "engine", "model", "bench", "train")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status: 0, 1 for a user's error, 70 for ours, 130 when interrupted."""
-    os.umask(0o077)  # what is made from here on is the user's alone
+    """Run the command line and return the exit status: 0, 1 for a user error, 70 for an internal error, 130 if
+    interrupted."""
+    os.umask(0o077)  # files created from here on are readable by the user only
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given == ["--stdio"]:  # how editors like to start a server
+    if given == ["--stdio"]:  # the argument that editors usually start a server with
         given = ["serve", "--stdio"]
 
     def run() -> int:
@@ -32,15 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def guarded(run: Callable[[], int]) -> int:
-    """The exit status of `run`, its errors told in one sentence on stderr."""
+    """Call `run` and return the exit status; errors are printed on stderr as one sentence."""
     try:
         if sys.stdout is None:
             raise UserError("Standard output is closed: send it to a file or to /dev/null.")
         try:
             status = run()
-        except SystemExit as ended:  # argparse has said why
+        except SystemExit as ended:  # argparse has already printed the reason
             status = int(ended.code or 0)
-        if not sys.stdout.closed:  # as the language server leaves it
+        if not sys.stdout.closed:  # the language server closes it
             sys.stdout.flush()
         return status
     except UserError as error:
@@ -60,7 +61,7 @@ def guarded(run: Callable[[], int]) -> int:
 
 
 def parser() -> "ArgumentParser":
-    """The whole command line."""
+    """The argument parser with all commands."""
     from argparse import ArgumentParser
     from importlib import import_module
 
@@ -73,14 +74,14 @@ def parser() -> "ArgumentParser":
 
 
 def _unprinted(error: Exception) -> str:
-    """Why standard output could not be written, "" where the error is about something else."""
+    """Why standard output could not be written; "" if the error has another cause."""
     if isinstance(error, UnicodeEncodeError) and not error.encoding.startswith("utf"):
         return f"Standard output is {sys.stdout.encoding}, which lacks some characters: set PYTHONIOENCODING=utf-8."
     try:
         if isinstance(error, OSError) and not sys.stdout.closed:
-            sys.stdout.flush()  # fails again where this was what failed
+            sys.stdout.flush()  # fails again if flushing was what failed
             if error.errno == errno.ENOSPC and getattr(sys.stdout, "write_through", False):
-                raise error  # PYTHONUNBUFFERED leaves nothing to flush
+                raise error  # with PYTHONUNBUFFERED there is nothing to flush
     except OSError as full:
         _let_go()
         return f"Standard output cannot be written: {full.strerror}."
@@ -88,12 +89,12 @@ def _unprinted(error: Exception) -> str:
 
 
 def _let_go() -> None:
-    """Drop what standard output still holds, or Python complains when it ends."""
+    """Discard what is still buffered for standard output; otherwise Python reports an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _recorded() -> str:
-    """Write the traceback of the error at hand to a file, and say which."""
+    """Write the current traceback to a file and return a clause that names the file."""
     import traceback
 
     from dlsp import paths

@@ -1,4 +1,4 @@
-"""What several commands share: sub-commands, commands that are another module, the engine, and diffs."""
+"""Helpers shared by several commands: sub-commands, commands run as another module, engine start-up, and diffs."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dlsp.engine.client import Engine
     from dlsp.models.catalogue import Model
 
-# A sub-command: its name, what runs it, and its line of help.
+# A sub-command: its name, its function, and its help line.
 Command = tuple[str, Callable[[Namespace], int], str]
 
 NO_NEWLINE = "\n\\ No newline at end of file\n"
@@ -32,18 +32,18 @@ def add_group(subparsers: Any, name: str, help: str, commands: Iterable[Command]
 
 
 def add_module(subparsers: Any, name: str, help: str) -> Any:
-    """Register a command that is another Python module, which gets all arguments, `--help` too."""
+    """Register a command that runs another Python module, which receives all arguments, `--help` included."""
     parser = subparsers.add_parser(name, help=help, add_help=False, prefix_chars="\0")  # no argument begins with NUL
     parser.add_argument("arguments", nargs="*")
     return parser
 
 
 def run_module(module: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """Run `python -m module` in a process of its own, as this one never imports PyTorch; returns its exit status.
+    """Run `python -m module` in a child process, because this process never imports PyTorch; returns its exit status.
 
-    A SIGTERM is passed on. Ctrl-C reaches the module by itself.
+    SIGTERM is passed on to the child. Ctrl-C reaches the child directly.
     """
-    # -P: a torch.py in the current folder must not be taken for the library.
+    # -P keeps a torch.py in the current folder from being imported instead of the library.
     child = subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environment)
     before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
@@ -57,7 +57,7 @@ def run_module(module: str, arguments: Sequence[str], environment: Mapping[str, 
 
 
 async def engine_of(model: "Model") -> "Engine":
-    """The running engine of `model`, started if there is none, with its progress on stderr. Raises UserError."""
+    """Return the running engine of `model`; start it if there is none, with progress on stderr. Raises UserError."""
     from dlsp.engine import launch
     from dlsp.models.pull import wrong_source
 
@@ -90,7 +90,7 @@ async def _started(model: "Model") -> "Engine":
     try:
         return await launch.ensure(model, say)
     except UserError as error:
-        if said and said[-1] in str(error):  # why it ended was its last line, which stands there
+        if said and said[-1] in str(error):  # the reason for the failure was already printed as its last line
             raise UserError(str(error).replace(f": {said[-1]}", "")) from error
         raise
 
@@ -107,17 +107,21 @@ def _say_that_it_goes_on(model: "Model") -> None:
 
 
 def unified(old: str, new: str, before: str, after: str) -> Iterator[str]:
-    """The lines of a diff that `git apply` takes, each with its end, between two texts called `before` and `after`."""
+    """Yield the lines of a unified diff between `old` and `new`, each with its line end, in a form that `git apply`
+    accepts.
+
+    `before` and `after` are the two file names.
+    """
     from dlsp.edits.history.hunks import lines_of
 
-    # A name with blanks ends at a tab, else git would take it for a name and a date.
+    # A name with blanks must end with a tab; otherwise git reads the text after the blank as a date.
     before, after = (f"{name}\t" if " " in name else name for name in (before, after))
     for line in unified_diff(lines_of(old), lines_of(new), before, after):
         yield line if line.endswith("\n") else line + NO_NEWLINE
 
 
 def show_diff(lines: Iterator[str]) -> None:
-    """Print lines as UTF-8 bytes: the terminal's encoding and line ends would change what files have."""
+    """Print lines as UTF-8 bytes, so that the terminal's encoding and line endings do not change the files' content."""
     sys.stdout.flush()
     sys.stdout.buffer.write("".join(lines).encode())
     sys.stdout.buffer.flush()

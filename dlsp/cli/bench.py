@@ -13,7 +13,7 @@ CHECKOUT = Path(dlsp.__file__).parents[1]
 
 
 def add(subparsers: Any) -> None:
-    """Register `dlsp bench …` with argparse's sub-parsers; what follows is read by the benchmark itself."""
+    """Register `dlsp bench …` with argparse's sub-parsers; the benchmark parses the remaining arguments itself."""
     add_module(subparsers, "bench", "measure latency and quality here (in a source checkout)").set_defaults(run=run)
 
 

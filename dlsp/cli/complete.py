@@ -1,4 +1,4 @@
-"""`dlsp complete`: a suggestion at one place of a file."""
+"""`dlsp complete`: print the suggestion for one position in a file."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from dlsp.settings.schema import MODES, Settings
 from dlsp.syntax import languages
 
 SCHEDULES = ("split", "merged")
-# Skips that say nothing about the place.
+# Skip reasons that mean the engine gave no answer; they say nothing about the position.
 UNANSWERED = (SkipReason.MISSING, SkipReason.LOADING, SkipReason.FAILED, SkipReason.SLOW)
 TIMEOUT_S = 600.0
 
@@ -55,7 +55,8 @@ def run(args: Namespace) -> int:
 
 
 async def _completed(args: Namespace, settings: Settings, here: place.Place, end: str, path: Path) -> CompletionResult:
-    """What the service says for the cursor. Raises UserError where it was not to be asked, or failed."""
+    """Return the completion service's result for the cursor. Raises UserError if the file is excluded or the engine
+    failed."""
     worker = Worker()
     engines = EnginePool(SilentListener())
     service = CompletionService(engines, Learning(), [], worker, speculates=False)
@@ -79,7 +80,7 @@ async def _completed(args: Namespace, settings: Settings, here: place.Place, end
             raise UserError(f"{here.file} is never shown to the model: {why}.")
         await worker(workspace.bring_up_to_date, INDEX_S)
         async with await engine_of(settings.model):
-            pass  # it runs, and goes on
+            pass  # this only starts the engine; it keeps running
         result = await service.complete(cursor, invoked=True, timeout_s=TIMEOUT_S, overrides=overrides)
     finally:
         service.close()

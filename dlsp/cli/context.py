@@ -1,4 +1,4 @@
-"""`dlsp context`: exactly what the model would see at one place of a file, and why."""
+"""`dlsp context`: show exactly what the model would see at one position in a file, and why."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from dlsp.context.parts import Context, Part
 from dlsp.errors import UserError
 from dlsp.settings.schema import Settings
 
-# Seconds that a first look at the workspace may take; later ones are quick.
+# Seconds that the first indexing of the workspace may take; later updates are quick.
 INDEX_S = 10
 
 
@@ -39,8 +39,10 @@ def run(args: Namespace) -> int:
 def seen(
     file: Path, before: str, after: str, settings: Settings, tokens: int | None = None, index_s: float = INDEX_S
 ) -> tuple[str, Context]:
-    """The file's path as its workspace sees it, and the context of a gap in it; UserError if the file may not be
-    read."""
+    """Return the file's path relative to its workspace and the context for a gap between `before` and `after`.
+
+    Raises UserError if the file is excluded.
+    """
     from dlsp.context.workspace import around
 
     path = Path(os.path.abspath(file))
@@ -55,7 +57,8 @@ def seen(
 
 
 def _as_json(path: str, seen: Context) -> dict[str, Any]:
-    """`files`, `prefix` and `suffix` as the engine is sent them, and the parts with their reasons."""
+    """`files`, `prefix` and `suffix` as they are sent to the engine, and the parts with the reasons for
+    including them."""
     window = seen.window
     parts = [("other", part) for part in seen.others]
     parts += [("prefix", part) for part in seen.prefix] + [("suffix", seen.suffix)]
@@ -72,7 +75,7 @@ def _as_json(path: str, seen: Context) -> dict[str, Any]:
 
 
 def _show(seen: Context) -> None:
-    """The text in the order of the prompt; lines that begin with ▌ are ours, ▮ is the cursor."""
+    """Print the text in prompt order; lines that start with ▌ are headings added here, ▮ marks the cursor."""
     from rich.console import Console
     from rich.text import Text
 
@@ -81,7 +84,7 @@ def _show(seen: Context) -> None:
     def heading(what: str, parts: list[Part]) -> None:
         count = sum(part.tokens for part in parts)
         every = dict.fromkeys(part.why for part in parts)
-        # "the enclosing function f" is said by "the enclosing function f, its last lines" too
+        # leave out "the enclosing function f" if "the enclosing function f, its last lines" is listed too
         whys = ", ".join(why for why in every if not any(each.startswith((f"{why},", f"{why} and")) for each in every))
         console.print(
             Text(f"▌ {what}, line {parts[0].row + 1}, about {count} tokens: {whys}", "bold cyan"), soft_wrap=True

@@ -1,4 +1,4 @@
-"""`dlsp doctor`: everything looked at once, each line good or with what to do."""
+"""`dlsp doctor`: run every check; each line says that all is well or what to do."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ def _last(most: int, as_json: bool) -> int:
 
 
 def checks(model: Model) -> "Iterator[Check]":
-    """One after the other; those of the engine only when it is installed and the model's file is right."""
+    """Yield the checks in order; the engine's checks run only if it is installed and the model file is valid."""
     from dlsp.cli._common import engine_of
     from dlsp.doctor import engine, machine, surroundings
 

@@ -1,4 +1,4 @@
-"""`dlsp edits`: the places that should follow a change, for scripts. The diff has only those that are certain."""
+"""`dlsp edits`: the sites that should follow a change, for scripts. The diff contains only the certain ones."""
 
 import asyncio
 import json
@@ -78,7 +78,10 @@ async def _all(engine: Any, edit: Edit, own: Page, pages: list[Page]) -> list[Pr
 
 
 def _read(name: str) -> str:
-    """The diff, whose lines end as those of its file: other ends that were given to all of it are undone."""
+    """Read the diff, with the line endings of the file that it changes.
+
+    If the whole diff was converted to CRLF, that is undone.
+    """
     try:
         text = (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
         return text.replace("\r\n", "\n") if re.search(r"^\+\+\+ .*\r$", text, re.MULTILINE) else text
@@ -87,7 +90,7 @@ def _read(name: str) -> str:
 
 
 def _unsure(found: list[Proposal]) -> Iterator[str]:
-    """The places that may follow, with what they would become."""
+    """Yield lines that list the uncertain sites, each with its proposed text."""
     if found:
         yield f"dlsp: {count(len(found), 'place')} may follow too, and the diff leaves them out (--json has all):"
     for each in found:
@@ -96,7 +99,7 @@ def _unsure(found: list[Proposal]) -> Iterator[str]:
 
 
 def _diffs(found: list[Proposal]) -> Iterator[str]:
-    """One diff a file."""
+    """Yield the lines of one diff per file."""
     for page in dict.fromkeys(each.site.page for each in found):
         after = applied(page.lines, [each.hunk for each in found if each.site.page == page])
         yield from unified(page.text, "".join(after), f"a/{page.path}", f"b/{page.path}")

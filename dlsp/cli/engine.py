@@ -1,4 +1,4 @@
-"""`dlsp engine`: the resident process that holds the model."""
+"""`dlsp engine`: manage the resident process that holds the model."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ from dlsp.models.catalogue import CATALOGUE, Model, find
 from dlsp.models.sizing import AUTO, named
 from dlsp.wording import duration
 
-# An engine that has let go of its lock has its weights to let go of yet.
+# Seconds to wait for the process to end: an engine that has released its lock still has to free its weights.
 MEMORY_FREED_S = 10
 
 
@@ -39,11 +39,11 @@ def run(args: Namespace) -> int:
     model = named(args.model)
     if state.alive(model.name):
         raise UserError(f"The engine of {model.short} runs already; end it with `dlsp engine stop`.")
-    # In a group of its own: Ctrl-C reaches the engine as a request to end, also while it loads.
+    # The engine gets a process group of its own, so that Ctrl-C reaches it as a request to end, even while it loads.
     engine = subprocess.Popen(launch.serve_command(model), **processes.own_group(sys.platform))
     ends = [signal.SIGTERM]
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
-        ends.append(signal.SIGHUP)  # the terminal is closed, and nobody said nohup
+        ends.append(signal.SIGHUP)  # the terminal was closed, and the command was not run under nohup
     before = {number: signal.signal(number, lambda *_: engine.terminate()) for number in ends}
     try:
         return engine.wait()
@@ -88,7 +88,7 @@ def status(args: Namespace) -> int:
 
 
 def _stopped(model: Model) -> bool:
-    """End its engine and say so; False if there is none."""
+    """Stop the running engine of `model` and print the result; returns False if there is none."""
     from dlsp.engine import launch
 
     found = state.read(model.name)
@@ -100,7 +100,8 @@ def _stopped(model: Model) -> bool:
 
 
 def _stopped_loading(model: Model) -> bool:
-    """End the engine that loads or converts `model`, and say so; False if there is none, or if that fails."""
+    """Stop an engine that is loading or converting `model` and print so; returns False if there is none or stopping
+    fails."""
     if not state.alive(model.name) or not processes.end_loading(model.name, paths.state_dir()):
         return False
     print(f"The engine of {model.short} was loading, and has ended.")
@@ -108,7 +109,7 @@ def _stopped_loading(model: Model) -> bool:
 
 
 async def _told(model: Model) -> str:
-    """What its engine says of itself, a line each; one sentence while it loads, "" if there is none."""
+    """The engine's health report, one line per field; one sentence while it loads, "" if there is none."""
     from dlsp.engine import launch
 
     engine = await launch.connect(model)
@@ -122,7 +123,7 @@ async def _told(model: Model) -> str:
 
 
 def _meant(args: Namespace) -> Iterable[Model]:
-    """The model that was named, else all."""
+    """The model named in the arguments, or all models."""
     return [named(args.model)] if args.model else CATALOGUE
 
 

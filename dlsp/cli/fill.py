@@ -1,4 +1,4 @@
-"""`dlsp fill`: the body of the function at one line of a file."""
+"""`dlsp fill`: write the body of the function at one line of a file."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from dlsp.syntax import languages
 from dlsp.syntax.source import Source
 from dlsp.wording import count
 
-# Seconds that a look at the workspace may take.
+# Seconds that updating the workspace index may take.
 INDEX_S = 2
 
 
@@ -62,10 +62,13 @@ def run(args: Namespace) -> int:
 
 
 def save(file: Path, text: str, read_as: str) -> None:
-    """Put `text` in the file's place; UserError if the file is not any more what it was `read_as`, without its mark."""
+    """Replace the file's content with `text`.
+
+    Raises UserError if the file's text is no longer `read_as` (compared without a byte order mark).
+    """
     if read(file) != read_as:
         raise UserError(f"{file} has changed meanwhile, and was left as it is: run this again.")
-    if not os.access(file, os.W_OK):  # it would be replaced, which its folder allows
+    if not os.access(file, os.W_OK):  # replacing it would only need write access to its folder
         raise UserError(f"{file} is read-only: make it writable, or leave out --write for a diff.")
     try:
         atomic.write(file, text.encode())
@@ -88,12 +91,12 @@ async def _body(args: Namespace, file: Path, text: str, found: Gap) -> str:
 
 
 def _mark(file: Path) -> str:
-    """The byte order mark that the file begins with, "" without one."""
+    """The byte order mark at the start of the file; "" if there is none."""
     return "\ufeff" if file.read_bytes().startswith(BOM_UTF8) else ""
 
 
 def _offset(raw: str, plain: int) -> int:
-    """Where an offset of the text with `\\n` at its line ends lies in the text with its own."""
+    """Convert an offset in the text with `\\n` line endings into the offset in the original text."""
     at = plain
     for ending in re.finditer("\r\n", raw):
         if ending.start() >= at:

@@ -1,4 +1,4 @@
-"""`dlsp model`: bring model files here and look after them."""
+"""`dlsp model`: download and check model files."""
 
 import sys
 from argparse import Namespace
@@ -31,7 +31,7 @@ def pull(args: Namespace) -> int:
     from dlsp.models.progress import Terminal
     from dlsp.models.pull import pull as bring
 
-    local.require()  # it brings what a download takes, and nobody else reads the file
+    local.require()  # installing the engine also brings what downloading needs, and only the engine reads the file
     model = find(args.name)
     try:
         with Terminal() as progress:

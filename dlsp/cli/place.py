@@ -1,4 +1,4 @@
-"""A place in a file, as the command line names it."""
+"""A position in a file, as given on the command line."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from dlsp.wording import count
 
 @dataclass(frozen=True)
 class Place:
-    """The text of a file around a cursor; `line` and `column` count from 1, the column in characters."""
+    """A cursor position in a file and the text on both sides; `line` and `column` count from 1, the column in
+    characters."""
 
     file: Path
     line: int
@@ -20,7 +21,7 @@ class Place:
 
 
 def find(name: str) -> Place:
-    """The place that `FILE:LINE:COL` names; UserError if there is no such place."""
+    """Parse `FILE:LINE:COL`; raises UserError if there is no such position."""
     parts = re.fullmatch(r"(.+):(\d+):(\d+)", name, re.DOTALL)
     if not parts:
         raise UserError(f"'{name}' is no place: write FILE:LINE:COL, for example app.py:12:5.")
@@ -28,7 +29,8 @@ def find(name: str) -> Place:
 
 
 def find_line(name: str) -> Place:
-    """The end of the line that `FILE:LINE` names, whatever the column behind it; UserError if there is none."""
+    """Parse `FILE:LINE` (a column after it is ignored) into the end of that line; raises UserError if there is no such
+    line."""
     parts = re.fullmatch(r"(.+?):(\d+)(?::\d+)?", name, re.DOTALL)
     if not parts:
         raise UserError(f"'{name}' is no place: write FILE:LINE, for example app.py:12.")
@@ -36,7 +38,8 @@ def find_line(name: str) -> Place:
 
 
 def read(file: Path) -> str:
-    """The text of a source file with its line endings; UserError if it is none."""
+    """Return the text of a source file with its own line endings; raises UserError if it cannot be read or is
+    not text."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -55,7 +58,7 @@ def read(file: Path) -> str:
 
 
 def _place(file: Path, line: int, column: int | None = None) -> Place:
-    """By default at the line's end."""
+    """The position in the file; without `column`, the end of the line."""
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", read(file))
     if not 1 <= line <= len(lines):
         raise UserError(f"{file} has {count(len(lines), 'line')}, so there is no line {line}.")

@@ -1,4 +1,4 @@
-"""The settings for one file as an editor has them, without the editor's own: the project's, under given options."""
+"""Settings of one file outside an editor: command-line options over the project's `[tool.dlsp]`."""
 
 import sys
 from pathlib import Path
@@ -10,9 +10,9 @@ from dlsp.settings.schema import Settings
 
 
 def settings(file: Path, model: str | None = None, mode: str | None = None) -> Settings:
-    """What `[tool.dlsp]` of the file's workspace says, where an option does not; what is wrong there goes to stderr.
+    """Return the settings for `file`; options given here take precedence over `[tool.dlsp]` of its workspace.
 
-    UserError for a `model` that is not known.
+    Problems in the project file are printed on stderr. Raises UserError for an unknown `model`.
     """
     if model:
         named(model)

@@ -1,4 +1,4 @@
-"""Suggestions in a terminal: in place and dim, as an editor shows them."""
+"""Show suggestions in a terminal: inline and dimmed, like ghost text in an editor."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from dlsp.completions.filters.text import with_newlines
 
 PHASES = ("queue", "prefill", "decode")
 LINES_AROUND = 4
-# Terminal rows that the text before, or after, the suggestion takes at most on its line.
+# The most terminal rows shown of the text before, and of the text after, the suggestion on its line.
 MAX_ROWS_BESIDE = 3
 GHOST = "dim italic green"
-# Around a suggestion where no style is shown: in a pipe, and on a terminal that has none.
+# Marks around a suggestion where styles cannot be shown: in a pipe, or on a terminal without styles.
 MARKS = ("«", "»")
 
 
@@ -24,8 +24,9 @@ def excerpt(
     width: int = 80,
     marks: tuple[str, str] = ("", ""),
 ) -> Text:
-    """The lines around the cursor, numbered, with the suggestion in place between `marks`; long lines are cropped to
-    some rows of `width`.
+    """The numbered lines around the cursor, with the suggestion inserted between `marks`.
+
+    Lines longer than MAX_ROWS_BESIDE rows of `width` columns are cropped.
     """
     *above, left = _lines(before)
     right, *below = _lines(after)
@@ -42,12 +43,12 @@ def excerpt(
 
 
 def time_line(cost: dict[str, Any]) -> str:
-    """How long a suggestion took, in seconds, waiting included."""
+    """The time a suggestion took, in seconds, including the wait in the engine's queue."""
     return f"{sum(cost[f'{name}_ms'] for name in PHASES) / 1e3:.1f} s"
 
 
 def cost_line(mode: str, cost: dict[str, Any]) -> str:
-    """What a suggestion cost, in one line; the times in milliseconds."""
+    """The cost of a suggestion in one line; times in milliseconds."""
     times = {name: cost[f"{name}_ms"] for name in PHASES}
     phases = ", ".join(f"{name} {ms:.0f}" for name, ms in times.items())
     return (
@@ -69,5 +70,5 @@ def _tail(line: str, most: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what would steer the terminal, line ends left."""
+    """The text with control characters replaced, so that it cannot steer the terminal; line ends are kept."""
     return "".join(char if char.isprintable() or char == "\n" else "·" for char in text.expandtabs(4))

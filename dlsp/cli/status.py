@@ -1,4 +1,4 @@
-"""`dlsp status`: the engines that run, and what was offered of late."""
+"""`dlsp status`: the running engines and the latest suggestions."""
 
 import asyncio
 from argparse import Namespace
@@ -22,7 +22,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    paths.state_dir()  # what is wrong with it is wrong with all of them
+    paths.state_dir()  # fail early with one message if the state folder is unusable
     lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)
@@ -32,7 +32,7 @@ def run(args: Namespace) -> int:
 
 
 async def engine(model: Model) -> str:
-    """One line about the engine of `model`, empty if there is none."""
+    """One line about the engine of `model`; "" if there is none."""
     try:
         found = await launch.connect(model)
         if found is None:

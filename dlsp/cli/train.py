@@ -1,4 +1,4 @@
-"""`dlsp train`: corpus, samples, adapter and its evaluation."""
+"""`dlsp train`: build the corpus and samples, train the adapter, and evaluate it."""
 
 from argparse import Namespace
 from typing import Any
@@ -15,7 +15,8 @@ PARTS = {
 
 
 def add(subparsers: Any) -> None:
-    """Register `dlsp train …` with argparse's sub-parsers; what follows is read by the engine's own module."""
+    """Register `dlsp train …` with argparse's sub-parsers; the engine's module parses the remaining arguments
+    itself."""
     parts = subparsers.add_parser("train", help="train a canvas adapter").add_subparsers(required=True, metavar="PART")
     for name, (module, help) in PARTS.items():
         add_module(parts, name, help).set_defaults(run=run, module=f"dlsp_engine.train.{module}")

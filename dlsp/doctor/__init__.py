@@ -1,1 +1,1 @@
-"""`dlsp doctor`: what there is on this machine, what works, and what to do where it does not."""
+"""`dlsp doctor`: checks what is installed on this machine, what works, and what to do where it does not."""

@@ -1,4 +1,4 @@
-"""One thing looked at."""
+"""The result of one check."""
 
 import getpass
 import re
@@ -12,7 +12,7 @@ from dlsp import paths
 
 @dataclass(frozen=True)
 class Check:
-    """`said` is what was found, `todo` what to do about it if it is not `good`; `data` are the numbers behind it."""
+    """`said` is the finding, `todo` what to do if it is not `good`; `data` are the numbers behind it."""
 
     name: str
     good: bool
@@ -21,7 +21,7 @@ class Check:
     data: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Fit for a bug report: no user's name."""
+        """As JSON for a bug report, without user names."""
         return _anonymous(asdict(self))
 
 
@@ -35,6 +35,6 @@ def _anonymous(value: Any) -> Any:
     text = value
     if (home := paths.home()) and home != Path(home.anchor):
         text = text.replace(str(home), "~")
-    with suppress(OSError, KeyError, ImportError):  # a user without a name
+    with suppress(OSError, KeyError, ImportError):  # the user may have no name
         text = re.sub(rf"(?<=[\\/]){re.escape(getpass.getuser())}(?=[\\/]|$)", "USER", text)
     return text

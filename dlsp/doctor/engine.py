@@ -1,4 +1,4 @@
-"""The model and its engine: the file, the process, the step's costs, and a completion against the clock."""
+"""Checks of the model and its engine: file, process, cost of a step, and a timed completion."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,7 +21,7 @@ SLOW_MS = 1500
 
 
 def installed() -> Check | None:
-    """What is wrong if no engine can run in this installation; None if one can."""
+    """A failed check if no engine can run in this installation, else None."""
     if not (missing := local.missing()):
         return None
     todo = f"Run `{local.install_command()}` for one on this machine."
@@ -29,7 +29,7 @@ def installed() -> Check | None:
 
 
 def size() -> Check:
-    """Which model `auto` takes, and why."""
+    """Which model `auto` selects, and why."""
     choice = choose()
     data = {name: asdict(estimate) for name, estimate in choice.estimates.items()}
     return Check("size", True, choice.why, data={"auto": choice.model.short, "estimates": data})
@@ -46,14 +46,14 @@ def model_file(model: Model) -> Check:
 
 
 def source(model: Model) -> list[Check]:
-    """What is wrong with DLSP_MODEL_FILE; nothing if it is unset, or right."""
+    """A failed check if DLSP_MODEL_FILE is wrong; none if it is unset or valid."""
     wrong = wrong_source(model)
     said, _, todo = wrong.partition(": ")
     return [Check("source", False, f"{said}.", todo[0].upper() + todo[1:])] if wrong else []
 
 
 async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> list[Check]:
-    """The engine, which `start` gives if none runs, and what it does; one failing check if there is none to be had."""
+    """Checks of the engine, started by `start` if none runs; one failed check if it cannot be reached or started."""
     began = time.perf_counter()
     try:
         found = await launch.connect(model)
@@ -93,7 +93,7 @@ def adapter(health: Mapping[str, Any]) -> Check:
 
 
 def step(health: Mapping[str, Any]) -> list[Check]:
-    """What a step costs by its rows, as the engine measured it; nothing of an engine that does not say."""
+    """The cost of a step by its number of rows, as measured by the engine; empty if the engine reports none."""
     if not (told := _step(health)):
         return []
     costs = told.get("costs") or {}

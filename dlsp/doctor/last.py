@@ -1,4 +1,4 @@
-"""What was decided the last times that an editor asked, and how often each reason for quiet was given."""
+"""The latest completion decisions, and how often each skip reason occurred."""
 
 import time
 from collections import Counter
@@ -9,12 +9,12 @@ from dlsp.completions import decisions
 from dlsp.completions.types import SkipReason
 from dlsp.wording import count
 
-# Decisions that the counts are of.
+# Decisions over which skip reasons are counted.
 COUNTED_DECISIONS = 2000
 
 
 def lines(most: int) -> Iterator[str]:
-    """The last `most` decisions, the newest last, then the counts of all that are kept."""
+    """Yield the last `most` decisions, newest last, then the counts over all that are kept."""
     kept = decisions.last(COUNTED_DECISIONS)
     if not kept:
         yield "No editor has asked yet."
@@ -29,12 +29,12 @@ def lines(most: int) -> Iterator[str]:
 
 
 def reasons(kept: list[dict[str, Any]]) -> dict[str, int]:
-    """Name of a reason for quiet -> how many of these decisions gave it, the commonest first."""
+    """How many of these decisions have each skip reason, most frequent first."""
     return dict(Counter(str(each["quiet"]) for each in kept if each.get("quiet")).most_common())
 
 
 def as_json(most: int) -> dict[str, Any]:
-    """The same for programs: the `decisions` as they were written down, and `reasons` by how often each was given."""
+    """The same as JSON data: the recorded `decisions`, and `reasons` with their counts."""
     kept = decisions.last(COUNTED_DECISIONS)
     return {
         "decisions": kept[-most:] if most else [],
@@ -44,7 +44,7 @@ def as_json(most: int) -> dict[str, Any]:
 
 
 def line(decision: dict[str, Any]) -> str:
-    """One decision as a line for the user's eyes."""
+    """One decision as a line of text."""
     when = time.strftime("%H:%M:%S", time.localtime(float(decision.get("time") or 0)))
     where = f"line {int(decision.get('line') or 0) + 1}"
     probability = decision.get("probability")
@@ -58,7 +58,7 @@ def line(decision: dict[str, Any]) -> str:
 
 
 def said(reason: str) -> str:
-    """What the name of a reason for quiet means."""
+    """The sentence for a skip reason's code."""
     return (
         SkipReason[reason.upper()].value if reason.upper() in SkipReason.__members__ else "a reason of another version"
     )

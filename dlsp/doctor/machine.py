@@ -1,4 +1,4 @@
-"""The machine: processor and its features, memory, disk, versions."""
+"""Checks of the machine: versions, processor and its features, memory, disk."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from dlsp.models.catalogue import Model
 FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
 FEATURES += ("asimddp", "bf16", "i8mm", "sve")  # Arm
 PACKAGES = ("torch", "tokenizers", "llvmlite", "pygls", "lsprotocol", "triton")
-# Free disk that a model's conversion takes at most, to bf16 and then to int8, in sizes of its file.
+# The most disk space that converting a model takes, to bf16 and then to int8, as a multiple of its file's size.
 CONVERTED_FILE_SIZES = 4.2
 
 
@@ -53,7 +53,7 @@ def memory(model: Model) -> Check:
     import psutil
 
     have = psutil.virtual_memory()
-    need = int(2.2 * model.size) + 300 * 2**20  # bf16 weights of a file with about 4 bits, and room to work
+    need = int(2.2 * model.size) + 300 * 2**20  # bf16 weights from a file of about 4 bits each, plus working memory
     good = have.available >= need or _runs(model)
     said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.short} takes about "
     said += f"{need / 1e9:.1f} GB"
@@ -62,7 +62,7 @@ def memory(model: Model) -> Check:
 
 
 def disk(model: Model) -> Check:
-    """The cache folder: whether it can be written and has room for what is still to be made of the model."""
+    """Whether the cache folder is writable and has room for the model's conversion."""
     try:
         folder = paths.cache_dir()
     except UserError as error:
@@ -113,7 +113,7 @@ def _processor() -> tuple[str, list[str]]:
 
 
 def _gpu() -> str:
-    """NVIDIA's name for the first GPU, empty without one."""
+    """The name of the first NVIDIA GPU, "" if there is none."""
     if not (found := shutil.which("nvidia-smi")):
         return ""
     command = [found, "--query-gpu=name,memory.total", "--format=csv,noheader"]
@@ -125,15 +125,15 @@ def _gpu() -> str:
 
 
 def _runs(model: Model) -> bool:
-    """Whether its engine has its memory already."""
+    """Whether the model's engine runs and so already has its memory."""
     try:
         return state.alive(model.name)
-    except UserError:  # told by another check
+    except UserError:  # reported by another check
         return False
 
 
 def _converted(model: Model) -> int:
-    """Bytes of the model's converted weights, 0 before they are converted."""
+    """The size of the model's converted weights in bytes; 0 if not converted yet."""
     folders = (paths.cache_dir() / "converted").glob(f"{Path(model.file).stem}-*")
     return sum(file.stat().st_size for folder in folders for file in folder.glob("*.safetensors"))
 

@@ -1,4 +1,4 @@
-"""What is around: the last reasons for quiet, and the editors."""
+"""Checks around dlsp: recent skip reasons, and installed editors."""
 
 import re
 import shutil
@@ -12,12 +12,12 @@ from dlsp.wording import count
 LAST_DECISIONS = 2000
 EDITORS = ("nvim", "code", "codium", "code-server", "cursor", "hx", "zed", "emacs", "subl", "kak")
 NO_EDITOR = "none that dlsp knows is on the PATH; any that speaks LSP will do"
-# The Neovim that asks for inline completion by itself.
+# The first Neovim version with built-in inline completion.
 NATIVE_NEOVIM = (0, 12)
 
 
 def quiet() -> Check:
-    """How often an editor got a suggestion lately, and why not, from the decisions that the server writes down."""
+    """How often an editor got a suggestion recently, and why not, from the decision log."""
     kept = decisions.last(LAST_DECISIONS)
     found = last.reasons(kept)
     offered = sum(not each.get("quiet") for each in kept)
@@ -36,7 +36,7 @@ def editors() -> Check:
 
 
 def _version(name: str) -> str:
-    if name != "nvim":  # others take seconds to say
+    if name != "nvim":  # the others take seconds to report their version
         return ""
     try:
         told = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=5, check=True).stdout
