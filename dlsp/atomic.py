@@ -1,4 +1,4 @@
-"""Files written all of it or nothing."""
+"""Atomic file writes: a file is replaced as a whole or not at all."""
 
 import shutil
 import stat
@@ -12,7 +12,10 @@ STALE_FILE_AGE_S = 3600
 
 
 def write(file: Path, content: bytes) -> None:
-    """Put `content` in the file's place; the mode stays. OSError leaves the file as it was and nothing beside it."""
+    """Replace the file's content with `content` and keep its mode.
+
+    On OSError the old file is unchanged and no temporary file is left.
+    """
     file = file.resolve()
     _remove_stale(file.parent)
     new = NamedTemporaryFile("wb", dir=file.parent, prefix=PREFIX, suffix=SUFFIX, delete=False)  # noqa: SIM115 - closed below
@@ -28,7 +31,8 @@ def write(file: Path, content: bytes) -> None:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove what a process left that was killed while it wrote a file there."""
+    """Remove temporary files older than STALE_FILE_AGE_S, left in `folder` by a process that was killed while
+    writing."""
     for each in folder.glob(f"{PREFIX}????????{SUFFIX}"):
         with suppress(OSError):
             found = each.lstat()

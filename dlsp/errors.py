@@ -1,5 +1,5 @@
-"""Errors that are for the user's eyes."""
+"""Errors shown to the user."""
 
 
 class UserError(Exception):
-    """One clear sentence that says what is wrong and what to do. Shown as it is, without a traceback."""
+    """One clear sentence that says what is wrong and what to do. Shown without a traceback."""

@@ -1,6 +1,6 @@
-"""The server's log: one file in the state folder for all editors, rotated. Never text of a document unless asked.
+"""The server's log: one rotating file in the state folder for all editors, without document text unless configured.
 
-A thread writes it: nobody who logs waits for the disk.
+A background thread writes it, so that logging never waits for the disk.
 """
 
 import logging
@@ -17,7 +17,7 @@ SERVER_LOGS_KEPT = 3
 
 
 class SharedFile(RotatingFileHandler):
-    """A rotating file that several processes write to: each follows when another one has rotated it."""
+    """A rotating file that several processes write to: each reopens it after another one has rotated it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -25,7 +25,7 @@ class SharedFile(RotatingFileHandler):
                 self.stream.close()
                 self.stream = self._open()
         except (OSError, ValueError):
-            return  # as for a full disk, below
+            return  # handled as in `handleError`
         super().emit(record)
 
     def _is_current(self, opened: int) -> bool:
@@ -35,11 +35,11 @@ class SharedFile(RotatingFileHandler):
             return False
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk costs the line and nothing else."""
+        """On a full disk only this line is lost."""
 
 
 class BackgroundHandler(QueueHandler):
-    """Hands records to a thread that writes them to `file`; `close` waits until they are written."""
+    """Passes records to a thread that writes them to `file`; `close` waits until they are written."""
 
     def __init__(self, file: logging.Handler) -> None:
         super().__init__(SimpleQueue())
@@ -48,7 +48,7 @@ class BackgroundHandler(QueueHandler):
         self._listener.start()
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        record.message = record.msg = record.getMessage()  # now: arguments may change before the thread formats them
+        record.message = record.msg = record.getMessage()  # format now: arguments may change before the thread runs
         record.args = None
         return record
 
@@ -63,8 +63,8 @@ class BackgroundHandler(QueueHandler):
 def background_file(
     name: str, max_bytes: int, kept: int, formatter: logging.Formatter | None = None
 ) -> BackgroundHandler | None:
-    """A handler that writes to a file of the state folder, of which `kept` older ones are kept; None if there is no
-    folder that can be written."""
+    """A handler for a file in the state folder, of which `kept` rotated ones are kept; None if no folder is
+    writable."""
     try:
         file = SharedFile(state_dir() / name, maxBytes=max_bytes, backupCount=kept, encoding="utf-8", delay=True)
     except (OSError, UserError):
@@ -74,11 +74,11 @@ def background_file(
 
 
 def begin() -> BackgroundHandler | None:
-    """Log to the file from now on, until the handler is closed; None if there is no folder that can be written."""
-    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it logs whole messages, and with them documents
+    """Start logging to the file until the handler is closed; None if the state folder is not writable."""
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it logs whole messages, which contain documents
     logger = logging.getLogger("dlsp")
     logger.setLevel(logging.INFO)
-    logger.propagate = False  # standard error is for what breaks
+    logger.propagate = False  # standard error is for failures
     formatter = logging.Formatter("%(asctime)s [%(process)d] %(message)s")
     handler = background_file(SERVER_LOG, MAX_SERVER_LOG_BYTES, SERVER_LOGS_KEPT, formatter)
     if handler:
@@ -87,7 +87,7 @@ def begin() -> BackgroundHandler | None:
 
 
 def tail(lines: int) -> list[str]:
-    """The last lines of the log, none if there is no log."""
+    """The last lines of the log; empty if there is no log."""
     try:
         with (state_dir() / SERVER_LOG).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 200 * lines))

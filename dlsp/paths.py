@@ -1,4 +1,4 @@
-"""The folders in which dlsp keeps what it needs, and the user's home folder. Nothing else knows where they are."""
+"""The folders where dlsp keeps its files, and the user's home folder. Only this module knows where they are."""
 
 import logging
 import os
@@ -11,13 +11,13 @@ from dlsp.errors import UserError
 
 log = logging.getLogger(__name__)
 
-ALL_BITS = 0o077  # of a mode, for others than the owner
+ALL_BITS = 0o077  # mode bits of group and others
 WRITE_BITS = 0o022
-ROOT = 0  # a user id
+ROOT = 0  # user id
 
 
 def home() -> Path | None:
-    """The user's home folder; None where there is none, as for a user id without a passwd entry and without HOME."""
+    """The user's home folder; None if there is none, as for a user id without a passwd entry and without HOME."""
     try:
         return Path.home()
     except RuntimeError:
@@ -25,10 +25,10 @@ def home() -> Path | None:
 
 
 def cache_dir() -> Path:
-    """The folder for model files, indexes and measurements: `DLSP_CACHE_DIR`, else the platform's. It need not exist.
+    """The folder for model files, indexes and measurements: `DLSP_CACHE_DIR`, or the platform's. It may not exist yet.
 
-    It belongs to this user, or to root where this user cannot write to it: a cache that is shared. Raises UserError
-    where it does not, is a link, or would lie in a home folder that is not known.
+    It must belong to this user, or to root if this user cannot write to it (a shared cache). Raises UserError if it
+    does not, if it is a link, or if the home folder is needed and unknown.
     """
     path = _own("DLSP_CACHE_DIR", "user_cache_path")
     _check(path, "cache folder", "DLSP_CACHE_DIR", WRITE_BITS)
@@ -36,9 +36,9 @@ def cache_dir() -> Path:
 
 
 def index_dir() -> Path:
-    """The folder for the indexes of workspaces, which hold names and text from them. It need not exist.
+    """The folder for workspace indexes, which contain names and text from these. It may not exist yet.
 
-    It is this user's alone. Raises UserError as `cache_dir` does.
+    It is accessible to this user only. Raises UserError like `cache_dir`.
     """
     path = cache_dir() / "index"
     _check(path, "index folder", "DLSP_CACHE_DIR", ALL_BITS)
@@ -46,10 +46,10 @@ def index_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """The folder for logs and for what running engines write about themselves: `DLSP_STATE_DIR`, else the platform's.
+    """The folder for logs and the state files of running engines: `DLSP_STATE_DIR`, or the platform's.
 
-    It is made on demand, and is this user's alone. Raises UserError where that cannot be, where it is a link or belongs
-    to somebody else, or where no home folder is known.
+    It is created if necessary and accessible to this user only. Raises UserError if it cannot be created, is a link or
+    another user's, or if the home folder is needed and unknown.
     """
     path = _own("DLSP_STATE_DIR", "user_state_path")
     try:
@@ -63,14 +63,17 @@ def state_dir() -> Path:
 
 
 def _check(path: Path, what: str, variable: str, closed_bits: int) -> None:
-    """Raise UserError if others can put something into the folder, or exchange it; `closed_bits` of its mode that are
-    set are cleared. A folder that is not there is right."""
-    if sys.platform == "win32":  # the user's profile is closed to others
+    """Raise UserError if others can write to the folder or replace it; clears those of `closed_bits` that its mode has
+    set.
+
+    A folder that does not exist is valid.
+    """
+    if sys.platform == "win32":  # the user's profile is not accessible to others
         return
     try:
         found = path.lstat()
     except OSError:
-        return  # who opens something in it will say what is wrong
+        return  # whoever opens a file in it reports the error
     if stat.S_ISLNK(found.st_mode):
         raise UserError(f"The {what} {path} is a link: set {variable} to the folder that is meant.")
     if found.st_uid != os.geteuid():
@@ -88,7 +91,7 @@ def _check(path: Path, what: str, variable: str, closed_bits: int) -> None:
 
 
 def _own(variable: str, kind: Literal["user_cache_path", "user_state_path"]) -> Path:
-    """The folder that the environment variable names, else the platform's for `kind`."""
+    """The folder named by the environment variable, else the platform's for `kind`."""
     try:
         return Path(os.environ.get(variable) or _platform_dir(kind)).expanduser().absolute()
     except RuntimeError as error:
