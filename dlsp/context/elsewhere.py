@@ -23,6 +23,8 @@ LEAST = 3.0
 
 
 class Scored(NamedTuple):
+    """A candidate part and its score; higher is better."""
+
     score: float
     part: Part
 

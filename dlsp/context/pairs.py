@@ -29,6 +29,7 @@ def pair(index: Store, rules: Rules | Verdicts, path: str, family: str) -> list[
 
 
 def is_test(path: str) -> bool:
+    """Whether the file's name marks it as a test."""
     name = PurePath(path).name
     return bool(_TEST.fullmatch(name.split(".")[0])) or ".test." in name or ".spec." in name
 

@@ -8,11 +8,13 @@ from dlsp.index.store import Found
 
 
 def why(found: Found, names: Names, imported: bool) -> str:
+    """The reason for including the definition, for the user."""
     how = "imported" if imported or found.symbol.name in names.imported else "named"
     return f"defines {found.symbol.name}, {how} here"
 
 
 def part(found: Found, why: str) -> Part:
+    """The definition's outline as a part of the context; a Python method gets its class's header."""
     symbol = found.symbol
     text = f"class {symbol.parent}:\n{symbol.text}" if symbol.parent and found.path.endswith(".py") else symbol.text
     return Part(found.path, symbol.row, text, why)

@@ -63,6 +63,7 @@ class Workspace:
             bring_up_to_date(self.root, self._globs, seconds)
 
     def close(self) -> None:
+        """Stop indexing and close the index and the threads of the ignore rules."""
         if self._keeper:
             self._keeper.stop()
         if self._index:

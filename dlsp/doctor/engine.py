@@ -36,6 +36,7 @@ def size() -> Check:
 
 
 def model_file(model: Model) -> Check:
+    """Whether the model's file is here and has the right SHA-256."""
     try:
         file = store.verify(model)
     except store.ModelMissing as error:
@@ -70,6 +71,7 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
 
 
 def process(health: Mapping[str, Any], started: float | None) -> Check:
+    """The engine's process and version; `started` is the seconds its start took, None if it ran already."""
     told = {name: health.get(name) for name in ("version", "pid", "api", "dtype", "uptime_s", "requests", "sessions")}
     said = f"process {told['pid']}, version {told['version']}, {told['dtype']}"
     said += f", started in {started:.1f} s" if started is not None else f", up for {told['uptime_s']:.0f} s"
@@ -77,6 +79,7 @@ def process(health: Mapping[str, Any], started: float | None) -> Check:
 
 
 def update(health: Mapping[str, Any]) -> Check:
+    """Whether the weights include the infill update."""
     version = _step(health).get("update", "")
     said = (
         f"infill update {version} is in the weights" if version else "no infill update: the model as it was published"
@@ -85,6 +88,7 @@ def update(health: Mapping[str, Any]) -> Check:
 
 
 def adapter(health: Mapping[str, Any]) -> Check:
+    """Whether the engine has a canvas adapter for its model."""
     version = health.get("adapter")
     missing = _step(health).get("no_canvas") or "there is no canvas adapter for this model"
     said = f"canvas adapter {version}" if version else missing
@@ -113,6 +117,7 @@ def _step(health: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 async def completion(engine: Engine) -> Check:
+    """A completion of SAMPLE; it fails if it takes SLOW_MS or more."""
     began = time.perf_counter()
     fill = await engine.fill(REQUEST)
     took = 1e3 * (time.perf_counter() - began)

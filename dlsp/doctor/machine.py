@@ -24,6 +24,7 @@ CONVERTED_FILE_SIZES = 4.2
 
 
 def versions() -> Check:
+    """The versions of dlsp, Python, the system and the libraries."""
     packages = {}
     for name in PACKAGES:
         try:
@@ -39,6 +40,7 @@ def versions() -> Check:
 
 
 def processor() -> Check:
+    """The processor, its cores and features, and the GPU."""
     name, features = _processor()
     cores = os.cpu_count() or 1
     gpu = _gpu()
@@ -50,6 +52,7 @@ def processor() -> Check:
 
 
 def memory(model: Model) -> Check:
+    """Whether enough memory is free for the model's engine, unless it already runs."""
     import psutil
 
     have = psutil.virtual_memory()
@@ -86,6 +89,7 @@ def disk(model: Model) -> Check:
 
 
 def state_folder() -> Check:
+    """Whether the state folder is writable."""
     folder = None
     try:
         folder = paths.state_dir()

@@ -28,6 +28,7 @@ def quiet() -> Check:
 
 
 def editors() -> Check:
+    """The editors on the PATH that dlsp knows."""
     found = {name: _version(name) for name in EDITORS if shutil.which(name)}
     said = ", ".join(f"{name} {version}".strip() for name, version in found.items()) or NO_EDITOR
     if (neovim := found.get("nvim")) and tuple(map(int, neovim.split(".")[:2])) < NATIVE_NEOVIM:

@@ -158,6 +158,8 @@ class Connections:
 
 
 class _Connection:
+    """One HTTP connection, which carries one request at a time."""
+
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._http = h11.Connection(h11.CLIENT)

@@ -14,6 +14,8 @@ MOST_KNOWN = 10_000
 
 
 class _Question(NamedTuple):
+    """A path to check; `source`: as a source of context."""
+
     source: bool
     path: Path
 

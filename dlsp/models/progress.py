@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
+    """Shows the progress of a download."""
+
     def say(self, line: str) -> None:
         """Print a line for the user."""
         ...
@@ -21,6 +23,8 @@ class Progress(Protocol):
 
 
 class Silent:
+    """Progress that is not shown."""
+
     def say(self, line: str) -> None: ...
 
     def at(self, what: str, done: int, total: int) -> None: ...

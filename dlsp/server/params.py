@@ -15,12 +15,16 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Document:
+    """A `TextDocumentIdentifier`, with its version if given."""
+
     uri: str
     version: int | None = None
 
 
 @attrs.frozen
 class Position:
+    """An LSP position."""
+
     line: int = attrs.field(validator=attrs.validators.ge(0))
     character: int = attrs.field(validator=attrs.validators.ge(0))
 
@@ -30,6 +34,8 @@ class Position:
 
 @attrs.frozen
 class Range:
+    """An LSP range."""
+
     start: Position
     end: Position
 

@@ -30,6 +30,8 @@ _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 
 class _Document(NamedTuple):
+    """A document kept between requests: its content and tree."""
+
     content: bytes
     tree: Tree
 

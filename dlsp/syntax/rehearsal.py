@@ -39,6 +39,8 @@ _keys = count()
 
 
 class Outcome(Enum):
+    """The outcome of a rehearsal."""
+
     PASSED = "it ended in time"
     FAILED = "it took too long, or the child died of it"
     UNKNOWN = "the child knows the older content no more: parse from the beginning, here and there"
@@ -108,6 +110,8 @@ class Part:
 
 
 class _Child:
+    """A running child process, with a thread that reads its answers."""
+
     def __init__(self) -> None:
         # -P keeps the project's own files from being imported, whatever their names.
         command = [sys.executable, "-P", "-m", "dlsp.syntax"]

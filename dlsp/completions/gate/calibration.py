@@ -12,6 +12,8 @@ FILE = Path(__file__).with_name("calibration.json")
 
 @dataclass(frozen=True)
 class Model:
+    """A logistic model: `bias`, and a weight for each feature's name."""
+
     bias: float
     weights: Mapping[str, float]
 
@@ -38,6 +40,7 @@ class Calibration:
 
 @cache
 def calibration() -> Calibration:
+    """The fitted models and thresholds, read once from `calibration.json`."""
     table = json.loads(FILE.read_text())
     return Calibration(Model(**table["ask"]), Model(**table["show"]), table["least"], table["infill_update"])
 

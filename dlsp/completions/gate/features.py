@@ -62,6 +62,8 @@ Features = dict[str, float]
 
 
 class Edit(Enum):
+    """The kind of the document's last edit."""
+
     NONE = "none"
     TYPED = "typed"
     NEWLINE = "newline"

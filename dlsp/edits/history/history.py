@@ -62,6 +62,7 @@ class History:
         self._texts[uri] = text
 
     def closed(self, uri: str) -> None:
+        """A document was closed: drop its text and its steps."""
         self._texts.pop(uri, None)
         self._forget(uri)
 

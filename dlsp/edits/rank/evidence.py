@@ -93,6 +93,7 @@ def _tells(name: str) -> bool:
 
 
 def group(match: Match, numbers: Sequence[float]) -> str:
+    """The match's group, one of GROUPS; `numbers` is its evidence."""
     if match.rule.kind == "phrase":
         return "phrase"
     if any(numbers[NAMES.index(standing)] for standing in BOUND_STANDINGS):

@@ -27,6 +27,7 @@ class Weights:
 
     @classmethod
     def read(cls, file: Path = FILE) -> "Weights":
+        """Read the weights and thresholds from a JSON file."""
         stored = json.loads(file.read_text(encoding="utf-8"))
         match = {group: tuple(stored["match"][group][name] for name in NAMES) for group in GROUPS}
         limits = ("asked_from", "learned_from", "sure_from", "judged_from")

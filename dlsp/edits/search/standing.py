@@ -27,6 +27,7 @@ class Renamed:
         self._known: dict[tuple[str, str], Mapping[int, Use]] = {}
 
     def uses(self, name: str, page: Page) -> Mapping[int, Use]:
+        """The uses of a name on a page by offset, cached; none for a page without syntax tree."""
         key = page.uri, name
         if key not in self._known:
             named = page.source and name.isidentifier()

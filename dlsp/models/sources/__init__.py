@@ -12,6 +12,8 @@ class Unavailable(Exception):
 
 
 class Source(Protocol):
+    """A place to get a model's file from; `name` is its name in messages."""
+
     @property
     def name(self) -> str: ...
 

@@ -28,6 +28,8 @@ with open(file, "ab") as stream:
 
 @dataclass(frozen=True)
 class Hub:
+    """The model hub as a source; downloads can resume."""
+
     name: str = "the model hub"
 
     def fetch(self, model: Model, candidate: Path, rest: Path, progress: Progress) -> str:

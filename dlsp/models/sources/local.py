@@ -12,6 +12,8 @@ from dlsp.models.sources import Unavailable
 
 @dataclass(frozen=True)
 class Local:
+    """A local file or folder as a source; the file is linked if possible, else copied."""
+
     where: Path
 
     @property

