@@ -1,16 +1,18 @@
-"""The resident engine: a Qwen2-family model that denoises gaps and checks them by the same weights.
+"""The resident engine: fills gaps in code with a Qwen2-family model that drafts tokens by diffusion and verifies them
+with the same weights.
 
-Names are imported when they are first used: PyTorch takes a second, and not every part needs it.
+Names are imported on first use: importing PyTorch takes a second, and not every importer needs it.
 """
 
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Read when PyTorch loads its OpenMP runtime and oneDNN, so they must be set before. Threads that wait for each other
-# spin for a moment and then sleep: sleeping at once makes a step 1.4 times slower on a quiet machine,
-# spinning on makes it several times slower on a busy one. oneDNN keeps a kernel for every number of rows it has seen,
-# half a MB each: a prompt's last chunk has any number of them, so it would keep hundreds; a step needs some thirty.
+# PyTorch's OpenMP runtime and oneDNN read these when they are loaded, so they must be set before.
+# GOMP_SPINCOUNT: threads that wait for each other spin for a moment and then sleep. Without spinning a step is 1.4
+# times slower on a quiet machine; with endless spinning it is several times slower on a busy one.
+# ONEDNN_PRIMITIVE_CACHE_CAPACITY: oneDNN caches a kernel of half a MB for every number of rows that it has seen. A
+# prompt's last chunk may have any number of rows, so it would cache hundreds; steps need some thirty.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 

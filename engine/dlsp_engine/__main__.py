@@ -1,4 +1,4 @@
-"""`python -m dlsp_engine serve …`: started by dlsp, seldom by hand."""
+"""Command line of the engine process: `python -m dlsp_engine serve …`. dlsp starts it; people seldom do."""
 
 import argparse
 import logging
@@ -12,7 +12,7 @@ from dlsp_engine.serve.log import Bounded
 
 
 def main() -> int:
-    os.umask(0o077)  # what is made from here on is the user's alone
+    os.umask(0o077)  # only the user may access files created from here on
     parser = argparse.ArgumentParser(prog="dlsp_engine", description="The resident engine of dlsp.")
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve one model to its user until idle")
@@ -27,12 +27,14 @@ def main() -> int:
     serve.add_argument("--idle-seconds", type=float, default=1800)
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     tcp = {"action": "store_true", "default": sys.platform == "win32", "help": argparse.SUPPRESS}
-    serve.add_argument("--tcp", **tcp)  # as on Windows, for tests elsewhere
+    serve.add_argument("--tcp", **tcp)  # listen on TCP as on Windows; tests use it on other systems
     options = parser.parse_args()
-    # Else Python ends on the spot: the state file would stay, and what was half converted.
+    # By default the signal kills Python at once, which would leave the state file and half-converted weights behind.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # a session that ends sends both
+        signal.signal(
+            signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM)
+        )  # a login session that ends sends both
     handler = Bounded(options.state / f"engine-{options.model}.log")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s", handlers=[handler])
     try:

@@ -1,4 +1,6 @@
-"""Where steps run: one interface, which CPUs implement here and NVIDIA GPUs in `model.gpu.backend`."""
+"""`Backend`, the interface that runs steps of the model, and its implementation for CPUs. The one for NVIDIA GPUs is in
+`model.gpu.backend`.
+"""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowsStep:
-    """One session's part of a step: rows whose logits the caller reads."""
+    """One session's rows in a step. The backend returns the logits of those in `rows.scored`."""
 
     cache: Cache
     rows: Rows
@@ -26,9 +28,10 @@ class RowsStep:
 
 @dataclass(frozen=True)
 class GreedyStep:
-    """One session's part of a step that the backend lays out, verifies and drafts by itself.
+    """One session's part of a step in which the backend chooses the rows, verifies the draft and makes the next draft.
 
-    `last` is the only token that is not cached, `draft` what may follow it; the next draft has at most `width` tokens.
+    `last` is the last committed token, the only one that is not in the KV cache. `draft` holds the tokens to verify
+    after it. The next draft has at most `width` tokens.
     """
 
     cache: Cache
@@ -42,12 +45,14 @@ class Logits:
     """The result of a RowsStep: float32 [scored rows, vocab]."""
 
     logits: Tensor
-    milliseconds: float  # of the whole step, also where sessions shared it
+    milliseconds: float  # of the whole step, even if sessions shared it
 
 
 @dataclass(frozen=True)
 class Committed:
-    """The result of a GreedyStep: the tokens that were committed and the next draft, each with its probability."""
+    """The result of a GreedyStep: the tokens that were committed and the next draft, with a probability for each token.
+    `rows` is how many rows the session had in the step; `milliseconds` as in `Logits`.
+    """
 
     tokens: list[int]
     probability: list[float]
@@ -58,7 +63,7 @@ class Committed:
 
 
 class Backend(Protocol):
-    """Runs steps of one model, for any number of sessions at once. Holds no state of a session."""
+    """Runs steps of one model, each for any number of sessions. Keeps no state of its own for a session."""
 
     costs: Costs
     drafts: bool
@@ -66,23 +71,23 @@ class Backend(Protocol):
 
     @property
     def replaced(self) -> dict[str, str]:
-        """Kernels that do not work here and run by their slow version, and why."""
+        """Kernels that do not work on this machine, so that their slow versions run: name -> reason."""
         ...
 
     def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
-        """Run one step for all sessions in `batch`; the results are in their order.
+        """Run one step for all sessions in `batch`; the results are in the same order.
 
-        Each cache then holds all of its session's rows behind its `length`, which does not move: the caller decides
-        which of them are kept.
+        Afterwards each KV cache also holds the session's new rows, behind its `length`. `length` itself does not
+        change: the caller decides how many of the new rows to keep.
         """
         ...
 
     def warm_up(self, width: int) -> None:
-        """Prepare the usual steps, with canvases of `width` masks, so that no request waits for it."""
+        """Prepare the usual steps, with canvases of `width` masks, so that no request has to wait for this."""
 
 
 class CpuBackend:
-    """One forward for all sessions of a step, on as many threads as are fastest for its rows."""
+    """Runs one forward pass for all sessions of a step, on as many threads as are fastest for its number of rows."""
 
     drafts = False
 
@@ -95,7 +100,7 @@ class CpuBackend:
         return {}
 
     def warm_up(self, width: int) -> None:
-        """Nothing needs it on a CPU."""
+        """Does nothing: a CPU needs no preparation."""
 
     def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
         own = [step for step in batch if isinstance(step, RowsStep)]
@@ -104,7 +109,9 @@ class CpuBackend:
 
 
 def forward(model: "Model", costs: Costs, batch: Sequence[RowsStep]) -> list[Logits]:
-    """One forward pass, and the head for the rows that are scored."""
+    """Run one forward pass over all rows of `batch`, and the output head for the scored rows only. The results are in
+    the order of `batch`.
+    """
     began = time.perf_counter()
     scored, start = [], 0
     for step in batch:

@@ -1,4 +1,4 @@
-"""What a step costs on this machine: measured once in some seconds, then remembered."""
+"""Measures what a step costs on this machine, once in some seconds, and stores the result in a file."""
 
 import json
 import os
@@ -51,13 +51,14 @@ FASTER = 0.7
 """A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
 
 
-# Where other programs took more than this share of the processors' time, and left no more than that share without work,
-# what was measured is noted as of a busy machine: it is measured again at the next start, and refuses no model.
+# The machine counts as busy if, while costs are measured, other programs use more than OTHERS_SHARE of the processors'
+# time and less than IDLE_SHARE of it is idle. Costs from a busy machine are marked: they are measured again at the next
+# start, and they are no reason to refuse a model.
 OTHERS_SHARE, IDLE_SHARE = 0.2, 0.2
 
 
 class Shape(NamedTuple):
-    """Rows of a step, and the threads that take it."""
+    """A kind of step: its number of clean rows, its number of canvas rows, and the threads that run it."""
 
     clean: int
     canvas: int
@@ -65,9 +66,11 @@ class Shape(NamedTuple):
 
 
 def remembered(model: Model, name: str, path: Path) -> Costs:
-    """The costs kept in the file, measured now where there are none of this machine, or none that can still be true.
+    """Return the costs of a step on this machine: those stored in the file `path`, or new measurements if the file has
+    none for this machine or they can no longer be right. New measurements are written to the file.
 
-    They stand under `name`, the instructions and the threads in use, so that a run with fewer does not replace them.
+    They are stored under `name`, the processor's instruction set and the number of threads, so that a run with fewer
+    threads does not overwrite the costs for more.
     """
     here = machine() | {"threads": torch.get_num_threads(), "step": STEP}
     name = f"{name} {here['capability']} {here['threads']} threads"
@@ -82,25 +85,27 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     before = Load.so_far()
     costs = measure(model)
     busy = Load.so_far().was_shared(before)
-    known = _known(path)  # another engine may have measured meanwhile
+    known = _known(path)  # another engine may have written to the file meanwhile
     known[name] = {"machine": here, "costs": asdict(costs), "busy": busy}
     try:
         partial = path.with_suffix(f".{os.getpid()}.partial")
         partial.write_text(json.dumps(known, indent=1))
         partial.replace(path)
     except OSError:
-        pass  # it will be measured again
+        pass  # the next start measures again
     return costs
 
 
 def _measured_busy(model: Model, costs: Costs) -> bool:
-    """Whether a step is so much faster now that something else ran when the costs were measured."""
+    """Whether a step is now so much faster than `costs` says that the machine must have been busy back then."""
     shape = Shape(CHECKED, 0, costs.threads_for(CHECKED) or torch.get_num_threads())
     return _usual(model, model.new_cache(), [shape], 3 * WIDE)[shape] < FASTER * costs(CHECKED)
 
 
 class Load(NamedTuple):
-    """Seconds of the processors that this process may use: all, those without work, and those of its own work."""
+    """Processor time in seconds, summed over the processors that this process may use: in all, idle, and used by this
+    process itself.
+    """
 
     all: float
     idle: float
@@ -108,16 +113,16 @@ class Load(NamedTuple):
 
     @classmethod
     def so_far(cls) -> "Load":
-        """Since the machine's start; of its own, since the process's."""
+        """Return the time up to now: since the machine started, and for `own` since this process started."""
         each = psutil.cpu_times(percpu=True)
         allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(each))
         here = [each[number] for number in allowed if number < len(each)]
-        # A guest's time stands in the user's, too.
+        # The time of virtual machines (`guest`) is also counted in `user`.
         every = sum(sum(getattr(cpu, name) for name in cpu._fields if not name.startswith("guest")) for cpu in here)
         return cls(every, sum(cpu.idle + getattr(cpu, "iowait", 0.0) for cpu in here), time.process_time())
 
     def was_shared(self, before: "Load") -> bool:
-        """Whether other programs took so much since then that this one had to wait for them."""
+        """Whether other programs used so much processor time since `before` that this process had to wait for them."""
         every, idle, own = (now - then for now, then in zip(self, before, strict=True))
         return every > 0 and idle < IDLE_SHARE * every and every - idle - own > OTHERS_SHARE * every
 
@@ -131,7 +136,9 @@ def _known(path: Path) -> dict[str, Any]:
 
 
 def faster_dense() -> str:
-    """`bfloat16` or `float32`: processors without instructions for the first are slow at it."""
+    """Return `bfloat16` or `float32`, whichever multiplies faster here: processors without instructions for bfloat16
+    are slow at it.
+    """
     times = {}
     for name in ("bfloat16", "float32"):
         x, weight = torch.ones(5, 2048, dtype=getattr(torch, name)), torch.ones(4096, 2048, dtype=getattr(torch, name))
@@ -145,7 +152,9 @@ def faster_dense() -> str:
 
 
 def measure(model: Model) -> Costs:
-    """Whole steps, head included, over a context of CONTEXT tokens, in an order that changes; the median of each."""
+    """Measure the costs of a step. Each is the median time of whole steps, output head included, after a context of
+    CONTEXT tokens. Steps of different shapes are timed in random order.
+    """
     cache = model.new_cache()
     for start in range(0, CONTEXT, 128):
         model.forward([(cache, _rows(128, 0, start))])
@@ -166,7 +175,9 @@ def measure(model: Model) -> Costs:
 
 
 def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> dict[Shape, float]:
-    """Milliseconds of steps of these shapes, the median of so many turns."""
+    """Return the median time in milliseconds of steps of each shape, over `turns` turns. Steps of more than NARROW rows
+    are timed only in every WIDE-th turn.
+    """
     times: dict[Shape, list[float]] = {shape: [] for shape in shapes}
     for turn in range(-2, turns):
         for shape in random.Random(turn).sample(shapes, len(shapes)):
@@ -175,13 +186,15 @@ def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> d
             with using(shape.threads):
                 began = time.perf_counter()
                 _step(model, cache, shape.clean, shape.canvas)
-            if turn >= 0:  # the first warms up, the second may capture
+            if turn >= 0:  # the two before it warm up: in the second a GPU may capture its graph
                 times[shape].append(1e3 * (time.perf_counter() - began))
     return {shape: statistics.median(found) for shape, found in times.items()}
 
 
 def _fewest(cost: dict[Shape, float]) -> Shape:
-    """Of those that do the same, the one with the fewest threads that are worth it."""
+    """Return the shape with the fewest threads whose time is at most THREADS_SLOWDOWN times the shortest. `cost` maps
+    shapes that differ only in their threads to milliseconds.
+    """
     least = min(cost.values())
     return min((shape for shape, ms in cost.items() if ms <= THREADS_SLOWDOWN * least), key=lambda shape: shape.threads)
 
@@ -189,8 +202,8 @@ def _fewest(cost: dict[Shape, float]) -> Shape:
 def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
     rows = _rows(clean, canvas, cache.length)
     hidden = model.forward([(cache, rows)])
-    # A prompt's rows need no logits.
-    greedy(model.head(hidden if len(rows) <= 32 else hidden[-1:]))  # a device is waited for
+    # Steps of many rows measure prefill, which needs no logits but those of the last row.
+    greedy(model.head(hidden if len(rows) <= 32 else hidden[-1:]))  # this waits until a device has finished
 
 
 def _rows(clean: int, canvas: int, start: int) -> Rows:

@@ -1,4 +1,4 @@
-"""The engine in one process: a model and a tokenizer, requests made of gaps and sites, and the steps they share."""
+"""The engine without its server: a model, a tokenizer, requests for gaps and sites, and the steps that they share."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -31,17 +31,17 @@ DTYPES = ("auto", "int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
 
-STEP_ROWS = 128  # of a step at most, so that a newer request never waits long
-PREFILL_RESERVED_ROWS = 32  # of a step that prompts share with answers: however many these are, prompts go on
+STEP_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
+PREFILL_RESERVED_ROWS = 32  # rows that prefill gets in a step however many answers are decoded in it
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
 class Engine:
-    """Makes requests of gaps and sites, and steps them. `costs` are those of a step on this machine.
+    """Creates requests for gaps and sites, and runs their steps. `costs` are those of a step on this machine.
 
-    `update` is the version of the infill update in the weights, empty for none; `no_canvas` says why a canvas adapter
-    that is there is not used.
+    `update` is the version of the infill update in the weights, empty for none. `no_canvas` says why a canvas adapter
+    that was found is not used, and is empty otherwise.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Engine:
         self.update = update
         self.no_canvas = no_canvas
         self.tokenizer = tokenizer
-        # Without an adapter canvases mean nothing.
+        # Without an adapter the model cannot denoise canvases: no token of theirs is expected to be accepted.
         first = FIRST_ACCEPTANCE if any(model.adapter.layers) else (0.0,)
         self.acceptance = Acceptance(list(first))
-        self.site_acceptance = Acceptance(list(first))  # what is copied there stands more often
+        self.site_acceptance = Acceptance(list(first))  # apart, since drafts at sites are accepted more often
 
     @classmethod
     def load(
@@ -74,14 +74,17 @@ class Engine:
         device: str = "auto",
         infill_update: bool = True,
     ) -> "Engine":
-        """Map the converted weights of a GGUF file, converting it first if needed, with the infill update and the
-        canvas adapter shipped for it. An adapter that was not trained or measured on these weights is left out.
+        """Load the model in a GGUF file, with its tokenizer, the infill update and the canvas adapter that ship for it,
+        and the costs of a step, measured if needed.
 
-        `device` is one of `devices.DEVICES`: `auto` takes an NVIDIA GPU if there is one. The dtype `auto` is bfloat16
-        there; on a CPU int8, the fastest wherever it was measured, else whichever dense type is faster. Raises
-        EngineError with a sentence for the user.
+        The GGUF file is converted first if needed; the converted weights are memory-mapped. A canvas adapter that was
+        neither trained nor measured on these weights is left out.
+
+        `device` is one of `devices.DEVICES`; `auto` takes an NVIDIA GPU if there is one. The dtype `auto` means
+        bfloat16 on a GPU. On a CPU it means int8 if the machine has an int8 matmul, since int8 was fastest wherever it
+        was measured; else whichever of bfloat16 and float32 is faster. Raises EngineError with a sentence for the user.
         """
-        # They take what nothing else here does: a GGUF reader, file locks, LLVM.
+        # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.convert import converted, update_in
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
@@ -122,11 +125,11 @@ class Engine:
         return cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
 
     def new_session(self) -> Session:
-        """One that knows nothing yet."""
+        """Return a session with no tokens and an empty KV cache."""
         return Session(self.model.new_cache())
 
     def prompt(self, asked: Gap | Site) -> Prompt:
-        """The prompt of a gap, or of a site with the edit in sight."""
+        """Return the prompt of a gap, or that of a site with the edit in it."""
         return prompt(asked if isinstance(asked, Gap) else asked.gap, self.tokenizer)
 
     def request(
@@ -137,13 +140,14 @@ class Engine:
         drafter: Drafter | None = None,
         opening: Prompt | None = None,
     ) -> GapRequest:
-        """`opening` is the gap's `prompt`, where the caller has it already."""
+        """Return a request that fills `gap`. `opening` is the result of `prompt(gap)`, if the caller already has it."""
         session, opening = session or self.new_session(), opening or self.prompt(gap)
         return GapRequest(gap, opening, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
 
     def site_request(
         self, site: Site, options: Options, session: Session | None = None, opening: Prompt | None = None
     ) -> SiteRequest:
+        """Return a request that judges `site`. `opening` is the result of `prompt(site)`, if the caller has it."""
         session, opening = session or self.new_session(), opening or self.prompt(site)
         return SiteRequest(site, opening, options, session, self.tokenizer, self._drafting(self.site_acceptance))
 
@@ -151,18 +155,20 @@ class Engine:
         return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
 
     def step(self, requests: Sequence[AnyRequest], sharing: int | None = None) -> list[AnyRequest]:
-        """One step for as many requests as fit (`share_step`), in their order; returns those."""
+        """Run one step for as many of `requests` as fit into it, and return those that took part. See `share_step`,
+        also for `sharing`.
+        """
         batch = share_step(requests, self.backend.drafts, sharing)
         for request, _ in batch:
             request.start()
         results = self.backend.step([step for _, step in batch])
-        with using(1):  # more would gain little, and spin beside the next step
+        with using(1):  # more threads gain little, and would still spin during the next step
             for (request, step), result in zip(batch, results, strict=True):
                 request.take(step, result)
         stepped = [request for request, _ in batch]
         for request in requests:
             request.left_out = 0 if request in stepped else request.left_out + 1
-        for request in requests:  # who waited for the prompt of one that is done will not see it again
+        for request in requests:  # the last chance to copy the prompt of a request that is done
             request.borrow(other.session for other in stepped if other is not request and other.done)
         return stepped
 
@@ -174,7 +180,7 @@ class Engine:
         drafter: Drafter | None = None,
         watch: Callable[[GapRequest], None] | None = None,
     ) -> Fill:
-        """One gap from start to end; `watch` is called after every step."""
+        """Fill one gap from start to end and return the answer. `watch` is called after every step."""
         request = self.request(gap, options, session, drafter)
         while not request.done:
             self.step([request])
@@ -185,11 +191,11 @@ class Engine:
     def fill_many(
         self, gaps: Sequence[Gap], variants: Sequence[Options], width: int = 16
     ) -> Iterator[tuple[int, int, Fill]]:
-        """(gap index, variant index, fill) as they finish, `width` requests a step.
+        """Yield (gap index, variant index, fill) as the fills finish. Up to `width` requests share a step.
 
-        A gap is prefilled once for all its variants, from where its prompt parts from the gap's before. Times are
-        those of shared steps: good for quality, not for latency. Steps are planned as if each request were alone, so
-        that tau is what one gap has.
+        Each gap's prompt is prefilled once for all variants; rows that it shares with the previous gap's prompt are
+        copied. Times are those of shared steps, so use them for quality, not for latency. Each request plans its steps
+        as if it were alone, so that tau is that of a gap filled alone.
         """
         session = self.new_session()
         waiting = deque(enumerate(gaps))
@@ -210,7 +216,9 @@ class Engine:
                     yield number, index, request.outcome()
 
     def prefilled(self, gap: Gap, near: Session | None = None) -> Session:
-        """A session with the gap's prompt cached and no answer; what the prompt shares with `near`'s is copied."""
+        """Return a session with the gap's prompt in its KV cache and no answer. Rows that the prompt shares with that
+        of the session `near` are copied from it.
+        """
         known = prompt(gap, self.tokenizer).tokens
         session = near.fork(known) if near else self.new_session()
         session.advance(known)
@@ -221,7 +229,7 @@ class Engine:
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
-    """With what healing looks up, which takes a moment to build."""
+    """Load the tokenizer and build its index for token healing, which takes a moment."""
     tokenizer = QwenTokenizer(folder)
     tokenizer.completions(b" ")
     return tokenizer
@@ -230,12 +238,15 @@ def _tokenizer(folder: Path) -> Tokenizer:
 def share_step(
     requests: Sequence[AnyRequest], backend_drafts: bool = False, sharing: int | None = None
 ) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
-    """Each request's part of the next step: at most STEP_ROWS rows in all, unless one request alone needs more.
+    """Choose the requests of the next step, and return each with its part of the step. The step has at most STEP_ROWS
+    rows, unless the first request alone needs more.
 
-    Answers take a few rows each, those that were left out longest first; prompts take what is left, and at
-    least PREFILL_RESERVED_ROWS. A prompt that begins like one before it waits until that
-    one is prefilled and copies its rows. Each request plans as if `sharing` sessions shared the step's cost, by default
-    those that do. What a backend that drafts can do by itself comes beside these rows.
+    Requests that decode come first, those that were left out for the most steps in front; prompts get the remaining
+    rows, and at least PREFILL_RESERVED_ROWS. If a request earlier in the step prefills the same beginning of a prompt,
+    a request waits and later copies those rows. Each request plans as if `sharing` sessions shared the step's cost; by
+    default that is how many do share it.
+
+    With `backend_drafts`, requests whose next step the backend can do by itself are added, and their rows do not count.
     """
     greedy = [(one, step) for one in requests if (step := one.plan_greedy())] if backend_drafts else []
     by_itself = {one for one, _ in greedy}
@@ -244,7 +255,7 @@ def share_step(
     decoding = [one for one in others if not one.prefilling]
     decoding.sort(key=lambda one: -one.left_out)
     if sharing is None:
-        # Beside another's prompt every row takes the place of one of the prompt's.
+        # If another request's prompt fills the step, every row displaces one of that prompt's rows.
         sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
     batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
     room = STEP_ROWS
@@ -263,6 +274,6 @@ def share_step(
 
 
 def _prefills_the_same(before: Request, request: Request) -> bool:
-    """Whether `before` is about to prefill rows that `request` needs too."""
+    """Whether `before` is about to prefill enough rows that `request` needs too."""
     shared = before.session.shares(request.session)
     return before.prefilling and shared >= request.session.cache.length + MIN_COPIED_ROWS

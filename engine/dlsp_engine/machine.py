@@ -1,4 +1,4 @@
-"""The processor, and how PyTorch uses it."""
+"""Identifies the processor, and how PyTorch uses it."""
 
 import os
 import platform
@@ -7,8 +7,10 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """What layouts and times depend on."""
-    import torch  # a second, which not everybody who asks for the processor's name has
+    """Return what stored weight layouts and timings depend on: the processor's name, the instruction set that PyTorch
+    uses, the limit set for oneDNN, and PyTorch's version.
+    """
+    import torch  # takes a second, which callers of `processor` need not spend
 
     return {
         "processor": processor(),
@@ -19,7 +21,9 @@ def machine() -> dict[str, str]:
 
 
 def processor() -> str:
-    """Its name, as its maker gives it; numbers where it has none, as Arm's under Linux."""
+    """Return the processor's name as its maker gives it. Where there is none, as for Arm under Linux, return the
+    numbers of its maker and model.
+    """
     try:
         if platform.system() == "Darwin":
             command = ["sysctl", "-n", "machdep.cpu.brand_string"]
@@ -30,7 +34,7 @@ def processor() -> str:
 
 
 def named(cpuinfo: str) -> str:
-    """The first processor there; empty where neither name nor numbers are given."""
+    """Return the name or the numbers of the first processor in `cpuinfo`; empty if it has neither."""
     lines = [line.partition(":") for line in cpuinfo.splitlines()]
     told = {name.strip(): value.strip() for name, _, value in reversed(lines)}
     arm = (told[key] for key in ("CPU implementer", "CPU part", "CPU variant") if key in told)

@@ -1,4 +1,4 @@
-"""What a request may ask of the decoding."""
+"""The decoding options of a request."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,19 @@ ENDS = ("token", "line", "block", "body")
 
 @dataclass(frozen=True)
 class Options:
-    """Validated on construction: EngineError names the field and what it takes."""
+    """How one request is decoded. Checked on construction: raises EngineError that names the field and the values it
+    takes.
+    """
 
     mode: str = "verified"
-    schedule: str = "auto"  # of `verified`: when a step drafts and when it verifies
-    draft: int = 4  # of `verified`: masks of a canvas at most; 0 lays none
-    copy: bool = True  # of `verified`: draft from repeated text too
-    rule: str = "threshold"  # of `diffusion`: which positions are placed in a step; see `decode.acceptance`
-    threshold: float = 0.98  # the rule's number
-    canvas: int = 4  # of `diffusion`: positions of the canvas
+    schedule: str = "auto"  # for `verified`: when a step drafts and when it verifies
+    draft: int = 4  # for `verified`: masks in a canvas at most; 0 for no canvas
+    copy: bool = True  # for `verified`: also draft by copying repeated text
+    rule: str = "threshold"  # for `diffusion`: which positions are placed in a step; see `decode.diffusion`
+    threshold: float = 0.98  # for `diffusion`: the number that the rule takes
+    canvas: int = 4  # for `diffusion`: positions in the canvas
     end: str = "token"  # where the gap ends; see `decode.ends`
-    stop: tuple[str, ...] = ()  # texts that end it too, and are left out
+    stop: tuple[str, ...] = ()  # texts that also end the gap; the answer leaves them out
     max_tokens: int = 64
     temperature: float = 0.0  # 0 is greedy
     seed: int = 0

@@ -1,4 +1,4 @@
-"""A request at work: its prompt is prefilled, then its answer decoded, a step at a time."""
+"""A request in progress: prefill of its prompt, then decoding of its answer, step by step."""
 
 import math
 import time
@@ -22,8 +22,8 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 
 class Request(ABC):
-    """`plan` and `take` alternate until it is `done`, then `outcome` is what came of it. Any number of requests may
-    share a step (`engine.share_step`).
+    """A request in progress. Call `plan` and `take` in turn until it is `done`; then `outcome` returns the result. Any
+    number of requests may share a step (`engine.share_step`).
     """
 
     def __init__(self, session: Session, options: Options) -> None:
@@ -35,7 +35,7 @@ class Request(ABC):
         self.left_out = 0
         """Steps since the last one that had room for it."""
         self.half_taken = False
-        self._prefilled_rows = 0  # of the step that was planned last
+        self._prefilled_rows = 0  # prompt rows in the step that was planned last
         self._created: float | None = time.perf_counter()
 
     @property
@@ -46,12 +46,12 @@ class Request(ABC):
     def outcome(self) -> Any: ...
 
     def close(self) -> None:
-        """Let go of what only an unfinished request needs."""
+        """Release what only an unfinished request needs."""
         return
 
     @property
     def bytes(self) -> int:
-        """Keys and values that it holds, or will hold when its prompt is prefilled."""
+        """Bytes of keys and values that it holds, or will hold once its prompt is prefilled."""
         cache = self.session.cache
         return max(cache.bytes, cache.bytes_of(self.prompt_end))
 
@@ -61,18 +61,20 @@ class Request(ABC):
 
     @property
     def _uncached_prompt(self) -> int:
-        """Rows of the prompt that are still to be prefilled; at most 0 when none is."""
+        """Number of prompt rows still to be prefilled; 0 or less if there are none."""
         return self.prompt_end - self.session.cache.length
 
     def borrow(self, others: Iterable[Session]) -> None:
-        """Copy the longest beginning of the prompt that another session has cached, if that saves enough."""
+        """Copy the longest prefix of the prompt that one of `others` has cached, if that saves enough rows."""
         if self._uncached_prompt >= MIN_COPIED_ROWS:
             best = max(others, key=lambda other: min(other.cache.length, self.session.shares(other)), default=None)
             if best:
                 self.cost.cached_tokens += self.session.borrow(best, self.prompt_end)
 
     def plan_greedy(self) -> GreedyStep | None:
-        """The next step, if a backend can lay it out, verify it and draft by itself; None where it needs logits."""
+        """Return the next step if the backend can choose its rows, verify and draft by itself; None if this request
+        needs logits.
+        """
         decoder = None if self.prefilling else self.decoder
         if not decoder or (wanted := decoder.greedy_step) is None:
             return None
@@ -80,10 +82,11 @@ class Request(ABC):
         return GreedyStep(self.session.cache, self.session.tokens[-1], tuple(draft), width)
 
     def plan(self, room: int, sharing: int, separate_prefill: bool = False) -> RowsStep:
-        """The rows of the next step, at most `room` of the prompt; its cost is shared by `sharing` sessions.
+        """Return the rows of the next step, at most `room` of them from the prompt. `sharing` sessions share its cost.
 
-        The end of the prompt and the first rows of the answer go into one step where they fit, as a step of few rows
-        takes as long as reading the weights; with `separate_prefill` they never do.
+        The end of the prompt and the first rows of the answer go into one step if they fit. Any step takes at least as
+        long as reading the weights, so two small ones would take about twice as long as one. With `separate_prefill`
+        the two are never mixed.
         """
         uncached = max(0, self._uncached_prompt)
         if not uncached or (uncached < room and not separate_prefill):
@@ -97,19 +100,21 @@ class Request(ABC):
         return RowsStep(self.session.cache, rows)
 
     def start(self) -> None:
-        """Waiting ends here, when the first step is about to run."""
+        """Called when the first step is about to run: records the time spent in the queue."""
         if self._created is not None:
             self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
             self._created = None
 
     def take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
-        """What the planned `step` gave. Raises what goes wrong; then this request is `half_taken` and cannot go on."""
+        """Process the result of the planned `step`. If that raises an exception, `half_taken` stays true and the
+        request cannot go on.
+        """
         self.half_taken = True
         self._take(step, result)
         self.half_taken = False
 
     def _take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
-        """Prefilling and decoding get their rows' share of the step's time."""
+        """As `take`. Prefill and decode are each charged their rows' share of the step's time."""
         began = time.perf_counter()
         if isinstance(result, Committed):
             rows, decode_ms = result.rows, result.milliseconds
@@ -133,25 +138,25 @@ class Request(ABC):
 
     @property
     def decoder(self) -> Decoder | None:
-        """What decodes the answer; None while nothing is decoded."""
+        """The decoder of the answer; None while nothing is being decoded."""
         return None
 
     @abstractmethod
     def _plan_answer(self, room: int, sharing: int) -> Rows:
-        """The rows whose logits are needed, and before them what is not cached of the prompt; see `plan`."""
+        """Return the rows whose logits are needed, after the prompt rows that are not cached yet; see `plan`."""
 
     @abstractmethod
     def _take_answer(self, logits: Tensor) -> None:
-        """logits [scored rows of `_plan_answer`, vocab] in float32."""
+        """Process logits [scored rows of `_plan_answer`, vocab], float32."""
 
     def _answered(self) -> None:
-        """The decoder has taken a step."""
+        """Called after the decoder has taken the result of a step."""
         return
 
 
 class GapRequest(Request):
-    """Fills one gap in one of the three modes. Where its session was at another place before, `set_aside` is a session
-    that keeps that place.
+    """Fills one gap in one of the three modes. If the session was used at another place before, `set_aside` is a
+    session that keeps that place's KV cache; else it is None.
     """
 
     def __init__(
@@ -184,7 +189,7 @@ class GapRequest(Request):
         return self.answer.fill(self.cost)
 
     def state(self) -> tuple[str, list[str | None]]:
-        """The text that is committed, and the canvas: a text for each token, None for a mask."""
+        """Return the committed text, and the canvas as one text per token, with None for a mask."""
         tokenizer = self.answer.tokenizer
         canvas = [None if token == MASK else tokenizer.decode([token]) for token in self.decoder.canvas]
         return self.answer.text, canvas
@@ -201,7 +206,7 @@ class GapRequest(Request):
 
 
 def make_decoder(session: Session, answer: Answer, drafting: Drafting, drafter: Drafter | None = None) -> Decoder:
-    """The decoder of the mode that the answer's options ask for."""
+    """Return a decoder for the mode that the answer's options name."""
     options = answer.options
     if options.mode == "autoregressive":
         return Autoregressive(session, answer)

@@ -1,4 +1,6 @@
-"""A site: how likely its text and other texts are there, with an edit in the prompt and without it."""
+"""Judges a site, a place that an edit may affect: how likely its text and other texts are there, with the edit in the
+prompt and without it.
+"""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,10 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Site:
-    """`gap` with the edit in sight and `without` it; what stands in the gap, and what might stand there instead."""
+    """A place to be judged: `gap` has the edit in its prompt, `without` is the same gap without it. `text` is what the
+    document has in the gap; `candidates` are texts that might replace it. If `propose`, the model also writes a text of
+    its own.
+    """
 
     gap: Gap
     without: Gap
@@ -32,9 +37,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Log-probabilities of a text of so many tokens and the gap's end, with the edit in sight and without it.
+    """How likely a text of `tokens` tokens is: the log-probability of the text and the gap's end behind it, `given` the
+    edit in the prompt and `without` it.
 
-    `without` is None where the model's own text was not asked for, or none was there to be compared with.
+    `without` is None if the model was not asked for a text of its own, or if the site's text was the only one.
     """
 
     tokens: int
@@ -44,7 +50,9 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Judgement:
-    """`proposal` is what the model itself writes with the edit in sight, and how likely that is."""
+    """The result for a site: the likelihoods of its text and of its candidates. `proposal` is the text that the model
+    writes with the edit in the prompt, and its likelihood; None if it was not asked for.
+    """
 
     text: Likelihood
     candidates: tuple[Likelihood, ...]
@@ -54,11 +62,11 @@ class Judgement:
 
 
 class Reader:
-    """Scores given texts after one prompt, one after the other. The beginning that a text shares with the one before is
-    not run again.
+    """Scores given texts after one prompt, one text at a time. Rows of the prefix that a text shares with the previous
+    one are not run again.
 
-    For each token of the text and for the end behind it, `log_p` has its log-probability, and `best` the model's own
-    choice with its log-probability.
+    `log_p` has the log-probability of each token of the text, then that of the gap's end. `best` has the model's own
+    choice at each of these places, with its log-probability.
     """
 
     def __init__(self, session: Session, prompt: list[int], stops: frozenset[int]) -> None:
@@ -71,7 +79,7 @@ class Reader:
 
     @property
     def start(self) -> int:
-        """The first row that is asked for its logits; those before it are the prompt's."""
+        """Index of the first row whose logits are needed; the rows before it are only prefilled."""
         return len(self.prompt) - 1 + len(self.log_p)
 
     @property
@@ -80,11 +88,11 @@ class Reader:
 
     @property
     def total(self) -> float:
-        """The log-probability of the whole run and the end behind it."""
+        """The log-probability of the whole text and the gap's end behind it."""
         return sum(self.log_p)
 
     def read(self, tokens: list[int]) -> None:
-        """Score `tokens` next: `plan` and `take` until `done`."""
+        """Begin to score `tokens`. Call `plan` and `take` in turn until `done`."""
         session = self.session
         session.advance([*self.prompt, *tokens])
         cached = session.cache.length - len(self.prompt)
@@ -94,18 +102,21 @@ class Reader:
         session.cache.length = min(session.cache.length, self.start)
 
     def greedy(self, given: int) -> list[tuple[int, float]]:
-        """The model's own answer after the first `given` tokens of the run, as far as reading showed it."""
+        """Return the model's own answer after the first `given` tokens of the text, as far as the scores reveal it:
+        tokens that agree with the text, and the first that does not.
+        """
         run = common(self.tokens[given:], [token for token, _ in self.best[given:]])
         return self.best[given : given + run + 1]
 
     def plan(self, room: int) -> Rows:
+        """Return the rows of the next step, at most `room`."""
         rows, cached = Rows(), self.session.cache.length
         rows.add_clean(self.session.pending[:room], cached)
         rows.scored = list(range(self.start - cached, len(rows)))
         return rows
 
     def take(self, logits: Tensor) -> None:
-        """logits [scored rows of the plan, vocab] in float32."""
+        """Process logits [scored rows of the plan, vocab], float32."""
         end = self.start + len(logits)
         log_p = logits.log_softmax(-1)
         given = torch.tensor(self.tokens[len(self.log_p) :][: len(logits)], dtype=torch.long)
@@ -118,11 +129,13 @@ class Reader:
 
 
 class SiteRequest(Request):
-    """Reads all texts with the edit in sight; where the model proposes one of its own, without it too.
+    """Scores all texts of a site with the edit in the prompt. If the model proposes a text of its own, all are also
+    scored without the edit.
 
-    The model's own text nearly always outscores what stands there: how much of that is the edit's doing is seen without
-    it. Of texts that come from the edit itself reading them without it says nothing more (`docs/notes/edits.md`). What
-    reading shows of the model's own answer is not decoded again: where `text` stands, proposing takes no step.
+    The model's own text nearly always scores higher than the document's; the scores without the edit show how much of
+    that is due to the edit. For texts taken from the edit itself they add nothing (`docs/notes/edits.md`). Tokens of
+    the model's own answer that scoring reveals are not decoded again: if that answer equals `text`, the proposal takes
+    no step.
     """
 
     def __init__(
@@ -158,7 +171,7 @@ class SiteRequest(Request):
         return super().bytes + (self._aside.cache.bytes if self._aside else 0)
 
     def close(self) -> None:
-        self._parts.close()  # it refers to this request
+        self._parts.close()  # the generator refers to this request
 
     def outcome(self) -> Judgement:
         site, fill = self.site, self._fill
@@ -192,7 +205,7 @@ class SiteRequest(Request):
             self.prompt_end = len(self.session.tokens) - 1
 
     def _work(self) -> Generator[Reader | Decoder, None, None]:
-        """One part after the other, each to be stepped until it is done."""
+        """Yield one reader or decoder after the other; each is stepped until it is done before the next is created."""
         site = self.site
         texts = [*dict.fromkeys([site.text, *site.candidates])]
         reader = self._open(site.gap)
@@ -200,20 +213,21 @@ class SiteRequest(Request):
         if site.propose:
             yield from self._propose(reader, texts)
         if site.propose and len(texts) > 1:
-            # The session with the edit in sight is put aside: the edit's next sites go on from it.
+            # The session with the edit in its prompt is kept: requests for the edit's next sites reuse its cache.
             seen = self._aside = self.session
             self.session = seen.fork(opening(site.without, self._tokenizer)[0])
             yield from self._read(self._open(site.without), texts, self._plain)
             self.session, self._aside = seen, None
 
     def _open(self, gap: Gap) -> Reader:
-        """A reader of texts in the gap."""
+        """Make the opening of `gap`'s prompt the session's prompt, and return a reader of texts in the gap."""
         tokens, self._cut = opening(gap, self._tokenizer)
         self.cost.prompt_tokens += len(tokens)
         self.cost.cached_tokens += self.session.advance(tokens)
         return Reader(self.session, tokens, self._tokenizer.stops)
 
     def _read(self, reader: Reader, texts: Sequence[str], likely: dict[str, float]) -> Iterator[Reader]:
+        """Score `texts` and store the log-probability of each in `likely`."""
         for text in texts:
             reader.read(self._tokens(text))
             yield reader
@@ -221,7 +235,7 @@ class SiteRequest(Request):
             self._greedy = max(self._greedy, self._shown(reader), key=len)
 
     def _propose(self, reader: Reader, texts: list[str]) -> Iterator[Reader | Decoder]:
-        """The model's own text, which joins `texts` if it is new."""
+        """Decode the model's own text. If it is not among `texts`, append it to them and score it."""
         known, options = self._known, self.options
         answer = Answer(self.site.gap, options, self._tokenizer, known.forced)
         if options.mode != "diffusion":
@@ -241,7 +255,9 @@ class SiteRequest(Request):
         return self._tokenizer.encode(self._cut + text)
 
     def _shown(self, reader: Reader) -> list[tuple[int, float]]:
-        """What the reader shows of the answer to the prompt, where what was read begins with all that is known."""
+        """Return what the reader's scores reveal of the model's answer, as tokens with log-probabilities; empty if the
+        text that was read does not begin with what the prompt prescribes.
+        """
         known = self._known
         middle = known.tokens[len(reader.prompt) :]
         if reader.tokens[: len(middle)] != middle:

@@ -1,4 +1,4 @@
-"""How many threads a step uses."""
+"""Sets how many threads a step uses."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import torch
 
 
 def physical() -> int:
-    """Cores that this process may run on, two hardware threads of one core counted once."""
+    """Number of cores that this process may run on; two hardware threads of one core count once."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(allowed, psutil.cpu_count(logical=False) or allowed))
 
@@ -20,7 +20,7 @@ def on_battery() -> bool:
 
 
 def use(threads: int) -> int:
-    """Let PyTorch use so many; 0 means the physical cores, or half of them on battery. Returns what was set."""
+    """Set the number of PyTorch's threads and return it. 0 means all physical cores, or half of them on battery."""
     chosen = threads or (max(1, physical() // 2) if on_battery() else physical())
     torch.set_num_threads(chosen)
     return chosen
@@ -28,7 +28,7 @@ def use(threads: int) -> int:
 
 @contextmanager
 def using(threads: int | None) -> Iterator[None]:
-    """Only so many of those in use; all for None."""
+    """Run a block with at most `threads` PyTorch threads; None changes nothing."""
     every = torch.get_num_threads()
     if threads is None or threads >= every:
         yield
