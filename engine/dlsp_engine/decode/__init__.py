@@ -1,1 +1,1 @@
-"""From logits to text: sessions, the three modes, what ends a gap."""
+"""Decoding: sessions with their KV caches, the three decoding modes, and the rules by which a gap ends."""

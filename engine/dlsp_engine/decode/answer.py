@@ -1,4 +1,4 @@
-"""What is fixed of a gap's answer, and where it ends; the same for every mode."""
+"""The answer to a gap: the tokens committed so far, and where it ends. All decoding modes use it."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,9 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 @dataclass
 class Cost:
-    """What an answer took. `forwards` and `rows` are those of decoding, the prompt's are not counted; `tokens` counts
-    the end token too. Times are wall-clock, and a step that is shared counts in full for each request.
+    """What one answer took. `forwards` and `rows` count the steps of decoding and their rows, without those of prefill.
+    `tokens` counts the committed tokens, the end token included. Times are wall-clock milliseconds; a shared step
+    counts in full for each request.
     """
 
     forwards: int = 0
@@ -35,8 +36,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Fill:
-    """The finished answer to one gap. `tokens` are the committed ones without the end token; `confidence` is that of
-    `Answer`.
+    """The finished answer to one gap. `tokens` are the committed ones without the end token, `reason` says why it
+    ended, and `confidence` is that of `Answer`.
     """
 
     text: str
@@ -47,10 +48,12 @@ class Fill:
 
 
 class Answer:
-    """The answer to one gap as it grows: the committed tokens, without the end token, and why it ended (`reason`).
+    """The answer to one gap while it grows: the committed tokens without the end token, and `reason`, which says why
+    the answer ended and is None until then.
 
-    `forced` are the bytes that the document has already and the answer must begin with; they are not part of `text`.
-    `confidence` has, for each committed token and the end token, the characters it wrote and its log-probability.
+    `forced` are bytes that the document already has and with which the answer must begin (token healing); they are not
+    part of `text`. `confidence` has a pair for each committed token, the end token included: the number of characters
+    that it added to the text, and its log-probability.
     """
 
     def __init__(self, gap: Gap, options: Options, tokenizer: Tokenizer, forced: bytes = b"") -> None:
@@ -72,9 +75,11 @@ class Answer:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 
     def next_tokens(self, logits: Tensor, draft: list[int]) -> list[int]:
-        """logits [1 + len(draft), vocab] of the last committed token's row and the draft's -> the token each chooses.
+        """Return the token that each row chooses, given logits [1 + len(draft), vocab]: the rows are those of the last
+        committed token and of the draft's tokens.
 
-        Row i chooses as if draft[:i] were committed: that is enough to see how much of the draft agrees.
+        Row i chooses as if draft[:i] were committed. That is enough to verify the draft: it is accepted up to its first
+        token that differs from the choice of the row before it.
         """
         options, forced = self.options, self.forced
         if options.temperature == 0 and not forced:
@@ -89,8 +94,9 @@ class Answer:
         return chosen
 
     def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
-        """logits [n, vocab] of the rows that chose `tokens` [n] -> the log-probability of each at temperature 1, among
-        the tokens that `forced` allows. Call it before these tokens are committed.
+        """Return the log-probability of each of `tokens` [n] at temperature 1, given logits [n, vocab] of the rows that
+        chose them. As long as there are `forced` bytes, it is relative to the tokens that these allow. Call this before
+        the tokens are committed.
         """
         found = logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
         forced = self.forced
@@ -102,7 +108,9 @@ class Answer:
         return found
 
     def commit(self, tokens: list[int], log_p: list[float]) -> None:
-        """Fix tokens one by one, each with its log-probability, until one of them ends the gap; the rest is dropped."""
+        """Commit tokens one by one, each with its log-probability, until one of them ends the gap; the rest are
+        dropped.
+        """
         for token, sure in zip(tokens, log_p, strict=True):
             if self.reason:
                 return
@@ -121,7 +129,9 @@ class Answer:
                 self.reason = "length"
 
     def until_end(self, draft: list[int]) -> list[int]:
-        """The draft up to the token that would end the gap: those behind it can never be committed."""
+        """Return the draft up to and including the token that would end the gap: tokens behind it can never be
+        committed.
+        """
         ending = self._ending.copy()
         for i, token in enumerate(draft):
             ending.feed(self.tokenizer.token_bytes(token))

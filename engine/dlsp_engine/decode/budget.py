@@ -1,4 +1,4 @@
-"""The row budget of verified decoding: which rows a step brings, by what each is expected to gain."""
+"""The row budget of verified decoding: chooses the rows of a step by what each is expected to gain."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,18 +8,19 @@ from typing import Any
 
 from dlsp_engine.decode.draft import Node
 
-FIRST_ACCEPTANCE = (0.75, 0.72, 0.75, 0.75)  # of a canvas's tokens, by offset, until there is experience
-NEW_WEIGHT = 0.02  # of one more observation in the average of recent ones
-CANVAS_DISCOUNT = 0.5  # a canvas for later is worth half of what it seems: the best of several estimates flatters
-LIKELY = 0.05  # the schedules other than `auto` verify the tokens of a draft that are accepted so often
+FIRST_ACCEPTANCE = (0.75, 0.72, 0.75, 0.75)  # of a canvas's tokens, by offset, before any was observed
+NEW_WEIGHT = 0.02  # of a new observation in the moving average
+CANVAS_DISCOUNT = 0.5  # the gain of a canvas counts half: the best of several noisy estimates is too high
+LIKELY = 0.05  # schedules other than `auto` verify tokens that are at least this likely to be accepted
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What a step takes on this machine, called with its numbers of clean and canvas rows -> milliseconds.
+    """What a step takes on this machine: call it with the numbers of clean and canvas rows to get milliseconds.
 
-    `milliseconds` are those of steps of so many `rows` (ascending), linear in between; a canvas adds `canvas`, and
-    `canvas_row` for each of its rows. `threads` is how many to use for so many rows; empty means all.
+    `milliseconds` are the times of steps with as many rows as `rows` says (ascending); between them it interpolates
+    linearly. A step with canvases takes `canvas` ms more, and `canvas_row` ms more for each canvas row. `threads` says
+    how many threads to use for each of `rows`; empty means all.
     """
 
     rows: tuple[float, ...] = (1, 128)
@@ -33,12 +34,14 @@ class Costs:
         return self._interpolated(clean + canvas) + extra
 
     def threads_for(self, rows: int) -> int | None:
-        """The threads of the next larger number of rows that was measured; None for all."""
+        """Return how many threads to use for `rows` rows: those of the next larger number of rows that was measured, or
+        None for all threads.
+        """
         measured = zip(self.rows, self.threads, strict=False)
         return next((threads for most, threads in measured if rows <= most), None)
 
     def shared(self, sessions: int) -> "Costs":
-        """One session's part of a step's cost, where so many sessions bring as many rows as it does."""
+        """Return one session's share of these costs, if `sessions` sessions each bring as many rows as it does."""
         if sessions == 1:
             return self
         rows, milliseconds = (tuple(value / sessions for value in values) for values in (self.rows, self.milliseconds))
@@ -59,12 +62,14 @@ class Costs:
 
 @dataclass
 class Acceptance:
-    """How often a canvas's token was accepted of late where those before it were, by offset."""
+    """How often a canvas's token was accepted in recent steps when all tokens before it were: a moving average for each
+    offset.
+    """
 
     canvas: list[float] = field(default_factory=lambda: list(FIRST_ACCEPTANCE))
 
     def record(self, drafted: int, accepted: int) -> None:
-        """A canvas's `drafted` tokens were verified and its first `accepted` accepted."""
+        """Record that `drafted` tokens of a canvas were verified and the first `accepted` of them accepted."""
         for offset in range(min(accepted + 1, drafted, len(self.canvas))):
             self.canvas[offset] += NEW_WEIGHT * (float(offset < accepted) - self.canvas[offset])
 
@@ -76,10 +81,10 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """What one step brings: the first `verify` tokens of the draft, `alternatives` to some of them, and canvases of
-    `width` masks after the clean rows `canvas_after`.
+    """The rows of one step. It verifies the first `verify` tokens of the draft and `alternatives` to some of them, and
+    has a canvas of `width` masks after each clean row in `canvas_after`.
 
-    Clean rows are counted so: 0 is the last committed token's, then come the draft's, then the alternatives'.
+    Clean rows are numbered from 0: the last committed token's, then the draft's, then those of the alternatives.
     """
 
     verify: int
@@ -89,16 +94,18 @@ class StepPlan:
 
     @classmethod
     def of(cls, nodes: Sequence[Node], canvas_after: Collection[int], width: int) -> "StepPlan":
-        """Verify all of `nodes`; `canvas_after` counts 0 for the last committed token, then the nodes as they come."""
+        """Return the plan that verifies all of `nodes`. `canvas_after` uses other row numbers: 0 is the last committed
+        token, then come the nodes in their given order.
+        """
         own = [row for row, node in enumerate(nodes, 1) if not node.alternative]
         others = [row for row, node in enumerate(nodes, 1) if node.alternative]
-        others.sort(key=lambda row: row in canvas_after)  # steps with no canvas behind one are of few shapes
+        others.sort(key=lambda row: row in canvas_after)  # in this order steps have fewer different shapes
         place = {row: place for place, row in enumerate([0, *own, *others])}
         after = tuple(sorted(place[row] for row in canvas_after))
         return cls(len(own), after, width, tuple(nodes[row - 1] for row in others))
 
     def alternative(self, offset: int, token: int) -> int | None:
-        """The clean row of the alternative `token` at `offset`; None where there is none."""
+        """Return the clean row of the alternative `token` at `offset`; None if there is none."""
         rows = enumerate(self.alternatives, 1 + self.verify)
         return next((row for row, node in rows if (node.offset, node.token) == (offset, token)), None)
 
@@ -111,13 +118,14 @@ def best_plan(
     min_verified: int = 1,
     prompt_rows: int = 0,
 ) -> StepPlan:
-    """The number of verified nodes and of canvases for which expected tokens x price of a token - cost of the rows is
-    largest.
+    """Choose how many nodes to verify and how many canvases to add, so that expected tokens x price of a token - cost
+    of the rows is largest, all in milliseconds.
 
-    `nodes` are a draft's, the likeliest first; canvases have at most `max_width` masks. `prompt_rows` fill this step
-    already. A token's price is what it costs when drafting and verifying alternate, so a canvas that is there when it
-    is needed is worth the step that would have to draft it. Where that price is no better than one token a step, there
-    are no canvases. The first `min_verified` nodes are verified in any case: another canvas would hardly draft better.
+    `nodes` are those of a draft, the likeliest first; a canvas has at most `max_width` masks. `prompt_rows` rows of the
+    prompt are in this step already. The price of a token is what it costs when draft steps and verify steps alternate.
+    A canvas that is ready when it is needed therefore saves the step that would have to draft it. If that price is no
+    better than that of decoding one token a step, there are no canvases. The first `min_verified` nodes are always
+    verified, since another canvas would hardly draft anything better.
     """
     width, per_token = _alternating(max_width, costs, acceptance)
     worth = costs(1, width) - per_token if width else 0.0
@@ -145,14 +153,16 @@ def best_plan(
 
 
 def fixed_plan(nodes: Sequence[Node], width: int, merged: bool) -> StepPlan:
-    """The plan of the schedules other than `auto`: canvases when there is nothing to verify, or `merged`, always."""
+    """Return the plan of a schedule other than `auto`. With `merged` there is a canvas after every clean row, else only
+    when there is nothing to verify.
+    """
     likely = [node for node in nodes if node.probability >= LIKELY]
     canvas_after = range(1 + len(likely)) if merged or not likely else range(0)
     return StepPlan.of(likely, canvas_after if width else (), width)
 
 
 def _stops(nodes: Sequence[Node]) -> list[float]:
-    """How likely acceptance is to stop after the last committed token, and after each of the nodes."""
+    """Return the probability that acceptance stops after the last committed token, and after each of the nodes."""
     stops, row_of = [1.0], {-1: 0}
     for row, node in enumerate(nodes, 1):
         stops[row_of[node.offset - 1]] -= node.probability
@@ -163,9 +173,8 @@ def _stops(nodes: Sequence[Node]) -> list[float]:
 
 
 def _alternating(max_width: int, costs: Costs, acceptance: Acceptance) -> tuple[int, float]:
-    """The width of canvas at which drafting and verifying in turn is cheapest, and what a token costs then.
-
-    Width 0 where one token a step is cheaper still.
+    """Return the canvas width at which alternating draft and verify steps are cheapest, and the milliseconds per token
+    then. The width is 0 if one token a step is cheaper still.
     """
     prices = {0: costs(1)}
     for width in range(1, max_width + 1):

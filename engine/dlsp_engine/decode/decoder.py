@@ -1,4 +1,4 @@
-"""What the modes of decoding share, and the plainest of them: rows out, logits in, until the answer ends."""
+"""The interface that all decoding modes share, and the simplest mode, autoregressive decoding."""
 
 from abc import ABC, abstractmethod
 
@@ -10,8 +10,8 @@ from dlsp_engine.model.rows import MASK, Rows
 
 
 class Decoder(ABC):
-    """Decodes one answer. Each step is a call of `plan`, which gives the rows to run, and one of `take`, which gets
-    their logits. `plan` changes neither session nor answer, so a planned step may be dropped.
+    """Decodes one answer. In each step, `plan` returns the rows to run and `take` receives their logits. `plan` changes
+    neither session nor answer, so a planned step may be dropped.
     """
 
     def __init__(self, session: Session, answer: Answer) -> None:
@@ -20,24 +20,28 @@ class Decoder(ABC):
 
     @abstractmethod
     def plan(self, sharing: int) -> Rows:
-        """The rows of the next step, whose cost is shared by `sharing` sessions."""
+        """Return the rows of the next step; `sharing` sessions share its cost."""
 
     @abstractmethod
     def take(self, logits: Tensor) -> None:
-        """Commit what the planned rows say: logits [scored rows of the plan, vocab] in float32."""
+        """Commit the tokens that follow from logits [scored rows of the plan, vocab], float32."""
 
     @property
     def greedy_step(self) -> tuple[int, list[int]] | None:
-        """The widest canvas and the draft, if a backend can do the next step by itself; None where it needs logits."""
+        """The largest width of the next canvas, and the draft, if a backend can do the next step by itself; None if
+        this decoder needs logits.
+        """
         return None
 
     def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
-        """Take over a step that the backend verified by itself: the tokens it committed, and the next draft."""
+        """Process a step that the backend verified by itself: the tokens to commit with their log-probabilities, and
+        the next draft with its probabilities.
+        """
         raise NotImplementedError
 
     @property
     def _greedy(self) -> bool:
-        """Whether the argmax is the token to take, and all tokens but the last are cached."""
+        """Whether argmax decides the next token, and all tokens but the last are cached."""
         options = self.answer.options
         return options.temperature == 0 and not self.answer.forced and len(self.session.pending) == 1
 
@@ -47,11 +51,11 @@ class Decoder(ABC):
 
     @property
     def canvas(self) -> list[int]:
-        """Tokens that are proposed and not committed, MASK where there is none yet: for showing."""
+        """Proposed tokens that are not committed, with MASK where there is none yet; for display."""
         return []
 
     def _clean_rows(self, draft: list[int]) -> Rows:
-        """The tokens that are not cached and the draft, as clean rows; scored from the last committed token on."""
+        """Return the uncached tokens and the draft as clean rows. Scored are those from the last committed token on."""
         session, rows = self.session, Rows()
         pending = session.pending
         rows.add_clean(pending + draft, session.cache.length)
@@ -59,14 +63,16 @@ class Decoder(ABC):
         return rows
 
     def _commit(self, tokens: list[int], log_p: list[float], cached: int) -> None:
-        """Commit `tokens` until the answer ends, and keep the first `cached` clean rows of this step in the cache."""
+        """Commit `tokens` until the answer ends, and keep the first `cached` clean rows of this step in the KV
+        cache.
+        """
         before = len(self.answer.tokens)
         self.answer.commit(tokens, log_p)
         self.session.extend(self.answer.tokens[before:], cached)
 
 
 class Autoregressive(Decoder):
-    """One token a step, no canvas: the baseline, and the reference for `Verified`."""
+    """Decodes one token a step, without a canvas: the baseline, and the reference for `Verified`."""
 
     def plan(self, sharing: int) -> Rows:
         return self._clean_rows([])

@@ -1,4 +1,4 @@
-"""Diffusion decoding: the canvas alone, unchecked."""
+"""Diffusion decoding: tokens are committed from a canvas without verification."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from dlsp_engine.decode.decoder import Decoder, masks
 from dlsp_engine.decode.session import Session
 from dlsp_engine.model.rows import MASK, Rows
 
-REMASK_FLOOR = 0.1  # a placed token less probable is masked again, once a position (ReMDM, arXiv 2503.00307)
+REMASK_FLOOR = 0.1  # a placed token less probable than this is masked again, once a position (ReMDM, arXiv 2503.00307)
 
 Rule = Callable[[Tensor, Tensor, float], list[int]]
 """Which of n open positions to place: (probability of the best token [n], entropy in nats [n], the rule's number) ->
@@ -18,19 +18,23 @@ their indices.
 
 
 def threshold(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
-    """All positions surer than `value` (Fast-dLLM, arXiv 2505.22618)."""
+    """Return all positions whose probability is above `value` (Fast-dLLM, arXiv 2505.22618)."""
     return (probability > value).nonzero()[:, 0].tolist()
 
 
 def factor(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
-    """The n surest, n the largest with c(n) >= 1 - value / (n + 1) (dInfer)."""
+    """Return the n most probable positions: n is the largest number whose n-th probability is at least 1 - value/(n +
+    1) (dInfer).
+    """
     order = probability.argsort(descending=True).tolist()
     n = max((i for i, at in enumerate(order, 1) if probability[at] >= 1 - value / (i + 1)), default=0)
     return order[:n]
 
 
 def entropy_bounded(probability: Tensor, entropy: Tensor, value: float) -> list[int]:
-    """In order of entropy, as long as the sum of the earlier ones stays within `value` (EB, arXiv 2505.24857)."""
+    """Return the positions of least entropy: in ascending order, each as long as the sum of the entropies before it is
+    at most `value` (EB, arXiv 2505.24857).
+    """
     order = entropy.argsort()
     earlier = entropy[order].cumsum(0).roll(1)
     earlier[0] = 0
@@ -41,8 +45,9 @@ RULES: dict[str, Rule] = {"threshold": threshold, "factor": factor, "entropy": e
 
 
 class Diffusion(Decoder):
-    """A window of slots after the last committed token. The rule places tokens in slots in any order; the run of placed
-    slots at the left end is committed, and masks come in at the right until the end token.
+    """Decodes in a window of slots after the last committed token. The rule places tokens in slots in any order. The
+    placed slots at the left end are committed and as many masks are added at the right, until the end token is
+    committed.
     """
 
     def __init__(self, session: Session, answer: Answer) -> None:
@@ -56,7 +61,9 @@ class Diffusion(Decoder):
         return self.slots
 
     def plan(self, sharing: int) -> Rows:
-        """Slot 0 is predicted by the last clean row, slot i by canvas row i - 1; the last canvas row predicts none."""
+        """Slot 0 is predicted by the last clean row, slot i by canvas row i - 1. The last canvas row predicts no slot
+        and is not scored.
+        """
         rows = self._clean_rows([])
         rows.add_canvas(self.slots, after=rows.positions[-1])
         rows.scored.pop()
@@ -74,10 +81,11 @@ class Diffusion(Decoder):
         placed, log_p_placed = self.slots[:run], self._log_p[:run]
         self.slots = self.slots[run:] + masks(run)
         self._log_p = self._log_p[run:] + [0.0] * run
-        # The last clean row is asked again in the next step, because it predicts slot 0.
+        # The last clean row is not kept: the next step runs it again, because it predicts slot 0.
         self._commit(placed, log_p_placed, cached=len(self.session.pending) - 1)
 
     def _remask(self, log_p: Tensor) -> None:
+        """Mask placed tokens again whose probability is now below REMASK_FLOOR, each position at most once."""
         for i, token in enumerate(self.slots):
             at = len(self.answer.tokens) + i
             if token != MASK and at not in self._remasked and log_p[i, token].exp() < REMASK_FLOOR:
@@ -85,8 +93,8 @@ class Diffusion(Decoder):
                 self._remasked.add(at)
 
     def _place(self, logits: Tensor, log_p: Tensor) -> None:
-        """Place slot 0, which is the autoregressive choice for what stands before it, and others by the rule; an end
-        token only when everything left of it is placed.
+        """Place slot 0 by its autoregressive choice, and the slots that the rule picks. An end token is placed only
+        when everything left of it is.
         """
         options, stops = self.answer.options, self.answer.tokenizer.stops
         best = self.answer.next_tokens(logits, [])

@@ -1,10 +1,10 @@
-"""Drafts: tokens that are proposed for verification, and the three places they come from.
+"""Drafts, which are tokens proposed for verification, and the three ways to make them.
 
-- A canvas of masks, denoised in one forward: `read_canvas`.
-- Text that stands before and repeats: `Copier`.
+- A canvas of masks, denoised in one forward pass: `read_canvas`.
+- Earlier text that repeats: `Copier`.
 - A text that is being changed in a few places: `resume`.
 
-A draft can change how many steps an answer takes, and never the answer.
+A draft can change how many steps an answer takes, but never the answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,27 +25,27 @@ Drafter = Callable[[list[int]], Proposal]
 """Takes all tokens so far, prompt and answer, and proposes those that follow; ([], []) when it has no idea."""
 
 # How a canvas is read
-CANDIDATES = 64  # tokens of a row that are looked at, the likeliest
-TILE = 128  # logits whose maximum is looked at first
-FOLLOWED_LOG_P = 1.5  # what a candidate gains for each of the last tokens that it has followed before
-FOLLOWED_TOKENS = 6  # how many of the last tokens are looked for
-SHARPNESS = 0.65  # a canvas is surer than it is right; to this power its probabilities match how often drafts stand
-MAX_ALTERNATIVES, MIN_ALTERNATIVE_P = 3, 0.02  # other candidates of a row that are proposed: how many, and how likely
+CANDIDATES = 64  # likeliest tokens of a row that are considered
+TILE = 128  # logits of a tile; see `top`
+FOLLOWED_LOG_P = 1.5  # nats that a candidate gains for each of the last tokens that it followed before
+FOLLOWED_TOKENS = 6  # of the last tokens, how many are looked for in the text
+SHARPNESS = 0.65  # exponent that lowers a canvas's probabilities to how often its tokens are accepted
+MAX_ALTERNATIVES, MIN_ALTERNATIVE_P = 3, 0.02  # other candidates proposed for a row: how many, how likely
 
 # How repeated text is copied
-MIN_COPY_MATCH, MAX_COPY_MATCH = 2, 16  # tokens that must agree, and tokens that are compared
-MAX_COPIED = 16  # tokens of a draft
-AGREED_SINCE = 2  # tokens that each agreement after the match counts for: it shows that the match was no chance
+MIN_COPY_MATCH, MAX_COPY_MATCH = 2, 16  # tokens that must match, and that are compared at most
+MAX_COPIED = 16  # tokens of a copied draft, at most
+AGREED_SINCE = 2  # matched tokens that each accepted copied token counts for: the match was no chance
 
 # How a text that is being changed is resumed
-MAX_RESUME_MATCH = 3  # tokens that must agree; fewer do where they stand only once in the text
-RESUMED_P = 0.9  # confidence in each token
+MAX_RESUME_MATCH = 3  # tokens that must match; fewer suffice if they occur only once in the text
+RESUMED_P = 0.9  # confidence in each resumed token
 
 
 class Node(NamedTuple):
-    """A token that may be verified: the draft's own at `offset`, or an alternative to it."""
+    """A token that may be verified: the draft's own token at `offset`, or an alternative to it."""
 
-    probability: float  # that it is accepted, and all before it
+    probability: float  # that this token and all before it are accepted
     offset: int
     token: int
     alternative: bool
@@ -53,14 +53,14 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """Tokens to verify. `confidence` is the probability of each to be accepted if those before it are; `alternatives`
-    has, for each place, other tokens with theirs. An alternative ends a run: nothing is drafted behind it.
+    """Tokens to verify. `confidence` is the probability that each is accepted if those before it are. `alternatives`
+    has, for each place, other tokens with their probabilities; nothing is drafted behind an alternative.
     """
 
     tokens: list[int]
     confidence: list[float]
     alternatives: Sequence[Sequence[tuple[int, float]]] = ()
-    canvas: bool = False  # whether a canvas drafted it, so that its fate says something about later canvases
+    canvas: bool = False  # whether it comes from a canvas, so that its acceptance is recorded for later canvases
 
     @property
     def expected(self) -> float:
@@ -68,7 +68,9 @@ class Draft:
         return sum(accumulate(self.confidence, mul))
 
     def nodes(self, alternatives: bool = True) -> list[Node]:
-        """The tokens, and their alternatives if wanted, the likeliest first: each comes after those it depends on."""
+        """Return the tokens and, if wanted, their alternatives, the likeliest first: each comes after those it depends
+        on.
+        """
         reached = list(accumulate([1.0, *self.confidence], lambda before, sure: before * min(1.0, sure)))
         own = [Node(reached[at + 1], at, token, False) for at, token in enumerate(self.tokens)]
         others = [
@@ -83,7 +85,9 @@ NO_DRAFT = Draft([], [])
 
 
 def read_canvas(logits: Tensor, before: Sequence[int], bigrams: Bigrams | None = None) -> Draft:
-    """The draft that a canvas makes: logits [rows, vocab], and all tokens before the one that its first row drafts."""
+    """Return the draft that a canvas's logits [rows, vocab] make. `before` are all tokens before the one that the first
+    row drafts.
+    """
     log_p, candidates = top(logits.log_softmax(-1), min(CANDIDATES, logits.shape[1]))
     return pick(log_p.cpu().numpy(), candidates.cpu().numpy(), before, bigrams)
 
@@ -95,15 +99,18 @@ def pick(
     bigrams: Bigrams | None = None,
     given: Sequence[int] = (),
 ) -> Draft:
-    """Choose one candidate for each row of a canvas, left to right: log_p and candidates [rows, CANDIDATES].
+    """Choose one candidate for each row of a canvas, left to right, and return them as a draft. `log_p` and
+    `candidates` are [rows, CANDIDATES].
 
-    The rows are denoised together, so they know neither each other's tokens nor the one that the base has just chosen
-    in front of them. Two things say some of it at next to no cost: how often one token follows another in a corpus
-    (`model.bigrams`), and which tokens have followed the same ones in the text before (a cache model: Kuhn and De Mori
-    1990, "A cache-based natural language model for speech recognition"; with matches of several lengths, as prompt
-    look-up has them, arXiv 2304.04487). Neither adds a token: both only change what the canvas itself finds likely.
+    All rows are denoised in one forward pass, so none depends on the tokens of the others, or on the token that the
+    base has just chosen in front of them. Two statistics make up for some of that at almost no cost: how often one
+    token follows another in a corpus (`model.bigrams`), and which tokens followed the same ones earlier in the text (a
+    cache model: Kuhn and De Mori 1990, "A cache-based natural language model for speech recognition"; with matches of
+    several lengths, as prompt look-up has them, arXiv 2304.04487). Neither adds a token: both only reweight what the
+    canvas itself finds likely.
 
-    A row is read as following `before`, then `given` as far as that goes, then the choices of the rows before it.
+    A row is read as if it followed `before`, then the tokens of `given` as far as they go, then those chosen for
+    earlier rows.
     """
     text = np.asarray(before)
     last = text[-FOLLOWED_TOKENS:].tolist()
@@ -126,8 +133,8 @@ def pick(
 
 
 def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`values.topk(count)` of [rows, n], in a third of the time where n is large: the tiles with the largest maxima
-    hold them all.
+    """Return `values.topk(count)` of values [rows, n], in a third of its time if n is large: only the tiles with the
+    largest maxima are searched, which must hold all results.
     """
     rows, n = values.shape
     if n % TILE or n // TILE < count:
@@ -140,14 +147,16 @@ def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def followed(text: np.ndarray, last: Sequence[int], tokens: np.ndarray) -> np.ndarray:
-    """For each of `tokens`: how many of the `last` tokens, counted from the end, stand right before it somewhere in
-    `text`.
+    """Return for each of `tokens` how many of the `last` tokens, counted from the end, occur right before it somewhere
+    in `text`: float [n].
     """
     return sum((np.isin(tokens, text[at]).astype(float) for at in followers(text, last)), np.zeros(len(tokens)))
 
 
 def followers(text: np.ndarray, last: Sequence[int]) -> Iterator[np.ndarray]:
-    """The places in `text` [n] right behind the last token, then behind the last two, and so on while there are any."""
+    """Yield the indices in `text` [n] that come right after an occurrence of the last token, then of the last two
+    tokens, and so on while there are any.
+    """
     at = np.flatnonzero(text[:-1] == last[-1]) + 1 if last else np.arange(0)
     back = 1
     while len(at):
@@ -160,8 +169,8 @@ def followers(text: np.ndarray, last: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 class Copier:
-    """A drafter that proposes what followed the last tokens where they stood before, by the longest match (prompt
-    look-up, arXiv 2304.04487). `stops` are never copied.
+    """A drafter that finds the longest earlier match of the last tokens and proposes what followed it there (prompt
+    look-up, arXiv 2304.04487). Tokens in `stops` are never copied.
     """
 
     def __init__(self, stops: frozenset[int]) -> None:
@@ -169,7 +178,7 @@ class Copier:
         self._text = np.empty(0, np.int64)
 
     def __call__(self, tokens: list[int]) -> Proposal:
-        """`tokens` grows from call to call."""
+        """Draft what follows `tokens`, which must begin with those of the call before."""
         self._text = np.append(self._text, np.array(tokens[len(self._text) :], np.int64))
         matches = list(followers(self._text, tokens[-MAX_COPY_MATCH:]))
         if len(matches) < MIN_COPY_MATCH:
@@ -181,17 +190,18 @@ class Copier:
 
 
 def copy_confidence(agreed: int) -> float:
-    """How likely a token is to follow so many others again: 0.53 after two, 0.69 after four, 0.90 after sixteen.
+    """Return how likely a copied token is to be accepted after `agreed` matching tokens: 0.53 after two, 0.69 after
+    four, 0.90 after sixteen.
 
-    Fitted on the model's answers in 148 gaps of held-out packages, in the places where copying is asked: 0.51, 0.59,
-    0.95.
+    Fitted to the model's answers in 148 gaps of held-out packages, at the places where copying is tried. The
+    frequencies measured there are 0.51, 0.59 and 0.95.
     """
     return agreed / (agreed + 1.8)
 
 
 def resume(texts: Sequence[list[int]], otherwise: Drafter) -> Drafter:
-    """A drafter that finds the last tokens in one of `texts` and goes on as that text does; `otherwise` drafts where
-    they are in none.
+    """Return a drafter that finds the last tokens in one of `texts` and proposes how that text goes on. If they are in
+    none of them, `otherwise` drafts.
     """
 
     def draft(tokens: list[int]) -> Proposal:

@@ -1,11 +1,11 @@
-"""Where a gap ends. Each token is followed as it is committed, so that no step is spent past the end."""
+"""Finds where a gap ends. Each token is checked as soon as it is committed, so no step is spent past the end."""
 
 import codecs
 import re
 from copy import copy
 from pathlib import PurePath
 
-BLANK_TOKENS = 16  # of nothing but white space, after which no more is expected; the deepest indentation takes three
+BLANK_TOKENS = 16  # a gap of so many tokens, all white space, is given up; the deepest indentation takes three
 
 _SLASH_COMMENTS = {
     *[".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".go", ".java", ".js", ".jsx", ".rs", ".swift", ".ts", ".tsx"]
@@ -14,16 +14,16 @@ _DEFINITION = re.compile(r"^[ \t]*(?:async\s+def|def|class|fn|func|function|pub\
 
 
 class Ending:
-    """Follows the text of a gap token by token. `reason` is why it has ended and `cut` where its text does; both are
-    None while it goes on. What a token costs does not depend on how much was written before it.
+    """Follows the text of a gap token by token and finds its end. `reason` is why it has ended, and `cut` is where its
+    text ends, in characters; both are None until then. The time per token does not depend on how long the text is.
 
-    The rules: `token` ends at the end token alone; `line` at the end of the first line that is not blank; `block`
-    before a line, outside brackets and strings, that is indented less than the gap's own; `body` before one that is
-    indented no deeper than the definition around the gap.
+    The rules: `token` ends at the end token alone. `line` ends at the end of the first line that is not blank. `block`
+    ends before a line, outside brackets and strings, that is indented less than the gap's own line. `body` ends before
+    one that is indented no deeper than the definition around the gap.
     """
 
     def __init__(self, rule: str, stops: tuple[str, ...], before: str, path: str = "", forced_bytes: int = 0) -> None:
-        """For a gap with the text `before` it. The first `forced_bytes` that are written stand in the document already
+        """`before` is the text before the gap. The first `forced_bytes` bytes of the answer are already in the document
         and do not count.
         """
         self.reason: str | None = None
@@ -34,14 +34,14 @@ class Ending:
         self._undecoded = b""
         self._tokens = self._bytes = self._characters = 0
         self._blank = True  # whether all bytes are white space
-        self._tail = ""  # as much of the end as the beginning of a stop text may have
-        self._solid = 0  # characters up to the last one that is no white space
-        self._line_end = 0  # characters up to the last one that is no carriage return
+        self._tail = ""  # the end of the text, as long as the longest stop text
+        self._solid = 0  # characters up to the last one that is not white space
+        self._line_end = 0  # characters up to the last one that is not a carriage return
         self._lexer = Lexer("//" if PurePath(path).suffix in _SLASH_COMMENTS else "#")
         line = before[before.rfind("\n") + 1 :]
         self._column, self._indenting = indent(line), not line.strip(" \t")
-        self._dedent: int | None = None  # where to cut if the line that begins is indented too little
-        self._floor: int | None = None  # columns that a line must be indented; None: the first line that comes decides
+        self._dedent: int | None = None  # where to cut if the current line turns out to be indented too little
+        self._floor: int | None = None  # least columns of indentation; None until the first line sets them
         if rule == "body":
             definitions = list(_DEFINITION.finditer(before))
             self._floor = indent(before[definitions[-1].start() :]) + 1 if definitions else 0
@@ -49,13 +49,13 @@ class Ending:
             self._floor = indent(line)
 
     def copy(self) -> "Ending":
-        """One that goes its own way, to see what a draft would do."""
+        """Return an independent copy, for trying out a draft."""
         twin = copy(self)
         twin._lexer = copy(self._lexer)
         return twin
 
     def feed(self, word: bytes) -> str:
-        """Follow one more token, which wrote `word`; returns the characters that it completed."""
+        """Process one more token, whose bytes are `word`. Returns the characters that it completed."""
         written = word[self._skip :]
         self._skip = max(0, self._skip - len(word))
         self._tokens += 1
@@ -73,7 +73,7 @@ class Ending:
         return text
 
     def _stop(self, text: str) -> int | None:
-        """Where the first stop text begins that ends in `text`."""
+        """Return where the first stop text begins that is complete with `text`; None if there is none."""
         if not self._stops:
             return None
         seen = self._tail + text
@@ -82,7 +82,7 @@ class Ending:
         return min((start + at for stop in self._stops if (at := seen.find(stop)) >= 0), default=None)
 
     def _ruled(self, text: str) -> int | None:
-        """Where the rule cuts, if `text` brings that about."""
+        """Return where the rule cuts the text, if `text` makes it do so; else None."""
         found = None
         for char in text:
             if found is None and self._rule == "line" and char == "\n" and self._solid:
@@ -97,7 +97,7 @@ class Ending:
         return found
 
     def _dedented(self, char: str) -> int | None:
-        """Where to cut, if `char` begins a line that is indented too little."""
+        """Return where to cut if `char` begins a line that is indented too little; else None."""
         cut = None
         if char == "\n":
             self._dedent = self._solid if self._lexer.open_ground else None
@@ -117,8 +117,9 @@ class Ending:
 
 
 class Lexer:
-    """Brackets, strings and comments of most languages, a character at a time: triple quotes and backticks reach over
-    lines, other strings end with theirs. `comment` is what begins one, `#` or `//`.
+    """Tracks the brackets, strings and comments that most languages have, one character at a time. Strings in triple
+    quotes or backticks may span lines; other strings end with their line. `comment` is what begins a comment, `#` or
+    `//`.
     """
 
     def __init__(self, comment: str) -> None:
@@ -126,12 +127,12 @@ class Lexer:
         self._depth = 0
         self._mode = "code"  # or string, empty, triple, backtick, comment, slash
         self._quote = ""
-        self._quotes = 0  # in a row: of a string that may be empty, or of those that may close a triple one
+        self._quotes = 0  # quotes in a row, at the start of a string or at the possible end of one in triple quotes
         self._escaped = False
 
     @property
     def open_ground(self) -> bool:
-        """Outside of brackets, and of strings that reach over lines."""
+        """Whether the text so far ends outside brackets, and outside strings that span lines."""
         return self._depth == 0 and self._mode not in ("triple", "backtick")
 
     def feed(self, char: str) -> None:
@@ -178,14 +179,16 @@ class Lexer:
 
 
 def line_end(text: str) -> int | None:
-    """The end of the first line that has more than white space in it; None where there is none."""
+    """Return the index of the end of the first line that is not blank, without its line break; None if no such line is
+    complete.
+    """
     lead = len(text) - len(text.lstrip())
     at = text.find("\n", lead)
     return None if at < 0 else len(text[:at].rstrip("\r"))
 
 
 def indent(text: str) -> int:
-    """Columns of white space at the start of the text, a tab to the next multiple of 4."""
+    """Return the columns of white space at the start of the text; a tab goes to the next multiple of 4."""
     column = 0
     for char in text:
         if char == " ":

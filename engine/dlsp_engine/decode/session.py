@@ -1,20 +1,21 @@
-"""A place in a file that the model has read: the prompt's tokens and their key/value rows."""
+"""A session: the tokens of a prompt and its answer, with their KV cache."""
 
 from collections.abc import Sequence
 
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 
-PREFILL_ROWS = 128  # of a step at most, so that a newer request never waits long
+PREFILL_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
 COMPARED_AT_ONCE = 64  # tokens
 MIN_COPIED_ROWS = 16  # rows that copying from another session must save to be worth it
 
 
 class Session:
-    """All tokens of a prompt and its answer so far; the cache holds the rows of the first `cache.length` of them.
+    """All tokens of a prompt and its answer so far. The KV cache holds the rows of the first `cache.length` of them.
 
-    `previous_answer` is what followed the prompt in the answer before: it will be the same again, as long as typing
-    agrees with it. Between steps at least the last token is not cached: its row gives the next one.
+    `previous_answer` holds the tokens that followed this same prompt in the previous answer, if any: while the user
+    types what that answer said, the new answer will be the rest of it again. Between steps at least the last token is
+    not cached, since its row gives the logits of the next token.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -23,8 +24,9 @@ class Session:
         self.previous_answer: list[int] = []
 
     def set_aside(self, tokens: list[int]) -> "Session | None":
-        """Before `advance` to another place: a session that takes over the cache, while this one keeps a copy of the
-        prefix that both share. None where `advance` drops less than it keeps.
+        """Called before `advance` moves to another place. Returns a session that takes over the KV cache, while this
+        one keeps a copy of the prefix that it shares with `tokens`. Returns None if `advance` would drop less than it
+        keeps, or less than PREFILL_ROWS.
         """
         same = common(self.tokens[: self.cache.length], tokens)
         if self.cache.length - same < max(same, PREFILL_ROWS):
@@ -35,9 +37,10 @@ class Session:
         return old
 
     def advance(self, tokens: list[int], answer: int = 0) -> int:
-        """Go on with `tokens` as the prompt, which at most `answer` tokens will follow; returns how many are cached.
+        """Make `tokens` the prompt, which at most `answer` tokens will follow. Returns how many of its tokens are
+        cached.
 
-        Rows are kept up to the first token that differs, so typing costs only its own tokens.
+        Cached rows are kept up to the first token that differs, so typing costs only the rows of the new tokens.
         """
         self.cache.expected = len(tokens) + answer
         same = self.cache.length = common(self.tokens[: self.cache.length], tokens[:-1])
@@ -47,15 +50,17 @@ class Session:
 
     @property
     def pending(self) -> list[int]:
-        """The tokens that are not cached; the last token is always one of them."""
+        """The tokens that are not cached yet; the last token is always one of them."""
         return self.tokens[self.cache.length :]
 
     def shares(self, other: "Session") -> int:
-        """How many first tokens this one and `other` will both have cached once they are prefilled."""
+        """Return the length of the prefix that this session and `other` will both have cached after prefill."""
         return common(self.tokens[:-1], other.tokens[:-1])
 
     def borrow(self, other: "Session", most: int) -> int:
-        """Copy what `other` has cached of the first `most` tokens, where that saves enough; returns the rows saved."""
+        """Copy the rows that `other` has cached of the first `most` tokens, if that saves MIN_COPIED_ROWS or more.
+        Returns the number of rows saved.
+        """
         had = self.cache.length
         same = min(other.cache.length, self.shares(other), most)
         if same < had + MIN_COPIED_ROWS:
@@ -66,7 +71,7 @@ class Session:
         return same - had
 
     def prefill(self, room: int = PREFILL_ROWS, end: int = -1) -> Rows | None:
-        """The next rows of `tokens[:end]`, at most `room`; None when all of it is cached."""
+        """Return the next uncached rows of `tokens[:end]`, at most `room`; None if all of them are cached."""
         uncached = self.tokens[:end][self.cache.length :]
         if not uncached:
             return None
@@ -75,17 +80,20 @@ class Session:
         return rows
 
     def extend(self, tokens: list[int], cached: int) -> None:
-        """Append `tokens`, and keep the first `cached` rows of the last step: they are those of the next tokens."""
+        """Append `tokens`, and keep the first `cached` rows of the last step in the KV cache: they are the rows of the
+        next tokens.
+        """
         self.tokens += tokens
         self.cache.length = min(self.cache.length + cached, len(self.tokens))
 
     def copy(self) -> "Session":
+        """Return an independent session with the same tokens and a copy of the KV cache."""
         twin = Session(self.cache.fork(self.cache.length))
         twin.tokens = list(self.tokens)
         return twin
 
     def fork(self, tokens: list[int]) -> "Session":
-        """Another session with what is cached here of `tokens`."""
+        """Return another session with the rows that are cached here of `tokens`."""
         same = common(self.tokens[: self.cache.length], tokens)
         twin = Session(self.cache.fork(same))
         twin.tokens = tokens[:same]
@@ -93,7 +101,7 @@ class Session:
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many first elements are equal."""
+    """Return the length of the longest common prefix."""
     end, at = min(len(one), len(other)), 0
     while at < end and one[at : at + COMPARED_AT_ONCE] == other[at : at + COMPARED_AT_ONCE]:
         at += COMPARED_AT_ONCE

@@ -1,4 +1,4 @@
-"""Verified decoding: drafts are checked causally by the same weights, in the same step that drafts what comes next."""
+"""Verified decoding: one step verifies a draft causally and drafts what comes next, with the same weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
 
-PREVIOUS_P = 0.95  # confidence in a token of the previous answer: typing that agreed with it changes only rounding
-MAX_PREVIOUS = 32  # tokens of the previous answer that are drafted at once
+PREVIOUS_P = 0.95  # confidence in a token of the previous answer: if typing agreed with it, only rounding differs
+MAX_PREVIOUS = 32  # tokens of the previous answer that are drafted at once, at most
 
 
 @dataclass(frozen=True)
 class Drafting:
-    """What drafts depend on: the costs of a step on this machine, how often drafts were accepted of late, the bigrams
-    that a canvas is read with, and whether the model's steps take alternatives.
+    """What drafts depend on: the costs of a step on this machine, how often drafts were accepted in recent steps, the
+    bigrams used to read a canvas, and whether the model can verify alternatives.
     """
 
     costs: Costs
@@ -31,24 +31,24 @@ class Drafting:
 
 @dataclass
 class PlannedStep:
-    """A plan, and where its rows are. Clean rows are counted as in `StepPlan`."""
+    """A plan, and where its rows are in the step. Clean rows are numbered as in `StepPlan`."""
 
     plan: StepPlan
-    logits_of: list[int]  # of each clean row: its index in the step's logits
-    canvas_logits: dict[int, int] = field(default_factory=dict)  # of the canvas after a clean row: its first index
-    row_of: list[int] = field(default_factory=list)  # of each index in the logits: the row of the step
+    logits_of: list[int]  # for each clean row: its index in the step's logits
+    canvas_logits: dict[int, int] = field(default_factory=dict)  # clean row -> first logits index of its canvas
+    row_of: list[int] = field(default_factory=list)  # for each index in the logits: the row of the step
 
 
 class Verified(Decoder):
-    """At temperature 0 the answer is that of `Autoregressive`, whatever is drafted.
+    """Verified decoding. At temperature 0 the answer is that of `Autoregressive`, whatever is drafted.
 
     A draft's token is accepted if it is what the row before it chose; the first that is not is replaced by that choice.
-    Beside a draft's tokens likely alternatives are verified, each in a row of its own: a tree whose branches are leaves
-    (SpecInfer, arXiv 2305.09781).
+    Likely alternatives to the draft's tokens are verified too, each in a row of its own: a tree whose branches are
+    single leaves (SpecInfer, arXiv 2305.09781).
 
-    The schedule `split` brings a canvas only when there is nothing to verify. `merged` brings one after each clean row
-    where acceptance may stop, and goes on from the canvas of the row where it did. `auto` decides step by step what
-    pays (`budget.best_plan`). Canvases have at most `options.draft` masks; 0 means none.
+    The schedule `split` has a canvas only in steps with nothing to verify. `merged` has one after each clean row where
+    acceptance may stop, and continues with the canvas of the row where it did. `auto` decides step by step what is
+    cheapest (`budget.best_plan`). A canvas has at most `options.draft` masks; 0 means no canvas.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Verified(Decoder):
         drafter: Drafter | None = None,
         previous: Sequence[int] = (),
     ) -> None:
-        """`previous` is how the previous answer went on from here, if that is to be drafted again."""
+        """`previous` is how the previous answer continued from here, if that is to be drafted again."""
         super().__init__(session, answer)
         self.drafting = drafting
         self.drafter = drafter
@@ -98,7 +98,9 @@ class Verified(Decoder):
             self.drafting.acceptance.record(len(draft), accepted)
         tokens, used, cached = tokens[: accepted + 1], logits[: accepted + 1], len(session.pending) + accepted
         alternative = planned.plan.alternative(accepted, tokens[accepted])
-        if alternative is not None:  # the token that replaces the draft's has a row, which chooses one token more
+        if (
+            alternative is not None
+        ):  # the replacement was verified as an alternative, and its row chooses one more token
             last_row, at = alternative, planned.logits_of[alternative]
             used = logits[[*range(accepted + 1), at]]
             tokens = self.answer.next_tokens(used, tokens)
@@ -137,14 +139,18 @@ class Verified(Decoder):
         )
 
     def _next_draft(self, read: Draft) -> Draft:
-        """How the previous answer went on; else a copy, or what was `read` from a canvas, whichever is surer."""
+        """Return how the previous answer went on, if it still agrees; else a copied draft or the draft `read` from a
+        canvas, whichever is expected to have more tokens accepted.
+        """
         if again := self._previous_answer():
             return Draft(again, [PREVIOUS_P] * len(again))
         copied = Draft(*self.drafter(self.session.tokens)) if self.drafter else NO_DRAFT
         return self._until_end(copied if copied.expected > read.expected else read)
 
     def _until_end(self, draft: Draft) -> Draft:
-        """Up to where the gap would end, and without alternatives that would end it: the row before says as much."""
+        """Return the draft up to and including the token that would end the gap, without alternatives that would end
+        it: their rows would give nothing more, since the row before already chooses the token.
+        """
         answer = self.answer
         tokens = answer.until_end(draft.tokens)
         alternatives = [
@@ -154,7 +160,9 @@ class Verified(Decoder):
         return Draft(tokens, draft.confidence[: len(tokens)], alternatives, draft.canvas)
 
     def _previous_answer(self) -> list[int]:
-        """How the previous answer goes on, as long as this one has agreed with it."""
+        """Return how the previous answer goes on, at most MAX_PREVIOUS tokens and up to where the gap would end; empty
+        if this answer has differed from it.
+        """
         answered = self.session.tokens[self._start :]
         agreed = self._previous[: len(answered)] == answered
         return self.answer.until_end(self._previous[len(answered) :][:MAX_PREVIOUS]) if agreed else []
