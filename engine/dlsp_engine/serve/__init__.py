@@ -1,1 +1,3 @@
-"""The engine as a process: HTTP on loopback, a scheduler over steps, a state file that clients find it by."""
+"""The engine as a server process: HTTP on a Unix socket or a loopback port, a scheduler that shares steps among
+requests, and a state file by which clients find it.
+"""

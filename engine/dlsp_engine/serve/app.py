@@ -1,4 +1,4 @@
-"""The HTTP interface that `docs/engine-http.md` describes."""
+"""The HTTP API that `docs/engine-http.md` describes."""
 
 import asyncio
 import hmac
@@ -42,12 +42,13 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 @dataclass
 class Service:
-    """What the routes share, and what `/health` tells. `ending` is set once it was told to shut down.
+    """What the routes share, and what `/health` reports. `ending` is set once the process was asked to shut down.
 
-    `changed` is set when a request begins or ends and when it was told to shut down, `asked` for other threads when a
-    request begins: so nobody has to look again and again.
+    Instead of polling, the event loop waits for `changed`, which is set when a request begins or ends and on shutdown.
+    Other threads wait for `asked`, which is set when a request begins or ends.
 
-    `step` says what was chosen for this machine: `dtype`, and `costs`, milliseconds of a step by its rows.
+    `step` describes the choices made for this machine, such as `dtype`, and `costs`, the milliseconds of a step by its
+    number of rows.
     """
 
     scheduler: Scheduler
@@ -67,18 +68,19 @@ class Service:
     asked: threading.Event = field(default_factory=threading.Event)
 
     def touch(self) -> None:
-        """Somebody is asking, or was until now."""
+        """Note that a client is active: called when a request begins and when it ends."""
         self.last_request = time.monotonic()
         self.changed.set()
         self.asked.set()
 
     def end(self) -> None:
-        """End the process soon."""
+        """Ask the process to end soon."""
         self.ending = True
         self.changed.set()
 
 
 def app(service: Service) -> Starlette:
+    """Return the application with all routes, and register the scheduler's gauges in its metrics."""
     scheduler, metrics = service.scheduler, service.scheduler.metrics
     metrics.watch("dlsp_waiting", "Gaps that have not ended.", lambda: scheduler.waiting)
     metrics.watch("dlsp_sessions", "Sessions kept for the next request.", lambda: len(scheduler.sessions))
@@ -110,7 +112,9 @@ def app(service: Service) -> Starlette:
         return JSONResponse({}, 202)
 
     def streamed(parse: Callable[[Any], Parsed[Any]]) -> Endpoint:
-        """What comes of the gaps or sites in the request's body, or why nothing does."""
+        """Return an endpoint that reads the request's body with `parse` and streams the results of its gaps or sites.
+        If the request is refused, the response is an error that says why.
+        """
 
         async def answer(request: Request) -> Response:
             try:
@@ -121,7 +125,7 @@ def app(service: Service) -> Starlette:
                 metrics.refused(status)
                 return _error(status, str(error))
             except ClientDisconnect:
-                return Response(status_code=400)  # nobody reads it
+                return Response(status_code=400)  # the client has gone: nobody reads this
             metrics.request(wanted.quiet)
             service.requests += 1
             service.touch()
@@ -144,7 +148,7 @@ def app(service: Service) -> Starlette:
 
 
 class Admission:
-    """Looks at every request, whatever its path, before anything else does."""
+    """Middleware that checks every request, whatever its path, before anything else does."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
@@ -165,14 +169,16 @@ def _error(status: int, sentence: str) -> Response:
 
 
 def _refusal(request: Request, token: str) -> Response | None:
-    """Why a request is refused, None where it is let in: with the token, or for the proof; never from a browser."""
+    """Return the response that refuses a request, or None to admit it. A request needs the token, except one for the
+    proof; no request may come from a browser.
+    """
     if request.headers.get("host", "").split(":")[0] not in HOSTS:
-        # A page whose name resolves to this machine sends its own name.
+        # A web page whose host name resolves to this machine sends that name (DNS rebinding).
         return _error(400, f"The header 'Host' must be one of {', '.join(HOSTS)}.")
     if any(name in request.headers for name in BROWSER):
         return _error(403, "Requests from a browser are refused.")
     if request.url.path == PROOF:
-        return None  # a client asks for it before it sends the token
+        return None  # a client checks the proof before it sends the token
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
     if not hmac.compare_digest(given.encode(), token.encode()):
         return _error(401, "The bearer token is missing or wrong; it stands in the engine's state file.")

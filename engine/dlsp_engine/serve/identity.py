@@ -1,6 +1,6 @@
-"""Who is at the other end of a connection, and how the engine shows a client that it is the engine.
+"""Checks who is at the other end of a connection, and proves to a client that it talks to the engine.
 
-`dlsp.engine.identity` is the client's half of the same: `docs/engine-http.md` describes what both do.
+`dlsp.engine.identity` is the client's side; `docs/engine-http.md` describes both.
 """
 
 import hmac
@@ -12,15 +12,17 @@ from typing import Any
 
 
 def same_user(connection: Any) -> bool:
-    """Whether the process at the other end of a connected Unix socket runs as the user of this one."""
+    """Whether the process at the other end of a connected Unix socket runs as the same user as this one."""
     try:
         return peer_uid(connection) == os.geteuid()
     except OSError:
-        return False  # it has gone
+        return False  # the other process has gone
 
 
 def peer_uid(connection: Any) -> int:
-    """The user id of the process at the other end of a connected Unix socket; raises OSError where there is none."""
+    """Return the user id of the process at the other end of a connected Unix socket. Raises OSError if there is
+    none.
+    """
     if sys.platform == "linux":
         _, uid, _ = struct.unpack("iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return uid
@@ -34,8 +36,9 @@ def peer_uid(connection: Any) -> int:
 
 
 def proof(token: str, address: str, challenge: str) -> str:
-    """What only a process that knows `token` can answer to `challenge`, as hexadecimal digits.
+    """Return the answer to `challenge`, in hexadecimal digits, that only a process that knows `token` can compute.
 
-    The address is part of it: an answer that another process fetches from the engine is wrong at its own address.
+    It depends on the engine's address too: another process that gets an answer from the engine cannot use it at its own
+    address.
     """
     return hmac.digest(token.encode(), f"dlsp engine\n{address}\n{challenge}".encode(), "sha256").hex()

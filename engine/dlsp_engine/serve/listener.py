@@ -1,4 +1,4 @@
-"""The socket on which an engine listens, and its address as the state file tells it."""
+"""The socket on which an engine listens, and its address as the state file gives it."""
 
 import hashlib
 import os
@@ -13,11 +13,13 @@ from typing import Self
 
 from dlsp_engine.errors import EngineError
 
-MOST_PATH_BYTES = 103  # of a Unix socket's path: macOS has room for 104 with the closing zero, Linux for 108
+MOST_PATH_BYTES = 103  # of a Unix socket's path: with the final zero byte, macOS has room for 104 and Linux for 108
 
 
 class Listener:
-    """A bound socket and its `address`: `unix:PATH`, or `http://127.0.0.1:PORT`. Leaving it closes the socket."""
+    """A bound socket and its `address`: `unix:PATH`, or `http://127.0.0.1:PORT`. As a context manager it closes the
+    socket at the end and removes its file.
+    """
 
     def __init__(self, bound: socket.socket, address: str, path: Path | None = None) -> None:
         self.socket, self.address = bound, address
@@ -26,11 +28,12 @@ class Listener:
 
     @classmethod
     def open(cls, state: Path, model: str, tcp: bool = sys.platform == "win32") -> Self:
-        """A Unix socket that other users cannot reach, or a port of this machine if `tcp`.
+        """Return a listener on a Unix socket that other users cannot reach, or on a loopback port if `tcp`.
 
-        The Unix socket lies in the state folder. Where the path would be too long, or the file system takes no sockets,
-        it lies in a private folder in XDG_RUNTIME_DIR or in the folder for temporary files. Whoever holds the model's
-        lock may take the place of a socket that an earlier engine left. Raises EngineError if there is no place.
+        The Unix socket is in the state folder. If its path would be too long there, or the file system supports no
+        sockets, it is in a private folder in XDG_RUNTIME_DIR or in the folder for temporary files. The caller must hold
+        the model's lock, since a socket that an earlier engine left is replaced. Raises EngineError if no folder is
+        suitable.
         """
         if tcp:
             return cls._port()
@@ -44,8 +47,8 @@ class Listener:
 
     @classmethod
     def _port(cls) -> Self:
-        bound = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio lets small pieces go at once
-        if sys.platform == "win32":  # else another process could bind the same port beside us
+        bound = socket.socket(proto=socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY only if the protocol is given
+        if sys.platform == "win32":  # otherwise another process could bind the same port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         bound.bind(("127.0.0.1", 0))
         return cls(bound, f"http://127.0.0.1:{bound.getsockname()[1]}")
@@ -60,7 +63,7 @@ class Listener:
                 self._path.unlink()
 
     def reachable(self) -> bool:
-        """Whether clients find this socket at the address still."""
+        """Whether clients still find this socket at its address."""
         return self._found() == self._inode
 
     def _found(self) -> tuple[int, int] | None:
@@ -74,6 +77,7 @@ class Listener:
 
 
 def _places(state: Path, model: str) -> Iterator[Path]:
+    """Yield the paths to try for the socket, the preferred ones first."""
     yield state / f"engine-{model}.sock"
     name = hashlib.sha256(os.fsencode(state / model)).hexdigest()[:16]
     folders = [Path(tempfile.gettempdir()) / f"dlsp-{os.geteuid()}"]
@@ -85,7 +89,9 @@ def _places(state: Path, model: str) -> Iterator[Path]:
 
 
 def _private(folder: Path) -> bool:
-    """Make the folder for its owner alone; False if somebody else made it, or if it cannot be made."""
+    """Make sure that the folder exists for its owner alone. Returns False if another user owns it, if others have
+    access to it, or if it cannot be made.
+    """
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
@@ -95,7 +101,7 @@ def _private(folder: Path) -> bool:
 
 
 def _bound(path: Path) -> socket.socket | None:
-    """A socket at `path` that its owner alone can connect to, None if the folder takes none."""
+    """Return a socket bound to `path`, to which only its owner can connect; None if the folder allows no sockets."""
     bound = socket.socket(socket.AF_UNIX)
     try:
         path.unlink(missing_ok=True)

@@ -1,16 +1,19 @@
-"""The engine's log: standard error, which its starter lets go to a file. The file stays short, however long it runs."""
+"""The engine's log. It goes to standard error, which the process that starts the engine redirects to a file. The file
+stays short, however long the engine runs.
+"""
 
 import logging
 import os
 from contextlib import suppress
 from pathlib import Path
 
-MOST_BYTES = 500_000  # of the file, and as much of what stood in it before
+MOST_BYTES = 500_000  # of the log file, and as much again of older text in `.1`
 
 
 class Bounded(logging.StreamHandler):
-    """Logs to standard error. Where that is the file `path`, the file begins anew when it has grown too long, and what
-    was last in it goes to `path` with `.1` added."""
+    """A handler that logs to standard error. If that is the file `path` and it has grown beyond MOST_BYTES, its last
+    MOST_BYTES go to `path` with `.1` added, and the file is emptied.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -22,12 +25,12 @@ class Bounded(logging.StreamHandler):
         self._bound()
 
     def _bound(self) -> None:
-        with suppress(OSError):  # standard error is closed, or no file
+        with suppress(OSError):  # standard error is closed, or not a file
             error = self.stream.fileno()
             found = os.fstat(error)
             if found.st_size > MOST_BYTES and os.path.samestat(found, self._path.stat()):
                 self._keep_the_last()
-                os.ftruncate(error, 0)  # it was opened to append
+                os.ftruncate(error, 0)  # it was opened for appending, so the next line goes to its new start
 
     def _keep_the_last(self) -> None:
         with suppress(OSError):  # a full disk, or too many open files

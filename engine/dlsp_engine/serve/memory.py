@@ -1,4 +1,4 @@
-"""What the process gives back to the system."""
+"""Returns freed memory to the operating system."""
 
 import ctypes
 import sys
@@ -8,10 +8,11 @@ M_MMAP_THRESHOLD = -3  # glibc, mallopt(3)
 
 
 def return_large_blocks() -> None:
-    """Let glibc unmap blocks of 4 MiB and more when they are freed, as caches of sessions are.
+    """Make glibc unmap blocks of 4 MiB and more as soon as they are freed, such as the KV caches of sessions.
 
-    By itself it raises this limit to the largest block seen, and then keeps the holes that sessions leave. Smaller
-    blocks, the activations of a step, stay with the process: mapping them anew each time would cost page faults.
+    By default glibc raises this limit to the largest block that was freed, and then keeps the holes that freed sessions
+    leave. Smaller blocks, such as the activations of a step, stay with the process: mapping them each time would cost
+    page faults.
     """
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none

@@ -1,4 +1,4 @@
-"""What the engine counts, in Prometheus' text format. Numbers and fixed words only, never text of a request."""
+"""The engine's metrics in the Prometheus text format: numbers and fixed words only, never text from a request."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,7 +12,7 @@ MOST_REASONS = 64
 
 
 class Metrics:
-    """One engine's numbers, in a registry of their own."""
+    """The metrics of one engine, in a Prometheus registry of their own."""
 
     def __init__(self) -> None:
         self.registry = here = CollectorRegistry()
@@ -27,11 +27,13 @@ class Metrics:
         self._reasons: set[str] = set()
 
     def watch(self, name: str, help: str, value: Callable[[], float]) -> None:
-        """A gauge that is read when somebody looks."""
+        """Add a gauge whose value is computed by `value` whenever the metrics are read."""
         Gauge(name, help, registry=self.registry).set_function(value)
 
     def request(self, quiet: Mapping[str, int]) -> None:
-        """A request was taken; `quiet` are the reasons that its client met since the last one."""
+        """Count a request. `quiet` maps reasons to how often the client showed nothing for them since its last
+        request.
+        """
         self._requests.inc()
         for reason, count in quiet.items():
             known = reason in self._reasons or len(self._reasons) < MOST_REASONS
@@ -42,7 +44,9 @@ class Metrics:
         self._refused.labels(status).inc()
 
     def ended(self, outcome: str, cost: Cost | None) -> None:
-        """A gap ended: by one of the reasons of `fill` events, or `cancelled`, or `failed`."""
+        """Count a gap that ended, with its costs if there are any. `outcome` is one of the reasons in `fill` events, or
+        `cancelled`, or `failed`.
+        """
         self._gaps.labels(outcome).inc()
         if cost is None:
             return

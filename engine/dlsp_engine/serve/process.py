@@ -1,4 +1,4 @@
-"""The engine process: one per user and model, found by its state file, gone when idle."""
+"""The engine process: one per user and model. Clients find it by its state file; it ends when it is idle."""
 
 import asyncio
 import logging
@@ -27,8 +27,8 @@ from dlsp_engine.serve.statefile import StateFile, birth, lock
 
 log = logging.getLogger(__name__)
 
-KEEP_S = 3.0  # between two looks at the state file
-SLACK_S = 0.01  # so that the time is over when it is looked at
+KEEP_S = 3.0  # between two checks of the state file
+SLACK_S = 0.01  # added to each wait, so that its time is over when it is checked
 
 
 def serve(
@@ -43,7 +43,9 @@ def serve(
     tcp: bool = sys.platform == "win32",
     infill_update: bool = True,
 ) -> None:
-    """Runs until it is told to stop or nobody asked for `idle_seconds`. Raises EngineError before it listens."""
+    """Run the engine until it is told to stop or has had no request for `idle_seconds`. Raises EngineError if it cannot
+    start.
+    """
     device = devices.resolve(device)
     with lock(state, model), Listener.open(state, model, tcp) as listener:
         raise_file_limit()
@@ -80,7 +82,7 @@ def serve(
 
 
 def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool = True) -> Engine:
-    """The engine on converted weights; what was converted is made anew, once, if it turns out to be damaged."""
+    """Load the engine. If the converted weights turn out to be damaged, convert them again, once."""
     try:
         return Engine.load(gguf, cache, dtype, device=device, infill_update=infill_update)
     except Damaged as error:
@@ -91,7 +93,7 @@ def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool =
 
 
 def warm_up(engine: Engine) -> None:
-    """Touch every weight and build what is built on first use, so that the first request does not pay for it."""
+    """Touch every weight and build what is built on first use, so that the first request does not wait for it."""
     engine.backend.warm_up(Options().draft)
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
@@ -100,7 +102,7 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
     server = Server(app(service))
 
     async def serve() -> None:
-        with suppress(SystemExit):  # what it was told by a signal it says again when it has ended
+        with suppress(SystemExit):  # uvicorn raises a signal that it caught again once it has ended
             await server.serve(sockets=[listener.socket])
 
     serving = asyncio.create_task(serve())
@@ -123,7 +125,7 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
         if idle or service.ending or service.scheduler.broken or not (listener.reachable() and file.keep()):
             server.end()
         if server.should_exit:
-            service.scheduler.close()  # whoever waits is told, so that no connection holds the process
+            service.scheduler.close()  # ends all requests, so that no open connection keeps the process alive
             await serving
 
 

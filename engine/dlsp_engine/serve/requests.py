@@ -1,4 +1,4 @@
-"""`POST /v1/infill` bodies, checked."""
+"""Parses and checks the bodies of `POST /v1/infill`."""
 
 import re
 from dataclasses import dataclass, field, fields
@@ -22,12 +22,12 @@ Asked = TypeVar("Asked", Gap, Site)
 
 
 class TooLarge(EngineError):
-    """More text than is taken at once."""
+    """The request holds more text than is allowed."""
 
 
 @dataclass(frozen=True)
 class Parsed(Generic[Asked]):
-    """A request's body, checked."""
+    """The body of a request, after it was checked."""
 
     asked: tuple[Asked, ...]
     options: Options
@@ -39,7 +39,7 @@ class Parsed(Generic[Asked]):
 
 
 def parse(body: Any) -> Parsed[Gap]:
-    """Raises EngineError with one sentence that names the field and what it takes."""
+    """Return the checked body. Raises EngineError with one sentence that names the field and the values it takes."""
     checked(body, {"gaps", "files", "priority", "client", "quiet"} | OPTIONS.keys())
     given = files(body, "files")
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
@@ -51,7 +51,7 @@ def parse(body: Any) -> Parsed[Gap]:
 
 
 def checked(body: Any, known: set[str], where: str = "The body") -> None:
-    """That it is an object with no other fields than `known`."""
+    """Raise EngineError unless `body` is an object whose fields are all in `known`."""
     if not isinstance(body, dict):
         raise EngineError(f"{where} must be a JSON object.")
     if unknown := body.keys() - known:
@@ -59,6 +59,7 @@ def checked(body: Any, known: set[str], where: str = "The body") -> None:
 
 
 def bounded(texts: list[str], files: tuple[File, ...]) -> None:
+    """Raise TooLarge if the texts and files hold more than MOST_CHARACTERS characters together."""
     size = sum(map(len, texts)) + sum(len(file.path) + len(file.text) for file in files)
     if size > MOST_CHARACTERS:
         raise TooLarge(f"The request holds {size} characters; at most {MOST_CHARACTERS} are taken.")

@@ -1,4 +1,4 @@
-"""One thread that steps the model for everybody, the most urgent first."""
+"""The scheduler: one thread that runs the model's steps for all clients, the most urgent requests first."""
 
 import logging
 import threading
@@ -20,12 +20,12 @@ from dlsp_engine.text.prompt import Gap
 
 log = logging.getLogger(__name__)
 
-MAX_WAITING = 256  # tickets that have not ended
-SHARE_OF_WAITING = (1.0, 0.75, 0.5)  # by priority: so many may wait in all before one of it is refused
-MAX_RUNNING = 32  # requests that share steps
+MAX_WAITING = 256  # tickets that have not ended, at most
+SHARE_OF_WAITING = (1.0, 0.75, 0.5)  # by priority: the share of MAX_WAITING at which new tickets are refused
+MAX_RUNNING = 32  # requests that share a step, at most
 MAX_PROMPT_TOKENS = 32_768  # what the models were trained on
-MAX_BEGUN_TOKENS = 4_096  # of prompts that are begun between two steps: that takes time, and somebody may be typing
-MAX_FAILED_PROBES = 3  # in a row, after which the engine is taken for broken
+MAX_BEGUN_TOKENS = 4_096  # of prompts that are begun between two steps: it takes time, and somebody may be typing
+MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
 
 PROBE = Gap("a", "")
@@ -40,14 +40,14 @@ Outcome = Fill | Judgement
 
 
 class Busy(EngineError):
-    """Nothing more is taken at the moment."""
+    """No more tickets are accepted at the moment."""
 
 
 class Ticket:
-    """A gap or a site handed to the scheduler by `client`; `number` is that of its HTTP request, which counts up.
+    """A gap or a site that `client` asks for. `number` is that of its HTTP request; later requests have larger numbers.
 
-    `on_step` and `on_end` are called from the scheduler's thread; `on_end` gets the outcome, or a sentence why there is
-    none.
+    `on_step` and `on_end` are called from the scheduler's thread. `on_end` gets the outcome, or a sentence that says
+    why there is none.
     """
 
     def __init__(
@@ -75,12 +75,13 @@ class Ticket:
 
 
 class Scheduler:
-    """Tickets of the most urgent priority share each step; the others wait, also those that were begun.
+    """Runs tickets in its own thread. Those of the most urgent priority share each step; the others wait, even if they
+    have begun.
 
-    Within a priority clients have equal shares. Of a client that types only the newest request runs: what it typed
-    before is out of date. Other tickets of a client go in the order in which they came.
+    Within a priority, clients have equal shares. At the priority of typing only a client's newest request runs, since
+    its earlier ones are out of date. At others a client's tickets run in the order in which they came.
 
-    `closed` once its thread has ended; once it is `broken` the process is to end.
+    `closed` is set once the thread has ended. Once `broken` is set, the process has to end.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -99,7 +100,9 @@ class Scheduler:
         self._thread.start()
 
     def submit(self, ticket: Ticket) -> None:
-        """Raises Busy when the engine ends, or when too many wait; less urgent ones leave room for more urgent ones."""
+        """Accept a ticket. Raises Busy if the engine is ending, or if too many tickets wait; for less urgent priorities
+        the limit is lower.
+        """
         with self._changed:
             if self._closing or self.closed:
                 raise Busy(ENDING)
@@ -109,7 +112,7 @@ class Scheduler:
             self._changed.notify()
 
     def cancel(self, client: str, sessions: Iterable[str | None]) -> None:
-        """Cancel the gaps of these sessions of a client, which keep what is cached."""
+        """Cancel a client's gaps in these sessions. The sessions keep what is in their KV caches."""
         named = {name for name in sessions if name}
         with self._changed:
             for ticket in self._tickets:
@@ -117,7 +120,7 @@ class Scheduler:
                     ticket.cancelled.set()
 
     def close(self) -> None:
-        """End the thread after the step in progress, and all tickets with a sentence. Returns at once."""
+        """End the thread after the step in progress, and every ticket with a sentence. Returns at once."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -136,7 +139,7 @@ class Scheduler:
 
     @property
     def stepping_s(self) -> float:
-        """How long the step in progress has been running; 0 between steps."""
+        """Seconds that the step in progress has been running; 0 between steps."""
         began = self._began
         return time.monotonic() - began if began is not None else 0.0
 
@@ -144,23 +147,23 @@ class Scheduler:
         try:
             while self._turn():
                 pass
-        except Exception as error:  # outside of the model: whoever is told a step, or how a gap ended, may fail too
+        except Exception as error:  # not of the model: `on_step` and `on_end` may raise too
             _logged(error)
         finally:
             with self._changed:
                 self.closed, self.broken = True, self.broken or not self._closing
             for ticket in list(self._tickets):
-                with suppress(Exception):  # one who cannot be told keeps nobody from it
+                with suppress(Exception):  # if one `on_end` raises, the others are still called
                     self._end(ticket, ENDING)
 
     def _turn(self) -> bool:
-        """One step; False when closing. Nothing of it is held while the next one is waited for."""
+        """Run one step. Returns False when closing. Holds no references to its tickets while it waits for the next."""
         tickets = self._next()
         self._step(self._started(tickets))
         return bool(tickets)
 
     def _next(self) -> list[Ticket]:
-        """The tickets of the next step, or none when closing; waits for the first."""
+        """Return the tickets for the next step, after waiting for the first; an empty list when closing."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._tickets or self._closing)
@@ -176,9 +179,11 @@ class Scheduler:
                 return tickets
 
     def _started(self, tickets: list[Ticket]) -> dict[Request, Ticket]:
-        """Requests that may share the next step; a request that cannot be begun ends here, and harms no other.
+        """Return the requests that may share the next step, and begin those that are new. A request that cannot be
+        begun ends here, without harm to others.
 
-        While those begun, of any priority, hold more than may be kept of sessions, none is begun beside another.
+        While all requests that have begun, of any priority, hold more bytes than kept sessions may, no new one is begun
+        to share a step with others.
         """
         running: dict[Request, Ticket] = {}
         begun = 0
@@ -197,11 +202,11 @@ class Scheduler:
 
     @property
     def _held(self) -> int:
-        """Bytes of all that were begun and have not ended."""
+        """Bytes of keys and values of all requests that have begun and not ended."""
         return sum(ticket.request.bytes for ticket in list(self._tickets) if ticket.request)
 
     def _start(self, ticket: Ticket) -> Request:
-        """Raises EngineError for a prompt that is too long, before its session is touched."""
+        """Begin a ticket's request. Raises EngineError for a prompt that is too long, before its session is taken."""
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         asked, options = ticket.asked, ticket.options
         opening = self._engine.prompt(asked)
@@ -219,7 +224,7 @@ class Scheduler:
         return request
 
     def _step(self, running: dict[Request, Ticket]) -> None:
-        """One step for all; where that raises, one for each alone, so that a request that raises fails alone."""
+        """Run one step for all. If it raises, run one for each request alone, so that only those that raise fail."""
         if not running:
             return
         error = self._stepped(running)
@@ -241,7 +246,7 @@ class Scheduler:
             self._fail(ticket, error)
 
     def _stepped(self, running: dict[Request, Ticket]) -> Exception | None:
-        """One step; returns what it raised."""
+        """Run one step. Returns the exception that it raised, or None."""
         began = self._began = time.monotonic()
         try:
             stepped = self._engine.step(list(running))
@@ -261,7 +266,7 @@ class Scheduler:
         return None
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
-        """End a ticket whose step raised: what its session holds is not to be trusted."""
+        """End a ticket whose step raised, and drop its session, whose KV cache may be wrong."""
         sentence = _logged(error)
         if ticket.request:
             ticket.request.close()
@@ -269,7 +274,9 @@ class Scheduler:
         self._end(ticket, sentence)
 
     def _probe(self) -> None:
-        """After a failure: whether the model still answers at all. A request that raises says nothing of others."""
+        """After a failure, test whether the model still works, since one failed request says nothing about others. Sets
+        `broken` after MAX_FAILED_PROBES failures in a row.
+        """
         self._began = time.monotonic()
         try:
             self._engine.fill(PROBE, PROBE_OPTIONS)
@@ -284,6 +291,7 @@ class Scheduler:
             self.broken = True
 
     def _end(self, ticket: Ticket, outcome: Outcome | str) -> None:
+        """End a ticket: keep its session, count it, and report the outcome or the reason for there being none."""
         with self._changed:
             self._tickets.remove(ticket)
         if ticket.request:
@@ -298,8 +306,9 @@ class Scheduler:
 
 
 def session_key(client: str, asked: Gap | Site) -> Hashable | None:
-    """Under what a session is kept: the name is the client's own. All sites of a client have one session, as the next
-    edit is most likely judged with the same files. None for a gap that names no session.
+    """Return the key under which a ticket's session is kept; None for a gap that names no session. Session names are
+    private to a client. All sites of a client have one session, as its next edit is most likely judged with the same
+    files.
     """
     if isinstance(asked, Site):
         return ("sites", client)
@@ -307,7 +316,9 @@ def session_key(client: str, asked: Gap | Site) -> Hashable | None:
 
 
 def in_turn(tickets: Sequence[Ticket]) -> list[Ticket]:
-    """Tickets of one priority, one of each client in turn; of a client that types its newest request alone."""
+    """Return tickets of one priority in the order in which they run: one of each client in turn. Of a client that is
+    typing, only those of its newest request are returned.
+    """
     clients: dict[str, list[Ticket]] = {}
     for ticket in tickets:
         clients.setdefault(ticket.client, []).append(ticket)
@@ -319,6 +330,8 @@ def in_turn(tickets: Sequence[Ticket]) -> list[Ticket]:
 
 
 def _logged(error: Exception) -> str:
-    """The sentence for a failure. Where it happened is logged; not its message, which may hold the request's text."""
+    """Log where an error happened and return the sentence for the user. The error's message is not logged, as it may
+    contain text from the request.
+    """
     log.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
     return MEMORY if out_of_memory(error) else FAILED

@@ -1,4 +1,6 @@
-"""uvicorn's server and connections, for a process that only its user's programs may ask and that sleeps when idle."""
+"""uvicorn's server and connections, adapted to a process that serves only its user's programs and sleeps while it is
+idle.
+"""
 
 import asyncio
 import logging
@@ -15,17 +17,19 @@ from dlsp_engine.serve.identity import same_user
 
 log = logging.getLogger(__name__)
 
-END_S = 3  # until connections that are at work are closed
-HEAD_S = 5  # until the head of a request is there whole, from its first byte or from the connection's beginning
-IDLE_S = 30  # until a connection that was used is closed
+END_S = 3  # at shutdown, until connections with a request in progress are closed
+HEAD_S = 5  # for a request's head to be complete, from its first byte or from the start of the connection
+IDLE_S = 30  # after its last request, until an idle connection is closed
 MOST_CONNECTIONS = 64
-TAKEN_AT_ONCE = 128  # connections, before one of them is looked at
-WAITING = 1024  # connections that the system keeps until they are taken
-UNTAKEN_LOG_S = 60  # between two lines in the log that say that no connection can be taken
+TAKEN_AT_ONCE = 128  # connections accepted before the first of them is served
+WAITING = 1024  # connections that the system queues until they are accepted
+UNTAKEN_LOG_S = 60  # between two log lines that say that no connection can be accepted
 
 
 class Server(uvicorn.Server):
-    """Serves until it is told to end. uvicorn's own looks ten times a second whether it is."""
+    """Serves until `end` is called, and sleeps while there is nothing to do. uvicorn's own server wakes ten times a
+    second to see whether it is to end.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__(
@@ -49,7 +53,7 @@ class Server(uvicorn.Server):
         self._untaken_at = -float("inf")
 
     def end(self) -> None:
-        """From any thread, or a signal's handler."""
+        """End the server soon. May be called from any thread and from signal handlers."""
         self.should_exit = True
         self._loop.call_soon_threadsafe(self._ending.set)
 
@@ -60,14 +64,16 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(WAITING)  # asyncio knows one number for this and for how many it takes at once
+            each.listen(WAITING)  # asyncio uses one number for the backlog and for how many it accepts at once
 
     async def main_loop(self) -> None:
         await self.on_tick(0)
         await self._ending.wait()
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what failed in the loop. A connection that cannot be taken fails again and again."""
+        """Log an exception that the event loop caught. If connections cannot be accepted, it is raised again and again,
+        and logged once in UNTAKEN_LOG_S seconds.
+        """
         if not context["message"].startswith("socket.accept()"):
             return loop.default_exception_handler(context)
         if loop.time() - self._untaken_at > UNTAKEN_LOG_S:
@@ -76,9 +82,10 @@ class Server(uvicorn.Server):
 
 
 class Connection(H11Protocol):
-    """A connection. On a Unix socket the peer must be a process of our own user's.
+    """An HTTP connection. On a Unix socket the other process must run as the same user, or the connection is closed.
 
-    A new one beyond MOST_CONNECTIONS takes the place of one that asks for nothing.
+    If MOST_CONNECTIONS are open, a new one replaces one that has no request in progress; if all have one, the new one
+    is closed.
     """
 
     refused = False
@@ -109,20 +116,20 @@ class Connection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _has_room(self) -> bool:
-        """Whether there is room for one more, which is made if need be."""
+        """Whether one more connection may be open. Closes an idle one for it if needed."""
         if len(self.connections) < MOST_CONNECTIONS:
             return True
         idle = [each for each in self.connections if isinstance(each, Connection) and not each.at_work]
         if not idle:
             return False
-        # Who never asked goes first, and of those who waited the longest.
+        # Connections that never sent a request go first, the oldest before the others.
         longest = min(idle, key=lambda each: (each.cycle is not None, each.began))
         self.connections.discard(longest)
         longest.transport.abort()
         return True
 
     def _await_head(self) -> None:
-        """After each piece that came: the head of a request has to be whole soon."""
+        """Called after each piece of data: the next request's head must be complete within HEAD_S seconds."""
         if self.at_work:
             self._stop_waiting()
         elif self._head_late is None:
@@ -135,7 +142,7 @@ class Connection(H11Protocol):
 
 
 def raise_file_limit() -> None:
-    """Let the process have as many files and connections open as the system allows it."""
+    """Raise the process's limit on open files and connections as far as the system allows."""
     if sys.platform == "win32":
         return
     import resource

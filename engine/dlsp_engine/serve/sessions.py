@@ -1,4 +1,6 @@
-"""Prefilled prompts, kept for the next request of the same place, and for coming back to one."""
+"""Keeps sessions with their prefilled prompts: for the next request at the same place, and for requests that return to
+an earlier place.
+"""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
@@ -10,8 +12,8 @@ MOST_BYTES = 256 * 2**20
 
 
 class Sessions:
-    """Sessions by name, and by number those of places that were left: at most `most_bytes` of keys and values, the
-    least recently kept dropped first.
+    """Sessions that are kept under a name, and sessions of places that were left, kept under a number. Together they
+    have at most `most_bytes` bytes of keys and values; the least recently kept are dropped first.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -27,19 +29,22 @@ class Sessions:
 
     @property
     def bytes(self) -> int:
+        """Bytes of keys and values in all sessions."""
         return sum(session.cache.bytes for session in self)
 
     def take(self, name: Hashable | None) -> Session | None:
-        """The session of that name, which is the caller's now; None if none is kept."""
+        """Remove the session of that name and return it; None if there is none."""
         return self._kept.pop(name, None) if name else None
 
     def keep(self, name: Hashable | None, session: Session) -> None:
-        """Keep `session` under a name; without one it is let go."""
+        """Keep `session` under `name`; without a name it is dropped."""
         if name:
             self._keep(name, session)
 
     def keep_unnamed(self, session: Session) -> None:
-        """Keep the session of a place that was left, for who comes back to copy from, in place of an older one."""
+        """Keep the session of a place that was left, so that requests that return there can copy its rows. It replaces
+        older ones of this sort that share more than half of their rows with it.
+        """
         for name, other in list(self._kept.items()):
             if isinstance(name, int) and session.shares(other) > other.cache.length // 2:
                 del self._kept[name]
@@ -47,7 +52,7 @@ class Sessions:
 
     def _keep(self, name: Hashable, session: Session) -> None:
         if session.cache.bytes > self.most_bytes:
-            # Without the room that it grew into; if that is still too much, the beginning of it.
+            # Copying drops the cache's spare room; if that is not enough, only a beginning of it is kept.
             fitting = session.cache.fitting(self.most_bytes)
             if fitting <= 0:
                 return

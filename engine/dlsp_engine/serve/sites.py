@@ -1,4 +1,4 @@
-"""`POST /v1/sites` bodies, checked."""
+"""Parses and checks the bodies of `POST /v1/sites`."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ SITE_FIELDS = {"path", "prefix", "suffix", "text", "candidates", "propose", "wit
 
 
 def parse_sites(body: Any) -> Parsed[Site]:
-    """Raises EngineError with one sentence that names the field and what it takes."""
+    """Return the checked body. Raises EngineError with one sentence that names the field and the values it takes."""
     checked(body, FIELDS)
     given, edit = files(body, "files"), files(body, "edit")
     sites = tuple(_site(site, given, edit) for site in listed(body, "sites"))
@@ -60,5 +60,6 @@ def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:
 
 
 def _texts(site: Site) -> tuple[str, ...]:
+    """Return all texts of a site whose characters count."""
     seen, unseen = site.gap, site.without
     return (seen.path, seen.prefix, seen.suffix, unseen.prefix, unseen.suffix, site.text, *site.candidates)

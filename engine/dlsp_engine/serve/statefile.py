@@ -1,4 +1,4 @@
-"""The state file that clients find an engine by, and the lock that makes it the only one of its model."""
+"""The state file by which clients find an engine, and the lock that allows only one engine per model."""
 
 import json
 import os
@@ -16,13 +16,15 @@ REPLACE_S = 0.05
 
 
 def lock(folder: Path, model: str) -> FileLock:
-    """The model's lock, held from now on; raises EngineError if another engine has it."""
+    """Acquire the model's lock and return it. Raises EngineError if another engine holds it, or if the state folder
+    cannot be used.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if sys.platform != "win32" and folder.stat().st_uid != os.geteuid():
             raise EngineError(f"The state folder {folder} belongs to another user: set DLSP_STATE_DIR to one of yours.")
         held = FileLock(folder / f"engine-{model}.lock")
-        held.acquire(timeout=0.5)  # clients look at it for a moment
+        held.acquire(timeout=0.5)  # clients test the lock by holding it for a moment
     except Timeout as error:
         raise EngineError(f"An engine for {model} runs already; `dlsp engine status` shows it.") from error
     except OSError as error:
@@ -31,9 +33,11 @@ def lock(folder: Path, model: str) -> FileLock:
 
 
 def birth() -> str:
-    """When this process began, as no step of the clock changes it: with its number it is like no other process.
+    """Return when this process began, in a form that changes of the clock do not affect. Together with the process id
+    it identifies this process.
 
-    Linux counts ticks since the machine was started; elsewhere the system notes the time once, when a process begins.
+    On Linux it is the boot id and the clock ticks since the machine started; elsewhere it is the start time that the
+    system recorded.
     """
     if sys.platform == "linux":
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -45,7 +49,7 @@ def birth() -> str:
 
 
 class StateFile:
-    """`engine-MODEL.json`: there and right while the engine listens, whatever happens to the folder."""
+    """The file `engine-MODEL.json`. It exists and is correct while the engine listens; see `keep`."""
 
     def __init__(self, folder: Path, state: dict[str, Any]) -> None:
         self.path = folder / f"engine-{state['model']}.json"
@@ -54,7 +58,7 @@ class StateFile:
         self._locked = self._inode()
 
     def write(self) -> None:
-        """Readable by its owner only, in one step; raises EngineError if the folder cannot be written."""
+        """Write the file atomically, readable by its owner only. Raises EngineError if the folder cannot be written."""
         partial = self.path.with_suffix(".partial")
         try:
             partial.unlink(missing_ok=True)
@@ -66,7 +70,9 @@ class StateFile:
             raise _unwritable(self.path.parent, error) from error
 
     def keep(self) -> bool:
-        """Put the file right if it was lost or spoilt; False if the lock is lost, so that another engine may start."""
+        """Write the file again if it is missing or wrong. Returns False if the lock file was removed or replaced, so
+        that another engine may start.
+        """
         if self._inode() != self._locked:
             return False
         try:
@@ -81,7 +87,7 @@ class StateFile:
         return True
 
     def remove(self) -> None:
-        """At the end; not what another engine wrote meanwhile."""
+        """Remove the file, unless it may be another engine's because the lock file was removed or replaced."""
         if self._inode() == self._locked:
             _remove(self.path)
 
@@ -93,7 +99,9 @@ class StateFile:
 
 
 def _replace(partial: Path, path: Path) -> None:
-    """`os.replace`, which on Windows fails for the moment that somebody reads the file."""
+    """Rename `partial` to `path`. Tries again for a second, since on Windows this fails while somebody reads
+    the file.
+    """
     for _ in range(REPLACE_TRIES):
         try:
             partial.replace(path)
@@ -107,7 +115,7 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError:
-        return  # a stale file is harmless: its nonce is nobody's
+        return  # a stale file is harmless: no engine has its nonce
 
 
 def _unwritable(folder: Path, error: OSError) -> EngineError:

@@ -1,4 +1,4 @@
-"""An answer as it happens: one JSON object a line, as `docs/engine-http.md` describes."""
+"""The answer to a request as a stream: one JSON object per line, as `docs/engine-http.md` describes."""
 
 import asyncio
 import json
@@ -26,13 +26,14 @@ BEAT_S = 0.5
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. What it wants is handed to the scheduler at once, which may raise Busy.
+    """The streamed response to one request. Its gaps or sites are submitted to the scheduler on construction, which may
+    raise Busy.
 
-    Whatever is not done when the response ends, as it does with a closed connection, is cancelled.
+    Tickets that have not ended when the response ends, for example because the connection was closed, are cancelled.
     """
 
     def __init__(self, wanted: Parsed[Any], scheduler: Scheduler, ended: Callable[[], None]) -> None:
-        """`ended` is called when the response has ended, however it did."""
+        """`ended` is called when the response has ended, for whatever reason."""
         super().__init__(self._lines(), media_type="application/x-ndjson")
         self._ended = ended
         self._loop = asyncio.get_running_loop()
@@ -40,7 +41,7 @@ class Stream(StreamingResponse):
         self._tickets: list[Ticket] = []
         self._number = next(_numbers)
         try:
-            # A session serves its newest request: one that still holds it would leave nothing to go on from.
+            # The newest request gets the session: an older one that still uses it is cancelled to free its KV cache.
             scheduler.cancel(wanted.client, [each.session for each in wanted.asked if isinstance(each, Gap)])
             for number, each in enumerate(wanted.asked):
                 ticket = self._ticket(number, each, wanted)
@@ -74,7 +75,7 @@ class Stream(StreamingResponse):
     def _cancel(self) -> None:
         for ticket in self._tickets:
             ticket.cancelled.set()
-        self._tickets = []  # each of them refers to this stream
+        self._tickets = []  # each ticket refers to this stream
 
     def _ticket(self, number: int, asked: Gap | Site, wanted: Parsed[Any]) -> Ticket:
         def put(event: dict[str, Any]) -> None:

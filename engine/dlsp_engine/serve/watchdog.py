@@ -1,4 +1,4 @@
-"""Ends an engine whose step does not end: its clients start another."""
+"""Ends an engine whose step hangs; its clients then start another."""
 
 import logging
 import os
@@ -20,17 +20,20 @@ WEDGED_STATUS = 75
 
 
 def limit(usual_s: float | None) -> float:
-    """Seconds after which a step counts as wedged, from what a step usually takes on this machine."""
+    """Return after how many seconds a step counts as hung. `usual_s` is the time that a step usually takes on this
+    machine, or None before the first step has ended.
+    """
     return UNMEASURED_S if usual_s is None else max(LEAST_S, TIMES_USUAL * usual_s)
 
 
 def watch(scheduler: Scheduler, asked: threading.Event, end: Callable[[int], object] = os._exit) -> threading.Thread:
-    """A thread that calls `end(75)` once a step is wedged. Python cannot stop a step; only the process can end.
+    """Start and return a thread that calls `end(WEDGED_STATUS)` once a step hangs. Python cannot stop a step, so the
+    process has to end.
 
-    `asked` is set after something was handed to the scheduler: until then the thread sleeps.
+    `asked` is set after something was submitted to the scheduler; until then the thread sleeps.
 
-    A step that waits for its weights to be read from disk again is left in peace, and the time for which the whole
-    process stood still, stopped or asleep, is not the step's.
+    A step does not count as hung while its weights are read from disk again. Time during which the whole process was
+    stopped or suspended does not count.
     """
 
     def run() -> None:
@@ -54,7 +57,7 @@ def watch(scheduler: Scheduler, asked: threading.Event, end: Callable[[int], obj
 
 
 def _major_faults() -> int:
-    """Pages that this process had to wait for the disk for; 0 where the system does not say."""
+    """Return how many page faults of this process had to wait for the disk; 0 if the system does not report them."""
     try:
         import resource
     except ImportError:  # Windows
