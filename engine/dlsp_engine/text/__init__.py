@@ -1,1 +1,1 @@
-"""Text to tokens and back: tokenizers, the fill-in-the-middle prompt, token healing."""
+"""Turns text into tokens and back: tokenizers, the fill-in-the-middle prompt, token healing."""

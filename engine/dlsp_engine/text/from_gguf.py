@@ -1,4 +1,4 @@
-"""The tokenizer that a GGUF file describes in its metadata, as a `tokenizers.Tokenizer`."""
+"""Builds a `tokenizers.Tokenizer` from the metadata of a GGUF file."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 
 from dlsp_engine.errors import EngineError
 
-# How a text is cut into words before the merges, by the name that GGUF gives the scheme (`tokenizer.ggml.pre`).
+# GGUF's name of a scheme (`tokenizer.ggml.pre`) -> the regular expression that splits text before BPE merges.
 WORD_PATTERNS = {
     "qwen2": (
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
@@ -17,10 +17,10 @@ WORD_PATTERNS = {
 
 
 def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
-    """A byte-level BPE tokenizer with the file's vocabulary, merges and added tokens.
+    """Return a byte-level BPE tokenizer with the file's vocabulary, merges and added tokens.
 
-    Control tokens are special, user-defined ones (`<tool_call>`) are not, and unused ids stay in the vocabulary so that
-    no id moves. Raises EngineError for another kind of tokenizer, and where the file does not describe one.
+    Control tokens become special tokens, user-defined ones (`<tool_call>`) do not. Unused ids stay in the vocabulary so
+    that no id changes. Raises EngineError if the file has another kind of tokenizer, or none.
     """
 
     def value(key: str) -> Any:

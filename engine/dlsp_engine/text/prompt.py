@@ -1,4 +1,4 @@
-"""The fill-in-the-middle prompt, in the template the base was trained with."""
+"""Builds the fill-in-the-middle prompt, in the template that the base was trained with."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _PARTIAL = re.compile(rf"(?:\w{{1,{PARTIAL}}}|[ \t]{{1,{PARTIAL}}})\Z")
 
 @dataclass(frozen=True)
 class File:
-    """Another file that the model sees before the gap's own."""
+    """Another file, which the prompt shows before the gap's own."""
 
     path: str
     text: str
@@ -20,7 +20,9 @@ class File:
 
 @dataclass(frozen=True)
 class Gap:
-    """A range of text to fill: what stands before and after it, and what was typed since the anchor."""
+    """A range of text to fill: `prefix` and `suffix` are the text before and after the place where typing began (the
+    anchor), `middle` is what was typed there since. `files` are other files for the prompt.
+    """
 
     prefix: str
     suffix: str
@@ -37,24 +39,28 @@ class Gap:
 
 @dataclass(frozen=True)
 class Prompt:
-    """`tokens` is everything known; `forced` are the bytes that the answer must begin with and that stand already."""
+    """A gap's prompt. `tokens` are to be prefilled. `forced` are bytes before the cursor that `tokens` lacks, so the
+    answer must begin with them (token healing).
+    """
 
     tokens: list[int]
     forced: bytes
 
 
 def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
-    """P, S and the middle, the middle's last token given back (token healing)."""
+    """Return the prompt: prefix, suffix, and the middle without its last token, whose bytes are forced (token
+    healing).
+    """
     tokens, cut = opening(gap, tokenizer)
     middle = tokenizer.encode(cut + gap.middle)
     return Prompt([*tokens, *middle[:-1]], tokenizer.token_bytes(middle[-1]) if middle else b"")
 
 
 def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
-    """The prompt up to where the middle begins, and what the middle begins with.
+    """Return the prompt's tokens up to where the middle begins, and the text that the middle begins with.
 
-    A word or an indentation that the anchor cuts in two moves from the prefix into the middle, so that the model
-    sees tokens as it was trained on them.
+    A word or an indentation that the anchor splits in two moves from the prefix into the middle, so that it becomes the
+    same tokens as in training.
     """
     cut = _PARTIAL.search(gap.prefix, max(0, len(gap.prefix) - PARTIAL))
     split = cut.start() if cut else len(gap.prefix)
@@ -70,9 +76,11 @@ def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
 
 
 def _files(gap: Gap, tokenizer: Tokenizer) -> list[int]:
-    """The repository format: a name, then path and text of each file, the gap's own path last.
+    """Return the tokens of the repository format: a repository name, path and text of each file, and last the gap's own
+    path.
 
-    Without other files there is only the gap, unless that is blank: then its path is all there is to go on.
+    Without other files there are none, unless the gap's own text is blank: then its path is all that the model can go
+    by.
     """
     if not gap.files and (not gap.path or (gap.prefix + gap.suffix).strip()):
         return []

@@ -1,4 +1,4 @@
-"""Tokenizers: the model's own, and one token a byte for tests."""
+"""Tokenizers: the model's own, and one with a token per byte for tests."""
 
 from array import array
 from bisect import bisect_left
@@ -18,7 +18,9 @@ KEPT, LONGEST_KEPT = 64, 100_000
 
 
 class Tokenizer(Protocol):
-    """What the engine needs. `stops` are the ids that end a gap: every special token does."""
+    """The tokenizer interface that the engine needs. The first five attributes are ids of special tokens. `stops` are
+    the ids that end a gap, which all special tokens do.
+    """
 
     prefix: int
     suffix: int
@@ -30,12 +32,13 @@ class Tokenizer(Protocol):
     def encode(self, text: str) -> list[int]: ...
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes a token stands for; nothing for special and unused ids."""
+        """Return the bytes that a token stands for; empty for special and unused ids."""
         ...
 
     def completions(self, start: bytes) -> Tensor:
-        """Tokens that begin with `start`, or that `start` begins with: what token healing may choose. int64 [n], since
-        a third of the vocabulary begins with a space, and as a list it would take milliseconds to index with.
+        """Return the ids that token healing may choose from, int64 [n]: tokens that begin with `start`, and tokens that
+        `start` begins with. It is a tensor because a third of the vocabulary begins with a space, and indexing with
+        such a list would take milliseconds.
         """
         ...
 
@@ -43,7 +46,7 @@ class Tokenizer(Protocol):
 
 
 class _Healing:
-    """Decoding and token healing over `token_bytes` of ids 0 … `words` - 1."""
+    """Decoding and token healing, based on `token_bytes` of the ids 0 to `words` - 1."""
 
     words: int
 
@@ -51,7 +54,7 @@ class _Healing:
         raise NotImplementedError
 
     def decode(self, tokens: list[int]) -> str:
-        """A character cut in half at either end becomes U+FFFD."""
+        """Return the text of `tokens`. A character that is cut off at either end becomes U+FFFD."""
         return b"".join(map(self.token_bytes, tokens)).decode("utf-8", "replace")
 
     @cached_property
@@ -69,14 +72,16 @@ class _Healing:
 
 
 def _byte_alphabet() -> dict[int, int]:
-    """GPT-2's printable stand-ins for bytes -> the bytes, for `str.translate`."""
+    """Return a table for `str.translate` from GPT-2's printable stand-ins for bytes to the bytes."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [b for b in range(256) if b not in printable]
     return {b: b for b in printable} | {256 + i: b for i, b in enumerate(hidden)}
 
 
 class QwenTokenizer(_Healing):
-    """Qwen2.5-Coder's byte-level BPE, from the `tokenizer.json` beside the converted weights."""
+    """Qwen2.5-Coder's byte-level BPE, from the `tokenizer.json` beside the converted weights. Raises Damaged if that
+    file is missing or damaged.
+    """
 
     prefix, middle, suffix = 151659, 151660, 151661
     repository, file = 151663, 151664
@@ -90,7 +95,7 @@ class QwenTokenizer(_Healing):
             self._tokenizer = HubTokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise Damaged(f"{path} is missing or damaged: name the folder of a converted model.") from error
-        # Text is data: what looks like an added token in a source file, `<tool_call>` too, must not become one.
+        # Text is data: characters that spell an added token in a source file, even `<tool_call>`, must not become one.
         self._tokenizer.add_special_tokens(
             [each.content for each in self._tokenizer.get_added_tokens_decoder().values()]
         )
@@ -109,7 +114,7 @@ class QwenTokenizer(_Healing):
 
 
 class ByteTokenizer(_Healing):
-    """One token a byte, then the special ones."""
+    """A tokenizer for tests: one token per byte, then the special tokens."""
 
     words = 256
     prefix, middle, suffix, repository, file, end = range(256, 262)
