@@ -22,7 +22,7 @@ from dlsp_engine.train.trainer import CanvasTrainer
 
 
 class AdapterRun(Run[CanvasTrainer]):
-    """Hands over `adapter.safetensors`."""
+    """A training run that produces `adapter.safetensors`."""
 
     FILE = checkpoint.ADAPTER
 
@@ -60,7 +60,7 @@ class AdapterRun(Run[CanvasTrainer]):
 
 
 def _origin(asked: argparse.Namespace) -> dict[str, str]:
-    """What the adapter's metadata says of base, data and recipe."""
+    """Return the part of the adapter's metadata that names its base, data and recipe."""
     base, begun = base_of(asked.weights, asked.start, asked.base_sha256)
     recipe = store.index(asked.samples)["recipe"]
     return base | {

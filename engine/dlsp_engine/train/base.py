@@ -24,12 +24,12 @@ from dlsp_engine.train.samples import manifest_hash
 
 
 class BaseRun(Run[FillTrainer]):
-    """Hands over `infill-update.safetensors`."""
+    """A training run that produces `infill-update.safetensors`."""
 
     FILE = checkpoint.UPDATE
 
     def __init__(self, asked: argparse.Namespace) -> None:
-        """Raises EngineError where the weights have an update in them: one is not put upon another."""
+        """Raises EngineError if the weights already contain an infill update: updates are not stacked."""
         recipe, device = FillRecipe.read(asked.recipe), torch.device(asked.device)
         metadata = _origin(asked, recipe)
         torch.manual_seed(recipe.seed)
@@ -59,7 +59,7 @@ class BaseRun(Run[FillTrainer]):
 
 
 def _origin(asked: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]:
-    """What the update's metadata says of base, data and recipe."""
+    """Return the part of the update's metadata that names its base, data and recipe."""
     base, begun = base_of(asked.weights, asked.start, asked.base_sha256)
     if base.pop("update_sha256", ""):
         raise EngineError(

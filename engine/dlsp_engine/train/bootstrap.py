@@ -1,4 +1,4 @@
-"""How sure a measured mean or ratio is, where what is measured comes in groups."""
+"""Bootstrap confidence intervals of a mean or ratio whose samples come in groups."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,11 @@ RESAMPLES = 10_000
 def interval(
     groups: Sequence[str], above: Sequence[float], below: Sequence[float] | None = None
 ) -> tuple[float, float]:
-    """The 95% bootstrap interval of sum(above) / sum(below), or of the mean of `above`; one entry a sample.
+    """Return the 95% bootstrap interval of sum(above) / sum(below), or of the mean of `above`. Each sequence has one
+    entry per sample.
 
-    Whole groups are drawn: the samples of one group (the gaps of a program, the files of a package) are no independent
-    witnesses, and the interval would come out too narrow.
+    Whole groups are resampled: the samples of one group (the gaps of a program, the files of a package) are not
+    independent, so resampling single samples would give an interval that is too narrow.
     """
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     at = [numbers[group] for group in groups]

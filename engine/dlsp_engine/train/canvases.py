@@ -1,8 +1,8 @@
-"""What a batch teaches: which canvases are laid, what they see, and what the base itself would say there.
+"""The canvases of a training batch: after which tokens they come, what they see, and what their rows should draft.
 
-Logits are shifted: the row at position p predicts the token at p + 1. A canvas after token b has rows at b + 1 …
-b + width; row j (from 0) therefore drafts the token at b + 2 + j. What it should draft is the frozen base's own
-choice there, which is known as long as the text up to b + 1 + j is what the base would have chosen.
+Logits are shifted: the row at position p predicts the token at p + 1. A canvas after token b has rows at b + 1 … b +
+width; row j (from 0) therefore drafts the token at b + 2 + j. Its target is the frozen base's own choice there, which
+is known as long as the text up to b + 1 + j is what the base would have chosen.
 """
 
 from dataclasses import dataclass
@@ -21,44 +21,51 @@ PREFERRED = 8.0
 
 @dataclass
 class Batch:
-    """ids int64 and marks [batch, length]; segments stand one after the other in a row and do not see each other."""
+    """Rows of tokens: `ids` int64 and `marks`, both [batch, length]. A row has several segments, one after the other,
+    which do not see each other.
+    """
 
     ids: Tensor
     marks: Tensor
 
     @cached_property
     def starts(self) -> Tensor:
-        """The index of the first token of each token's segment."""
+        """For each token, the index of the first token of its segment: [batch, length]."""
         index = torch.arange(self.ids.shape[1], device=self.ids.device).expand_as(self.ids)
         return torch.where((self.marks & START) > 0, index, 0).cummax(1).values
 
     @property
     def positions(self) -> Tensor:
+        """For each token, its position in its segment: [batch, length]."""
         return torch.arange(self.ids.shape[1], device=self.ids.device) - self.starts
 
     def bias(self, dtype: torch.dtype) -> Tensor:
-        """[batch, 1, length, length]: causal within a segment."""
+        """Return the attention bias [batch, 1, length, length] that is causal within each segment."""
         index = torch.arange(self.ids.shape[1], device=self.ids.device)
         return additive((index <= index[:, None]) & (index >= self.starts[..., None]), dtype)
 
 
 @dataclass
 class Canvases:
-    """All [batch, canvases, width] but `anchors` [batch, canvases], the tokens that the canvases follow."""
+    """The canvases of a batch. All tensors are [batch, canvases, width], except `anchors` [batch, canvases]: the
+    indices of the tokens that the canvases follow.
+    """
 
     anchors: Tensor
     tokens: Tensor
     positions: Tensor
     targets: Tensor  # the base's own choice
-    taught: Tensor  # whether a row's target is known and asked for
-    answered: Tensor  # indices of the clean rows whose choices the targets are
+    taught: Tensor  # whether a row's target is known and counts in the loss
+    answered: Tensor  # indices of the clean rows whose choices are the targets
 
     def before(self, batch: Batch) -> Tensor:
-        """[batch, canvases, width]: the token of the text before what each row drafts."""
+        """Return, for each canvas row, the token of the text before the one that it drafts: [batch, canvases,
+        width].
+        """
         return pick(batch.ids, self.answered)
 
     def known(self, batch: Batch) -> list[np.ndarray]:
-        """The segment up to the token before what the canvas's first row drafts, canvas by canvas."""
+        """Return, for each canvas, its segment up to the token before the one that its first row drafts."""
         ends, starts = self.answered[..., 0] + 1, batch.starts.gather(1, self.anchors)
         ids = batch.ids.cpu().numpy()
         return [
@@ -68,7 +75,9 @@ class Canvases:
         ]
 
     def bias(self, batch: Batch, dtype: torch.dtype) -> Tensor:
-        """[batch, 1, rows, length + rows]: the segment up to the anchor, and the row's own canvas."""
+        """Return the attention bias [batch, 1, rows, length + rows]: a canvas row sees its segment up to the anchor,
+        and its own canvas.
+        """
         count, width = self.tokens.shape[1:]
         index = torch.arange(batch.ids.shape[1], device=batch.ids.device)
         first = batch.starts.gather(1, self.anchors)
@@ -79,13 +88,16 @@ class Canvases:
 
 
 def additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """[batch, rows, keys] bool -> [batch, 1, rows, keys]: 0 where a row sees a key, -inf elsewhere."""
+    """Turn `seen` [batch, rows, keys] bool into an attention bias [batch, 1, rows, keys]: 0 where a row sees a key,
+    -inf elsewhere.
+    """
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -torch.inf)[:, None]
 
 
 def known(batch: Batch, greedy: Tensor, width: int) -> Tensor:
-    """greedy [batch, length], the base's choice after each token -> [batch, length, width] bool: whether the base's
-    choice of row j is known for a canvas after each token."""
+    """Return bool [batch, length, width]: whether the base's choice for row j of a canvas after each token is known.
+    `greedy` [batch, length] is its choice after each token.
+    """
     agrees = torch.zeros_like(greedy, dtype=torch.bool)
     agrees[:, 1:] = (greedy[:, :-1] == batch.ids[:, 1:]) & (batch.starts[:, 1:] == batch.starts[:, :-1])
     padded = torch.cat([agrees, agrees.new_zeros(len(agrees), width)], 1)
@@ -102,8 +114,9 @@ def drawn(
     marks: int = MIDDLE | TEXT,
     evenly: bool = False,
 ) -> Canvases:
-    """`count` canvases a sample after tokens with one of the `marks`, drawn in proportion to the rows they teach, or
-    `evenly` among those that teach any. A share `reveal` of them shows some of its tokens, any number equally likely.
+    """Draw `count` canvases for each sample, after tokens with one of the `marks`. The chance of a place is
+    proportional to the rows that a canvas there teaches, or with `evenly` equal for all that teach any. A share
+    `reveal` of the canvases shows some of its tokens; every share of shown tokens is equally likely.
     """
     rows = known(batch, greedy, width) & ((batch.marks & marks) > 0)[..., None]
     weight = rows.any(2).float() if evenly else rows.sum(2) * torch.where((batch.marks & MIDDLE) > 0, PREFERRED, 1.0)
@@ -124,11 +137,13 @@ def drawn(
 
 
 def choose(weight: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """weight [batch, length] -> `count` indices each, without repetition, weight 0 last (Gumbel top-k)."""
+    """Draw `count` indices for each row of weight [batch, length], in proportion to the weights and without repetition
+    (Gumbel top-k). Those of weight 0 come last.
+    """
     noise = torch.rand(weight.shape, device=weight.device, generator=generator).clamp(min=1e-9)
     return (weight.log() - (-noise.log()).log()).topk(count, 1).indices
 
 
 def pick(values: Tensor, indices: Tensor) -> Tensor:
-    """values [batch, length], indices [batch, …] -> [batch, …]."""
+    """Return the values [batch, length] at indices [batch, …], as [batch, …]."""
     return values.gather(1, indices.flatten(1)).view_as(indices)

@@ -1,4 +1,6 @@
-"""A run on disk: the checkpoint it goes on from, and what was trained in the form that the engine loads."""
+"""The files of a training run: the checkpoint from which it resumes, and the trained tensors in the format that the
+engine loads.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,7 @@ METADATA_BYTES = 2**16  # room for the metadata of a shipped file
 
 
 def save(folder: Path, trainer: Trainer[Any], elapsed: float, taught: int) -> None:
-    """Everything that the next step depends on; what it draws follows from the recipe and its number."""
+    """Write everything that the next step depends on. Its random draws follow from the recipe and the step's number."""
     state = {
         "step": trainer.step,
         "elapsed": elapsed,
@@ -32,9 +34,10 @@ def save(folder: Path, trainer: Trainer[Any], elapsed: float, taught: int) -> No
 
 
 def resume(folder: Path, trainer: Trainer[Any]) -> tuple[float, int]:
-    """Go on where the run in `folder` was saved, if it was; seconds that it has taken and tokens that it was taught.
+    """Restore `trainer` from the checkpoint in `folder`, if there is one. Returns the seconds that the run has taken
+    and the number of tokens it was trained on so far.
 
-    Raises EngineError when it was begun with another recipe.
+    Raises EngineError if the run was begun with another recipe.
     """
     if not (folder / CHECKPOINT).exists():
         return 0.0, 0
@@ -51,9 +54,9 @@ def resume(folder: Path, trainer: Trainer[Any]) -> tuple[float, int]:
 
 
 def room(parameters: LowRanks, beside: int) -> int:
-    """Bytes that are left for what is not trained, where a file of so many bytes ships beside this one.
+    """Return the bytes that are left for what is not trained, if a file of `beside` bytes ships together with this one.
 
-    Raises EngineError where there is no room for what is trained.
+    Raises EngineError if the trained tensors alone take more than there is.
     """
     size = METADATA_BYTES + 2 * sum(value.numel() for value in parameters.state_dict().values())
     if (left := LARGEST_BYTES - beside - size) < 0:
@@ -65,14 +68,16 @@ def room(parameters: LowRanks, beside: int) -> int:
 
 
 def export(path: Path, parameters: LowRanks, metadata: dict[str, str]) -> None:
-    """What was trained as the engine reads it, in bf16, and what was counted as it is."""
+    """Write the file that the engine reads: trained tensors in bfloat16, counted ones (bigrams) unchanged."""
     trained = {name: value.detach().cpu().bfloat16().contiguous() for name, value in parameters.state_dict().items()}
     tensors = parameters.tensors() | trained
     _replaced(path, lambda partial: save_file(tensors, partial, metadata=metadata))
 
 
 def _replaced(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a file whole or not at all. Raises EngineError, the file as it was before, where there is no room."""
+    """Write a file atomically. If that fails, for example on a full disk, raises EngineError and leaves the old file as
+    it was.
+    """
     partial = path.with_name(f"{path.name}.partial")
     try:
         write(partial)

@@ -1,4 +1,4 @@
-"""The corpus as documents in an order by chance, and segments drawn from them without end."""
+"""The files of the corpus in an endless random order, and an endless stream of segments drawn from them."""
 
 import random
 from collections import defaultdict
@@ -29,10 +29,12 @@ BEFORE = 2 / 3
 
 
 class Documents:
-    """The files of a split; `segment` goes through them from document number `position` on, pass after pass."""
+    """The files of a split, numbered. `at` gives an endless order of their numbers, shuffled again in each pass, and
+    `gap` cuts a gap from one of them.
+    """
 
     def __init__(self, corpus: Path, split: str, seed: int, held_out: Collection[str] = ()) -> None:
-        """`held_out` names packages that count as such beside those that the corpus holds out."""
+        """`held_out` names packages that are held out in addition to those that the corpus holds out."""
         self.rows: list[Row] = [
             row
             for each in ("train", "heldout")
@@ -48,7 +50,7 @@ class Documents:
         self._order: tuple[int, list[int]] = (-1, [])
 
     def at(self, position: int) -> int:
-        """The document that stands at this place of the endless order."""
+        """Return the number of the document at `position` in the endless order."""
         turn, place = divmod(position, len(self.rows))
         if self._order[0] != turn:
             order = list(range(len(self.rows)))
@@ -57,7 +59,9 @@ class Documents:
         return self._order[1][place]
 
     def gap(self, number: int, kind: str, window: int, rng: random.Random) -> tuple[Gap, str] | None:
-        """A gap of this kind in a document, `window` characters around it, and what stands in it."""
+        """Cut a gap of this kind from a document. Returns the gap, with `window` characters around it, and the text
+        that was in it; None if the place drawn allows none.
+        """
         row = self.rows[number]
         text = row["text"]
         if (span := gaps.cut(text, kind, rng)) is None:
@@ -82,7 +86,9 @@ class Documents:
 
 
 class Stream:
-    """Segments from document number `position` on; `position` then says where the next stream goes on."""
+    """Segments of the documents from `position` in the endless order on. The attribute `position` says where the next
+    stream has to continue.
+    """
 
     def __init__(self, documents: Documents, tokenizer: Tokenizer, position: int, rng: random.Random) -> None:
         self.position = position
@@ -92,7 +98,9 @@ class Stream:
         self._numbers = self._advance()
 
     def segment(self, room: int) -> Segment:
-        """At most `room` tokens; exactly so many where little room is left, so that rows come out full."""
+        """Return a segment of at most `room` tokens; if `room` is small, of exactly `room`, so that rows become
+        full.
+        """
         while True:
             if made := self._make(next(self._numbers), room):
                 return made
@@ -102,7 +110,7 @@ class Stream:
         kind = rng.choices(list(SHARES), list(SHARES.values()))[0]
         if kind == "plain" or room < LITTLE:
             return segments.plain(text, self._tokenizer, room, rng)
-        # Some 3.5 characters are a token; what is too much is cut off as tokens.
+        # A token has about 3.5 characters, so this window is larger than needed; tokens beyond `room` are cut off.
         found = self._documents.gap(number, kind, 5 * room, rng)
         return segments.filled(*found, self._tokenizer, room) if found else None
 

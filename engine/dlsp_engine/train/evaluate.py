@@ -1,4 +1,6 @@
-"""`python -m dlsp_engine.train.evaluate`: what an adapter saves at run time, on held-out gaps, in the engine itself."""
+"""`python -m dlsp_engine.train.evaluate`: measures, in the engine itself, how many steps an adapter saves on held-out
+gaps.
+"""
 
 import argparse
 import json
@@ -32,7 +34,7 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A held-out gap and where it comes from."""
+    """A held-out gap, its kind, and where it comes from."""
 
     gap: Gap
     kind: str
@@ -46,21 +48,25 @@ FIXED = ("split", "merged")
 
 @dataclass(frozen=True)
 class Measured:
-    """One gap: tokens committed, forwards of each schedule, and the same foretold from teacher forcing."""
+    """Measurements of one gap: the tokens committed, the forward passes that each schedule took, and the number
+    predicted for each from teacher forcing.
+    """
 
     kind: str
     language: str
     tokens: int
     forwards: dict[str, int]
-    foretold: dict[str, int]  # empty where nothing was foretold
-    hits: list[list[bool]]  # by canvas and position, likewise
+    foretold: dict[str, int]  # empty if nothing was predicted
+    hits: list[list[bool]]  # by canvas and position: whether the draft was right; empty likewise
     same: bool  # both schedules gave the autoregressive tokens
     package: str = ""
-    rows: dict[str, int] = field(default_factory=dict)  # of all those forwards, the prompt's apart
+    rows: dict[str, int] = field(default_factory=dict)  # by schedule: the rows of its forward passes, without prefill
 
 
 def read(path: Path, limit: int | None = None) -> list[HeldOut]:
-    """The gaps that `samples` wrote; with `limit`, that many spread over the whole file."""
+    """Return the gaps in a file that `samples` wrote; with `limit`, that many, spread over the whole file. Raises
+    EngineError if the file cannot be read.
+    """
     try:
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     except (OSError, lzma.LZMAError) as error:
@@ -80,7 +86,9 @@ def read(path: Path, limit: int | None = None) -> list[HeldOut]:
 
 
 def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], draft: int) -> Iterator[Measured]:
-    """Gap by gap; `model`, if given, has the engine's weights and adapter, and foretells what the engine then does."""
+    """Yield the measurements of one gap after the other. `model`, if given, has the engine's weights and adapter, and
+    predicts how many forward passes the engine takes.
+    """
     for held in gaps:
         options = {"end": ENDS[held.kind], "max_tokens": MOST_TOKENS}
         session = engine.new_session()
@@ -110,8 +118,8 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
 
 
 def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
-    """tau by schedule with its 95% interval and the rows of a step, foretold and by kind and language; agreement by
-    position.
+    """Return a summary: for each schedule tau with its 95% interval, rows per step, predicted tau, and tau by kind and
+    language; and how often drafts agree, by position.
     """
     result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
     for name in FIXED:
@@ -134,6 +142,7 @@ def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
 
 
 def _tau(measured: Sequence[Measured], schedule: str) -> float:
+    """Return the tokens committed per forward pass with this schedule."""
     return round(sum(one.tokens for one in measured) / max(1, sum(one.forwards[schedule] for one in measured)), 4)
 
 
@@ -146,7 +155,9 @@ def stamp(path: Path, weights: Weights, scores: dict[str, Any]) -> None:
 
 
 def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | None]:
-    """The base, the engine with the adapter, and what foretells its steps, where that can be."""
+    """Return the weights of the base, the engine with the adapter, and the model that predicts its steps (None for
+    int8).
+    """
     int8 = asked.dtype == "int8"
     weights = Weights.load(asked.weights, torch.bfloat16 if int8 else getattr(torch, asked.dtype))
     with safe_open(asked.weights / "weights.safetensors", framework="pt") as file:
@@ -156,7 +167,7 @@ def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | N
     if not int8:
         model = CanvasModel(weights, Parameters.load(asked.adapter, weights))
         return weights, Engine(Qwen2(weights, adapter), tokenizer), model
-    # They take LLVM, which a machine that only reads gaps need not have.
+    # Imported here because they need LLVM, which a machine that does not run int8 need not have.
     from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
     from dlsp_engine.model.quantised import quantised
     from dlsp_kernels.int8_linear.kinds import best
@@ -168,7 +179,9 @@ def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | N
 
 
 def _until_stopped(found: Iterator[Measured], total: int) -> list[Measured]:
-    """What is measured until Ctrl-C, which is passed on where nothing is yet."""
+    """Return what is measured until the end or until Ctrl-C. Raises KeyboardInterrupt if nothing has been measured by
+    then.
+    """
     measured: list[Measured] = []
     try:
         for one in found:

@@ -1,4 +1,4 @@
-"""Training of an infill update: real text as target, the end token included; and how it is judged meanwhile."""
+"""Trains an infill update on real text, the end token included, and scores it during training."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from dlsp_engine.train.packed import Packed
 from dlsp_engine.train.recipe import FillRecipe
 from dlsp_engine.train.trainer import Trainer
 
-JUDGED_TOGETHER = 4  # gaps of a forward without gradients
+JUDGED_TOGETHER = 4  # gaps in a forward pass without gradients
 
 
 class FillTrainer(Trainer[LowRanks]):
-    """Teaches the updates, on clean rows, the text that stood in gaps."""
+    """Trains low-rank updates, on clean rows, to predict the text that was in gaps."""
 
     def __init__(
         self, weights: Weights, parameters: LowRanks, fills: Fills, recipe: FillRecipe, device: torch.device, chunk: int
@@ -46,8 +46,9 @@ class FillTrainer(Trainer[LowRanks]):
 
 @dataclass
 class Judged:
-    """Held-out gaps of one kind: how many, their tokens, the mean loss in nats, the share of tokens whose likeliest is
-    the right one; and the shares of gaps of which the end is said too early, and not where it should be.
+    """Scores on held-out gaps of one kind: the number of gaps, the number of their tokens, the mean loss per token in
+    nats, and the share of tokens that are predicted right; then the share of gaps whose end is predicted too early, and
+    the share whose end is not predicted where it is.
     """
 
     gaps: int = 0
@@ -63,7 +64,7 @@ class Judged:
 
 @torch.no_grad()
 def judge(weights: Weights, parameters: LowRanks, held: Sequence[Fill], device: torch.device) -> dict[str, Judged]:
-    """By kind of gap, and "all", told each token of the answer in turn."""
+    """Return the scores by kind of gap, and those of all gaps as `all`, measured with teacher forcing."""
     low, found = parameters.low(weights.dtype), defaultdict(Judged)
     for at in range(0, len(held), JUDGED_TOGETHER):
         fills = held[at : at + JUDGED_TOGETHER]

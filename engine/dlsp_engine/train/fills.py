@@ -1,4 +1,4 @@
-"""Gaps with the text that stood in them, as an infill update is trained and judged on them."""
+"""Draws gaps together with the text that was in them, to train and to score an infill update."""
 
 import random
 from collections import defaultdict
@@ -11,11 +11,13 @@ from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.recipe import FillRecipe
 
 LONGEST_TOKENS = 700  # of a prompt and its answer
-TRIES = 20_000  # places drawn for one gap before a corpus is given up
+TRIES = 20_000  # places tried for one gap before an error is raised
 
 
 class Fill(NamedTuple):
-    """The prompt's tokens; and the gap's own, the end of text behind them (the first of the tokens that end a gap)."""
+    """A gap in tokens: `known` is its prompt, `answer` is the text that was in it and then the end token (the first of
+    those that end a gap).
+    """
 
     known: list[int]
     answer: list[int]
@@ -24,7 +26,7 @@ class Fill(NamedTuple):
 
 
 class Fills:
-    """Gaps drawn from documents by a recipe's shares of kinds and languages."""
+    """Draws gaps from documents, by the recipe's shares of kinds and languages."""
 
     def __init__(self, documents: Documents, tokenizer: Tokenizer, recipe: FillRecipe) -> None:
         self._documents = documents
@@ -38,7 +40,7 @@ class Fills:
             raise EngineError("The corpus has no file in any of the recipe's languages; build a larger one.")
 
     def draw(self, rng: random.Random, kind: str = "", language: str = "") -> Fill:
-        """One gap, of this kind and language or by the recipe's shares. Raises EngineError if there is none."""
+        """Return one gap, of this kind and language or by the recipe's shares. Raises EngineError if none is found."""
         recipe = self._recipe
         for _ in range(TRIES):
             one = kind or _drawn(recipe.kinds, rng)
@@ -48,7 +50,9 @@ class Fills:
         raise EngineError(f"The corpus has no gap of the kind '{kind}' in {language or 'any language'}.")
 
     def batch(self, turn: int) -> list[Fill]:
-        """The gaps of forward number `turn`, always the same: as many as have the recipe's tokens."""
+        """Return the gaps of forward pass number `turn`, which are the same at every call: as many as have the recipe's
+        number of tokens.
+        """
         rng = random.Random(f"{self._recipe.seed}/{turn}")
         made: list[Fill] = []
         while sum(len(one.known) + len(one.answer) for one in made) < self._recipe.tokens:
@@ -56,7 +60,7 @@ class Fills:
         return made
 
     def held_out(self, each: int) -> list[Fill]:
-        """So many gaps of each kind, the languages by turns: what the update is judged by while it is trained."""
+        """Return `each` gaps of each kind, the languages in turn: the update is scored on them during training."""
         rng, languages = random.Random(0), list(self.languages)
         kinds = self._recipe.kinds
         return [self.draw(rng, kind, languages[i % len(languages)]) for kind in kinds for i in range(each)]

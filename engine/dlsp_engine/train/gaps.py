@@ -1,10 +1,10 @@
-"""Gaps cut from source text, of the kinds that people leave: what is trained on and what is measured."""
+"""Cuts gaps from source text, of the kinds that programmers leave, for training and for measurements."""
 
 import random
 import re
 
-# Kind -> the engine's rule that ends such a gap: the rest of a line, a line, something inside a line that a closing
-# bracket or mark follows, two to five lines, a block, a body, and any span of characters.
+# Kind of gap -> the rule by which the engine ends it. The kinds are, in this order: the rest of a line; a line; a part
+# of a line before a closing bracket or a mark (`;`, `:` or `,`); two to five lines; a block; a body; any span of text.
 ENDS = {
     "rest": "line",
     "line": "line",
@@ -21,17 +21,17 @@ _DEFINITION = re.compile(
 _COMMENT = ("#", "//", "*", "/*")
 _OPENING, _CLOSING = "([{", ")]}"
 
-SPAN_CHARACTERS = (12, 40, 150)  # means of the lengths of spans
-AT_BRACKET = 0.75  # share of gaps inside a line that end at a bracket, where there is one, else at `;`, `:` or `,`
-WHOLE_BRACKET = 0.6  # share of these that begin behind the bracket's opening one
-IN_BLOCK = 0.5  # share of gaps of several lines at the end of their block that are kept
+SPAN_CHARACTERS = (12, 40, 150)  # mean lengths of spans, one of which is drawn
+AT_BRACKET = 0.75  # share of gaps inside a line that end at a bracket if there is one; others may end at a mark too
+WHOLE_BRACKET = 0.6  # share of gaps before a closing bracket that begin right after its opening one
+IN_BLOCK = 0.5  # share that is kept of gaps of several lines that end their block
 
 Span = tuple[int, int]
 """First character of the gap, and the first behind it."""
 
 
 def cut(text: str, kind: str, rng: random.Random) -> Span | None:
-    """A gap of this kind somewhere in `text`; None where the place drawn allows none."""
+    """Return a gap of this kind at a random place in `text`; None if the place drawn allows none."""
     if kind == "span":
         start, mean = rng.randrange(1, max(2, len(text))), rng.choice(SPAN_CHARACTERS)
         return _worth(text, start, min(len(text), start + 1 + int(rng.expovariate(1 / mean))))
@@ -49,7 +49,7 @@ def cut(text: str, kind: str, rng: random.Random) -> Span | None:
     if kind == "rest":
         return _worth(text, start + rng.randint(indent, max(indent, len(line) - 1)), start + len(line))
     first = start + rng.choice((0, 0, indent))  # on an empty line the editor has often indented already
-    # A gap from the line's beginning may hold the last line break too: the suffix then begins with text.
+    # A gap that begins with the line may include the last line break: the suffix then begins with text.
     broken = first == start and rng.random() < 0.3
     if kind == "line":
         return _worth(text, first, start + len(lines[at] if broken else line))
@@ -61,7 +61,9 @@ def cut(text: str, kind: str, rng: random.Random) -> Span | None:
 
 
 def _inside(text: str, line: str, indent: int, start: int, rng: random.Random) -> Span | None:
-    """What stands in a line before a closing bracket, or before `;`, `:` or `,`."""
+    """Return a gap inside a line that ends before a closing bracket, or before `;`, `:` or `,`; None if there
+    is none.
+    """
     if line.lstrip().startswith(_COMMENT):
         return None
     ends = [i for i, c in enumerate(line) if i > indent + 1 and c in f"{_CLOSING};:," and not line[i - 1].isspace()]
@@ -77,7 +79,7 @@ def _inside(text: str, line: str, indent: int, start: int, rng: random.Random) -
 
 
 def _opening(line: str, end: int) -> int | None:
-    """Where the bracket opens that closes at `end`, if it does so in this line."""
+    """Return the index of the bracket that the one at `end` closes; None if it is not in this line."""
     depth = 0
     for i in range(end - 1, -1, -1):
         if line[i] in _CLOSING:
@@ -90,7 +92,9 @@ def _opening(line: str, end: int) -> int | None:
 
 
 def _several(lines: list[str], at: int, rng: random.Random) -> int | None:
-    """The line behind two to five lines of one block, most often one that the block goes on with."""
+    """Return the index of the line after two to five lines of one block; None if there are too few. Most often the
+    block goes on after them.
+    """
     own, count = _indent(lines[at]), rng.randint(2, 5)
     deep, taken = at + 1, 1
     while deep < len(lines) and taken < count and (not lines[deep].strip() or _indent(lines[deep]) >= own):
@@ -104,7 +108,7 @@ def _several(lines: list[str], at: int, rng: random.Random) -> int | None:
 
 
 def _block(lines: list[str], at: int, indent: int, rng: random.Random) -> int:
-    """The line behind a block of up to twelve lines."""
+    """Return the index of the line after a block of up to twelve lines."""
     deep, most = at + 1, min(len(lines), at + rng.randint(1, 12))
     while deep < most and (not lines[deep].strip() or _indent(lines[deep]) >= indent):
         deep += 1
@@ -112,7 +116,9 @@ def _block(lines: list[str], at: int, indent: int, rng: random.Random) -> int:
 
 
 def _body(text: str, lines: list[str], at: int, start: int, rng: random.Random) -> Span | None:
-    """The indented lines under the first definition from line `at` on, their own indentation in the gap or not."""
+    """Return a gap that holds the indented lines under the first definition from line `at` on, with or without the
+    indentation of the first of them.
+    """
     while at < len(lines) - 1 and not _DEFINITION.match(lines[at].rstrip("\r\n")):
         start += len(lines[at])
         at += 1
@@ -131,4 +137,5 @@ def _indent(line: str) -> int:
 
 
 def _worth(text: str, start: int, end: int) -> Span | None:
+    """Return the gap, or None if it has only white space."""
     return (start, end) if text[start:end].strip() else None

@@ -1,4 +1,4 @@
-"""Head and loss in chunks: no [rows, vocab] logits of a whole batch are ever held."""
+"""The output head and the loss, in chunks: the [rows, vocab] logits of a whole batch are never in memory at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ TOP = 8
 
 @dataclass
 class Choices:
-    """What the base says after each token: its choice, and if asked its TOP tokens with their probabilities."""
+    """What the base predicts after each token: its choice, and if wanted its TOP likeliest tokens with their
+    probabilities.
+    """
 
     greedy: Tensor  # [batch, length]
     tokens: Tensor | None = None  # [batch, length, TOP]
@@ -26,7 +28,7 @@ class Choices:
 
 @torch.no_grad()
 def choices(hidden: Tensor, embedding: Tensor, chunk: int, soft: bool = False) -> Choices:
-    """hidden [batch, length, dim] -> the choices, `chunk` rows at a time."""
+    """Return the base's choices for hidden [batch, length, dim], computed for `chunk` rows at a time."""
     greedy, tokens, probabilities = [], [], []
     for part in hidden.flatten(0, 1).split(chunk):
         logits = F.linear(part, embedding)
@@ -52,8 +54,9 @@ def drafts(
     bigrams: Bigrams | None,
     chunk: int,
 ) -> tuple[Tensor, list[Draft]]:
-    """hidden [n, width, dim] of canvases, the tokens before each, and those in front of its later rows [n, width - 1]
-    -> the likeliest tokens [n, width], and n drafts.
+    """Return the likeliest tokens [n, width] and n drafts, given hidden [n, width, dim] of n canvases. `known` has the
+    tokens before what each canvas drafts; `given` [n, width - 1] has the true tokens in front of what its later rows
+    draft.
     """
     plain = torch.empty(hidden.shape[:2], dtype=torch.long, device=hidden.device)
     drafted: list[Draft] = []
@@ -72,10 +75,11 @@ def drafts(
 
 @dataclass(frozen=True)
 class Weighting:
-    """How much each row of a canvas counts.
+    """How much each row of a canvas counts in the loss.
 
-    `pace` follows acceptance (D-PACE): row j counts for every run that it is part of, by the probability that the
-    run gets there. `decay` is exp(-j / decay). `soft` is the share of the loss that asks for the base's TOP tokens.
+    The rule `pace` follows acceptance (D-PACE): row j counts for every accepted run that includes it, by the
+    probability that the run gets that far. The rule `decay` weights row j by exp(-j / decay). `soft` is the share of
+    the loss whose targets are the base's TOP tokens.
     """
 
     rule: str = "pace"
@@ -83,7 +87,9 @@ class Weighting:
     soft: float = 0.0
 
     def rows(self, probability: Tensor, taught: Tensor) -> Tensor:
-        """probability that each row gives its target [n, width] -> weights, 0 where nothing is taught."""
+        """Return the weights [n, width], given the probability that each row gives its target; 0 where nothing is
+        taught.
+        """
         if self.rule == "decay":
             offset = torch.arange(taught.shape[1], device=taught.device)
             return torch.exp(-offset / self.decay) * taught
@@ -93,7 +99,7 @@ class Weighting:
 
 @dataclass
 class Taught:
-    """A batch's canvases, all [n, width]: what they should say and where that is asked for."""
+    """The targets of a batch's canvases, all [n, width], and the mask of those that count in the loss."""
 
     targets: Tensor
     mask: Tensor
@@ -102,8 +108,8 @@ class Taught:
 
 
 def backward(hidden: Tensor, embedding: Tensor, taught: Taught, how: Weighting, chunk: int, scale: float) -> float:
-    """hidden [n, width, dim] -> the mean loss by weight; `scale` times its gradients are added to whatever `hidden`
-    came from. `chunk` rows at a time are asked of the head.
+    """Return the weighted mean loss for hidden [n, width, dim], and backpropagate `scale` times its gradient through
+    `hidden`. Logits are computed for `chunk` rows at a time.
     """
     given = hidden.detach()
     gradient = torch.zeros_like(given)
@@ -120,7 +126,7 @@ def backward(hidden: Tensor, embedding: Tensor, taught: Taught, how: Weighting, 
         probability = torch.zeros(mask.numel(), device=mask.device)
         probability[rows] = missed.neg().exp()[:, 0]
         weights = how.rows(probability.view_as(mask), mask).flatten()[rows, None]
-        # The gradient of cross-entropy is what is said less what should be; in place, since this is the largest tensor.
+        # Cross-entropy's gradient is the prediction minus the target; in place, since this is the largest tensor.
         aim, share, mass = targets, torch.ones_like(weights), weights
         if how.soft and taught.tokens is not None and taught.probabilities is not None:
             best, portion = (t[part].flatten(0, 1)[rows] for t in (taught.tokens, taught.probabilities))

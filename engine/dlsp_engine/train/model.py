@@ -1,4 +1,6 @@
-"""The trainer's forward: equal rows of many samples at once, on any device, gradients into the adapter alone."""
+"""The forward passes for training: samples with equal numbers of rows at once, on any device, with gradients for the
+adapter alone.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +24,9 @@ Past = list[tuple[Tensor, Tensor]]
 
 
 class Pair(nn.Module):
-    """One projection's low-rank update as the adapter's file holds it: a [parts * rank, in], b [out, rank]."""
+    """The low-rank update of one projection, in the shapes of the adapter's file: a [parts * rank, in], b [out, rank].
+    A fused projection has several parts, with `outs` outputs each.
+    """
 
     def __init__(self, into: int, outs: list[int], rank: int) -> None:
         super().__init__()
@@ -31,12 +35,15 @@ class Pair(nn.Module):
         self.b = nn.Parameter(torch.zeros(sum(outs), rank))
 
     def fused(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return a and b in the shapes for the fused projection: b becomes block-diagonal if there are several
+        parts.
+        """
         b = self.b.to(dtype)
         return self.a.to(dtype), torch.block_diag(*b.split(self.outs)) if len(self.outs) > 1 else b
 
 
 class LowRanks(nn.Module):
-    """Low-rank updates of every projection, in float32, named as in files. They start as what changes nothing."""
+    """Low-rank updates of every projection, in float32, named as in files. At first they change nothing."""
 
     def __init__(self, shape: Architecture, rank: int) -> None:
         super().__init__()
@@ -48,14 +55,14 @@ class LowRanks(nn.Module):
 
     @classmethod
     def read(cls, path: Path, shape: Architecture) -> "LowRanks":
-        """What an infill update's file holds."""
+        """Load the updates from an infill update's file."""
         tensors = load_file(path)
         found = cls(shape, tensors["layers.0.down.a"].shape[0])
         found.load_state_dict(tensors)
         return found
 
     def low(self, dtype: torch.dtype) -> list[Low]:
-        """By layer and projection: fused a and b for the forward, gradients flow through."""
+        """Return, by layer and projection, the fused a and b for the forward pass; gradients flow through them."""
         return [
             {name: pair.fused(dtype) for name, pair in layer.items() if isinstance(pair, Pair)}
             for layer in self.layers
@@ -63,12 +70,12 @@ class LowRanks(nn.Module):
         ]
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that its file holds, trained or not."""
+        """Return all tensors that the file holds, trained or not."""
         return dict(self.state_dict())
 
 
 class Parameters(LowRanks):
-    """What is trained of a canvas adapter: the updates of canvas rows and the mask's embedding."""
+    """The parameters of a canvas adapter: the low-rank updates for canvas rows, and the embedding of the mask."""
 
     def __init__(self, weights: Weights, rank: int) -> None:
         super().__init__(weights.architecture, rank)
@@ -89,31 +96,35 @@ class Parameters(LowRanks):
 
 
 class CanvasModel:
-    """The frozen base and the parameters of its adapter, on the device where the parameters are."""
+    """The frozen base with the parameters of its adapter, on the device of the parameters."""
 
     def __init__(
         self, weights: Weights, parameters: Parameters, recompute: bool = False, compiled: bool = False
     ) -> None:
         self.device = parameters.mask_embedding.device
         if self.device.type == "cuda":
-            # With a mask its gradients were NaN at some lengths (pytorch#196678, in PyTorch 2.11 to 2.13).
+            # cuDNN's attention with a mask gave NaN gradients at some lengths (pytorch#196678, PyTorch 2.11 to 2.13).
             torch.backends.cuda.enable_cudnn_sdp(False)
         self.weights = weights.to(self.device)
         self.shape = weights.architecture
         self.parameters = parameters
         self.recompute = recompute
         self._layer: Callable[..., tuple[Tensor, Tensor, Tensor]] = (
-            # Clean and canvas passes have a graph each, for their own numbers of rows.
+            # Clean and canvas passes are compiled separately, each for its own number of rows.
             torch.compile(layer_forward, dynamic=False) if compiled else layer_forward
         )
 
     @torch.no_grad()
     def clean(self, ids: Tensor, positions: Tensor, bias: Tensor) -> tuple[Tensor, Past]:
-        """ids, positions [batch, length], bias [batch, 1, length, length] -> hidden [batch, length, dim] and `Past`."""
+        """Run the clean pass: ids and positions [batch, length], bias [batch, 1, length, length] -> hidden [batch,
+        length, dim] and the keys and values.
+        """
         return self._forward(self.weights.embedding[ids], positions, bias, [{}] * self.shape.layers, None)
 
     def canvas(self, tokens: Tensor, positions: Tensor, bias: Tensor, past: Past) -> Tensor:
-        """tokens (MASK where masked), positions [batch, rows], bias [batch, 1, rows, length + rows] -> hidden."""
+        """Run the canvas pass: tokens (MASK where masked) and positions [batch, rows], bias [batch, 1, rows, length +
+        rows], and the clean pass's keys and values -> hidden [batch, rows, dim].
+        """
         known = self.weights.embedding[tokens.clamp(min=0)]
         mask = self.parameters.mask_embedding.to(known.dtype)
         x = torch.where((tokens < 0)[..., None], mask, known)
@@ -122,7 +133,7 @@ class CanvasModel:
     def _forward(
         self, x: Tensor, positions: Tensor, bias: Tensor, lows: list[Low], past: Past | None
     ) -> tuple[Tensor, Past]:
-        with positions.device:  # the table makes tensors of its own
+        with positions.device:  # the table creates tensors on the default device
             table = rope_table(positions.flatten(), self.shape.head_dim, self.shape.theta)
         cos, sin = (t.view(*positions.shape, 1, -1) for t in table)
         new: Past = []
@@ -131,7 +142,7 @@ class CanvasModel:
             if self.recompute and past:
                 x, k, v = checkpoint(self._layer, *given, use_reentrant=False)  # pyright: ignore[reportGeneralTypeIssues]
             else:
-                # A score is not worth a compilation of its own.
+                # Scores run uncompiled: they are not worth another compilation.
                 run = self._layer if torch.is_grad_enabled() or past is None else layer_forward
                 x, k, v = run(*given)
             new.append((k, v))
@@ -148,7 +159,7 @@ def layer_forward(
     cos: Tensor,
     sin: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x [batch, rows, dim] -> the same after one layer, and the keys and values of its rows."""
+    """Run one layer on x [batch, rows, dim]. Returns its output, and the keys and values of its rows."""
 
     q, k, v = heads(shape, layer, low, x, cos, sin)
     keys, values = (torch.cat(pair, 2) for pair in zip(past, (k, v), strict=True)) if past else (k, v)
@@ -160,7 +171,7 @@ def layer_forward(
 def heads(
     shape: Architecture, layer: Layer, low: Low, x: Tensor, cos: Tensor, sin: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x [batch, rows, dim] -> queries, keys and values [batch, heads, rows, head_dim]."""
+    """Return queries, keys and values [batch, heads, rows, head_dim] of x [batch, rows, dim]."""
     h = F.rms_norm(x, x.shape[-1:], layer.attention_norm, shape.eps)
     qkv = _linear(h, layer.qkv, low.get("qkv"), layer.qkv_bias).unflatten(-1, (-1, shape.head_dim))
     qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 2)
@@ -169,7 +180,9 @@ def heads(
 
 
 def behind_attention(shape: Architecture, layer: Layer, low: Low, x: Tensor, attended: Tensor) -> Tensor:
-    """x and what its rows attended to, both [batch, rows, dim] -> the same after the layer."""
+    """Run the part of a layer after attention: its input x and the attention's output, both [batch, rows, dim] -> the
+    layer's output.
+    """
     x = x + _linear(attended, layer.out, low.get("out"))
     h = F.rms_norm(x, x.shape[-1:], layer.mlp_norm, shape.eps)
     return x + _linear(swiglu(_linear(h, layer.gate_up, low.get("gate_up"))), layer.down, low.get("down"))

@@ -1,4 +1,4 @@
-"""Clean forwards of several gaps, one behind the other in one row of tokens, each of which sees itself alone."""
+"""Clean forward passes of several gaps packed into one row of tokens, in which each gap sees only itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ from dlsp_kernels.rope.reference import rope_table
 
 @dataclass(frozen=True)
 class Packed:
-    """`rows` are those whose next token is one of an answer's, `targets` these tokens, `sizes` the gaps' lengths."""
+    """Several gaps, one after the other. `rows` are the indices of the rows that predict the answers' tokens, `targets`
+    are these tokens, and `sizes` are the lengths of the gaps with their prompts.
+    """
 
     ids: Tensor
     positions: Tensor
@@ -44,10 +46,10 @@ class Packed:
 
 
 def hidden(weights: Weights, lows: list[Low], packed: Packed) -> Tensor:
-    """Hidden states [rows, dim] of `packed.rows`, ready for the head; gradients flow into `lows`."""
+    """Return hidden states [rows, dim] of `packed.rows`, ready for the output head; gradients flow into `lows`."""
     shape = weights.architecture
     x = weights.embedding[packed.ids][None]
-    with x.device:  # the table makes tensors of its own
+    with x.device:  # the table creates tensors on the default device
         table = rope_table(packed.positions, shape.head_dim, shape.theta)
     cos, sin = (t.view(1, len(packed.ids), 1, -1) for t in table)
     for layer, low in zip(weights.layers, lows, strict=True):
@@ -59,8 +61,8 @@ def hidden(weights: Weights, lows: list[Low], packed: Packed) -> Tensor:
 
 
 def backward(hidden: Tensor, embedding: Tensor, targets: Tensor, weights: Tensor, chunk: int, scale: float) -> float:
-    """The mean cross-entropy by weight; `scale` times its gradients are added to whatever `hidden` came from. The head
-    is asked for `chunk` rows at a time.
+    """Return the weighted mean cross-entropy, and backpropagate `scale` times its gradient through `hidden`. Logits are
+    computed for `chunk` rows at a time.
     """
     given, gradient, loss = hidden.detach(), torch.empty_like(hidden), torch.zeros((), device=hidden.device)
     share = weights / weights.sum()
@@ -70,7 +72,7 @@ def backward(hidden: Tensor, embedding: Tensor, targets: Tensor, weights: Tensor
         total = logits.logsumexp(-1, keepdim=True)
         aim, mass = targets[part, None], share[part, None]
         loss = loss + ((total - logits.gather(1, aim)) * mass).sum()
-        # The gradient of cross-entropy is what is said less what should be; in place, this is the largest tensor.
+        # Cross-entropy's gradient is the prediction minus the target; in place, since this is the largest tensor.
         slope = logits.sub_(total).exp_().mul_(mass).scatter_add_(1, aim, -mass)
         gradient[part] = slope.to(embedding.dtype) @ embedding
     hidden.backward(gradient * scale)

@@ -14,7 +14,7 @@ from dlsp_engine.model.update import Update, sha256
 
 
 def pair(update: Path, adapter: Path) -> None:
-    """The adapter's hash among the update's `canvas_adapters`. Raises EngineError, OSError."""
+    """Add the adapter's hash to the update's `canvas_adapters`. Raises EngineError, OSError."""
     metadata = Update.of(update).metadata
     known = json.loads(metadata.get("canvas_adapters", "[]"))
     metadata["canvas_adapters"] = json.dumps(sorted({*known, sha256(adapter)}))

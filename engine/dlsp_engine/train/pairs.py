@@ -1,4 +1,4 @@
-"""How often one token follows another in the samples."""
+"""Counts how often one token follows another in the samples."""
 
 import numpy as np
 
@@ -13,7 +13,9 @@ BYTES = 8
 
 
 def counted(samples: Samples, vocab: int, room: int) -> Bigrams:
-    """Over all training samples, within their segments; the most frequent, as many as `room` bytes hold."""
+    """Count the pairs within the segments of all training samples. Returns the most frequent ones, as many as fit into
+    `room` bytes.
+    """
     first, second = [], []
     for tokens, marks in samples.shards():
         within = (marks[:, 1:] & START) == 0

@@ -1,4 +1,6 @@
-"""What is trained with what: options of an adapter, a file for an update, and the metadata that travels with both."""
+"""What a training run does, stored in the metadata of its result: command-line options for a canvas adapter, a JSON
+file for an infill update.
+"""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -30,8 +32,8 @@ HELP: dict[str, str] = {
 
 @dataclass(frozen=True)
 class AnyRecipe:
-    """What every training has: `accumulate` forwards share a step of the optimizer, `lr` is the highest learning rate,
-    reached after `warm_up` steps, `clip` the largest norm of a gradient.
+    """What every recipe has: `accumulate` forward passes share an optimizer step, `lr` is the highest learning rate,
+    reached after `warm_up` steps, and `clip` is the largest norm of a gradient.
     """
 
     accumulate: int = 1
@@ -44,17 +46,20 @@ class AnyRecipe:
         return json.dumps(asdict(self))
 
     def rate(self, step: int, progress: float) -> float:
-        """The learning rate of a step, `progress` of the budget being used up: a warm-up, then a straight fall."""
+        """Return the learning rate of a step when the share `progress` of the budget is used up: linear warm-up, then
+        linear decay.
+        """
         return self.lr * min(1.0, (step + 1) / max(1, self.warm_up)) * max(0.02, 1 - progress)
 
 
 @dataclass(frozen=True)
 class FillRecipe(AnyRecipe):
-    """Of an infill update: what is filled, in which shares, from how much text.
+    """The recipe of an infill update: what is filled, in which shares, and how much text is around it.
 
-    `tokens` are those of a forward, some gaps one behind the other; `characters` the least and the most of the usual
-    window around a gap, and the most of a large one, which `large` is the share of. `end` is the weight of the end
-    token beside the others'. `held_out` are packages that are judged by, beside those of the corpus.
+    `tokens` is the size of a forward pass, in which several gaps are packed; `longest` is the most tokens of an answer.
+    `characters` are the least and the most characters of the usual window around a gap, and the most of a large one;
+    `large` is the share of large windows. `end` is the weight of the end token relative to others. `held_out` are
+    packages to score on, in addition to those that the corpus holds out.
     """
 
     rank: int = 16
@@ -69,7 +74,7 @@ class FillRecipe(AnyRecipe):
 
     @classmethod
     def read(cls, name: str) -> "FillRecipe":
-        """By its name among those of `train/recipes`, or from a JSON file. Raises EngineError."""
+        """Load a recipe by its name in `train/recipes`, or from a JSON file. Raises EngineError."""
         shipped = files("dlsp_engine.train").joinpath("recipes", f"{name}.json")
         try:
             text = shipped.read_text("utf-8") if shipped.is_file() else Path(name).read_text("utf-8")
@@ -82,13 +87,13 @@ class FillRecipe(AnyRecipe):
 
 @dataclass(frozen=True)
 class Recipe(AnyRecipe):
-    """Of a canvas adapter; HELP says what is what."""
+    """The recipe of a canvas adapter. HELP describes its fields."""
 
     rank: int = 32
     batch: int = 1
     accumulate: int = 4
     rows: int = 512
-    widths: str = "4,8,4,2"  # the engine lays 3 or 4; what was not trained is not drafted
+    widths: str = "4,8,4,2"  # the engine uses 3 or 4; a width that was not trained drafts badly
     lr: float = 5e-4
     warm_up: int = 20
     weighting: str = "pace"
@@ -113,7 +118,7 @@ class Recipe(AnyRecipe):
         return cls(**{each.name: getattr(asked, each.name) for each in fields(cls)})
 
     def width(self, turn: int) -> int:
-        """Masks of a canvas in forward number `turn`."""
+        """Return the number of masks in a canvas in forward pass number `turn`."""
         widths = [int(width) for width in self.widths.split(",")]
         return widths[turn % len(widths)]
 

@@ -1,4 +1,4 @@
-"""A training run in a folder: steps until a budget is used up, a score and a checkpoint now and then."""
+"""A training run in a folder: optimizer steps until a budget is used up, with scores and checkpoints in between."""
 
 import argparse
 import json
@@ -25,12 +25,14 @@ AnyTrainer = TypeVar("AnyTrainer", bound=Trainer[Any])
 
 
 class Run(ABC, Generic[AnyTrainer]):
-    """`log.jsonl`, `checkpoint.pt` and what the engine loads, the last two as of the last save. Resumed if there."""
+    """A run whose folder holds `log.jsonl`, `checkpoint.pt` and the file that the engine loads; the last two are from
+    the latest save. If there is a checkpoint, the run resumes from it.
+    """
 
-    FILE = ""  # what the engine loads
+    FILE = ""  # name of the file that the engine loads
 
     def __init__(self, asked: argparse.Namespace, trainer: AnyTrainer, metadata: dict[str, str]) -> None:
-        """Raises EngineError where the folder has a run with other settings."""
+        """Raises EngineError if the folder has a run with other settings."""
         self.asked = asked
         self.trainer = trainer
         self.metadata = metadata
@@ -41,18 +43,19 @@ class Run(ABC, Generic[AnyTrainer]):
 
     @abstractmethod
     def judge(self) -> None:
-        """Score what was learned on what is held out, and say it."""
+        """Score the trained parameters on held-out data, and log the scores."""
 
     @abstractmethod
     def scores(self) -> dict[str, Any]:
-        """The latest scores, for the metadata."""
+        """Return the latest scores, for the metadata."""
 
     @property
     def elapsed(self) -> float:
+        """Seconds of training so far, in all runs in this folder."""
         return self.before + time.monotonic() - self.began
 
     def progress(self) -> float:
-        """The share of the budget that is used up."""
+        """Return the share of the budget that is used up."""
         parts = [self.trainer.step / self.asked.steps] if self.asked.steps else []
         parts += [self.elapsed / 60 / self.asked.minutes] if self.asked.minutes else []
         return max(parts)
@@ -78,7 +81,7 @@ class Run(ABC, Generic[AnyTrainer]):
                 said, losses, taught, rows = now, [], 0, 0
             judging = now - judged > 60 * asked.judge_minutes
             if judging or now - saved > 60 * asked.save_minutes:
-                self.save()  # before a score too: it takes long on a CPU, and a kill must cost nothing
+                self.save()  # also before a score, which takes long on a CPU: a kill must lose nothing
                 saved = time.monotonic()
             if judging:
                 self.judge()
@@ -95,7 +98,7 @@ class Run(ABC, Generic[AnyTrainer]):
             "seconds": str(round(self.elapsed)),
             "scores": json.dumps(self.scores()),
         }
-        # What is handed over first: it takes a seventh of the room.
+        # The engine's file first: it needs only a seventh of the space.
         checkpoint.export(self.asked.out / self.FILE, self.trainer.late, self.metadata | more)
         checkpoint.save(self.asked.out, self.trainer, self.elapsed, self.taught)
 
@@ -107,8 +110,9 @@ class Run(ABC, Generic[AnyTrainer]):
 
 
 def base_of(weights: Path, start: Path | None, digest: str) -> tuple[dict[str, str], dict[str, str]]:
-    """`base`, `base_sha256` and the infill update, if any, of converted weights, as a trained file says them; and all
-    that `start` says of itself. Raises EngineError where `start` belongs to another base, or no hash is known.
+    """Return `base`, `base_sha256` and, if the converted weights contain an infill update, `update_sha256`, for the
+    metadata of a trained file; and all metadata of the file `start`. Raises EngineError if `start` belongs to another
+    base, or if no hash of the base is known.
     """
     with safe_open(weights / "weights.safetensors", framework="pt") as file:
         metadata = file.metadata() or {}
@@ -126,13 +130,13 @@ def base_of(weights: Path, start: Path | None, digest: str) -> tuple[dict[str, s
 
 
 def shipped_bytes(base: str, ending: str) -> int:
-    """Of the other file that ships beside one for this base, by its ending; 0 where there is none."""
+    """Return the size of the file with this ending that ships for `base`, in bytes; 0 if there is none."""
     path = ADAPTERS / f"{Path(base).stem}{ending}"
     return path.stat().st_size if path.exists() else 0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What all training takes."""
+    """Add the options that all training commands take."""
     add = parser.add_argument
     add("--weights", type=Path, required=True, metavar="DIR", help="the base, converted: weights.safetensors in it")
     add("--out", type=Path, required=True, metavar="DIR", help="the run's folder; resumed if there")
@@ -151,7 +155,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def command(asked: argparse.Namespace, make: Callable[[argparse.Namespace], Run[Any]]) -> int:
-    """Make the run and train; a signal to end saves it and says how to go on. The exit status."""
+    """Create the run and train. Returns the exit status. If a signal asks it to end, it saves the run and says how to
+    continue.
+    """
     if max(asked.minutes, asked.steps) <= 0:
         sys.exit("Give a budget: --minutes, --steps or both.")
     if asked.threads:

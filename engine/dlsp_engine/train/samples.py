@@ -1,4 +1,4 @@
-"""`python -m dlsp_engine.train.samples`: turns the corpus into rows of tokens that training reads without delay."""
+"""`python -m dlsp_engine.train.samples`: turns the corpus into rows of tokens, so that training need not tokenize."""
 
 import argparse
 import json
@@ -31,9 +31,10 @@ SHORTEST = 128
 
 
 def build(corpus: Path, out: Path, tokenizer: Tokenizer, tokens: int, length: int, seed: int, name: str = "") -> None:
-    """Writes, or goes on with, shards of both splits, the held-out gaps and the index. `name`: the tokenizer's hash.
+    """Write the shards of both splits, the held-out gaps and the index, or continue an unfinished build. `name` is the
+    tokenizer's hash.
 
-    The same corpus and settings give the same files, whenever a run was ended.
+    The same corpus and settings give the same files, even if the build was interrupted.
     """
     recipe = {"format": FORMAT, "corpus": manifest_hash(corpus), "tokenizer": name, "length": length, "seed": seed}
     out.mkdir(parents=True, exist_ok=True)
@@ -45,7 +46,7 @@ def build(corpus: Path, out: Path, tokenizer: Tokenizer, tokens: int, length: in
 
 
 def manifest_hash(corpus: Path) -> str:
-    """Of a corpus that is finished. Raises EngineError for another."""
+    """Return the hash of a finished corpus. Raises EngineError if the corpus is not finished."""
     try:
         return json.loads((corpus / "manifest.json").read_text("utf-8"))["hash"]
     except (OSError, ValueError, KeyError) as error:
@@ -83,7 +84,7 @@ def _fill(corpus: Path, out: Path, state: dict[str, Any], split: str, rows: int,
 
 
 def _packed(stream: Stream, length: int, rng: random.Random) -> segments.Segment:
-    """One row: segments one after the other, the last one as long as the room that is left."""
+    """Return one row: segments one after the other, the last as long as the room that is left."""
     tokens: list[int] = []
     marks: list[int] = []
     while (left := length - len(tokens)) > 0:
@@ -95,7 +96,9 @@ def _packed(stream: Stream, length: int, rng: random.Random) -> segments.Segment
 
 
 def _gaps(documents: Documents, seed: int) -> bytes:
-    """Held-out gaps as text, the same number of each kind: what the engine itself is measured on."""
+    """Return held-out gaps as compressed JSON lines, the same number of each kind: the engine itself is measured on
+    them.
+    """
     rng = random.Random(f"{seed}/gaps")
     wanted: dict[tuple[str, str], int] = {}
     lines: list[str] = []

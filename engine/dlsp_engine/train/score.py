@@ -1,4 +1,4 @@
-"""How well drafts agree with the base on held-out samples, without decoding: cheap enough to ask while training."""
+"""How well drafts agree with the base on held-out samples, without decoding: cheap enough to compute while training."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ from dlsp_engine.train.trainer import canvas_states, look, read
 
 @dataclass(frozen=True)
 class Score:
-    """`tau`: tokens that one draft and its check commit, 1 plus the expected run of agreeing drafts, at a random
-    place of a gap; `plain_tau`: the same where each row drafts its likeliest token. `agreement`: share of right drafts
-    by position, those before being right, where what is right is known.
+    """`tau` is how many tokens one draft and its verification are expected to commit at a random place of a gap: 1 plus
+    the expected number of tokens until the first wrong one. `plain_tau` is the same if each row drafts its likeliest
+    token. `agreement` is the share of right drafts by position, among those whose right token is known.
     """
 
     tau: float
@@ -28,7 +28,7 @@ class Score:
 
 @torch.no_grad()
 def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: int, batch: int, head_rows: int) -> Score:
-    """`count` canvases in gaps of each of the first `rows` held-out samples."""
+    """Score `count` canvases in gaps of each of the first `rows` held-out samples."""
     generator = torch.Generator(model.device).manual_seed(0)
     found, plain = Runs(width), Runs(width)
     for start in range(0, rows, batch):
@@ -36,7 +36,7 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
         said, past = look(model, now, head_rows)
         canvases = drawn(now, said.greedy, count, width, generator, marks=MIDDLE, evenly=True)
         known = canvases.taught.flatten(0, 1)
-        told = known.any(1)  # of the others nothing is known
+        told = known.any(1)  # canvases with any known target; the others say nothing
         states = canvas_states(model, now, canvases, past).flatten(0, 1)[told]
         given = canvases.before(now).flatten(0, 1)[told, 1:]
         texts = [text for text, one in zip(canvases.known(now), told.tolist(), strict=True) if one]
@@ -49,13 +49,15 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
 
 
 class Runs:
-    """How long drafts agree. Where the base's path is lost from sight a run is only known so far (Kaplan and Meier)."""
+    """Estimates how many drafted tokens in a row agree with the base. Where the base's choices are no longer known, a
+    run is censored (Kaplan-Meier estimator).
+    """
 
     def __init__(self, width: int) -> None:
         self.seen, self._right, self._alive, self._survived = (torch.zeros(width) for _ in range(4))
 
     def saw(self, hits: Tensor, known: Tensor) -> None:
-        """Both [n, width]."""
+        """Add canvases: which of their drafts are right, and for which that is known, both [n, width]."""
         runs = hits.int().cumprod(1).bool()
         before = torch.cat([torch.ones_like(runs[:, :1]), runs[:, :-1]], 1)
         self.seen += known.sum(0).cpu()

@@ -1,4 +1,6 @@
-"""A gap or plain text as tokens, in the very template that the engine sends, with the places a canvas may follow."""
+"""A gap or plain text as tokens, in the same template that the engine uses, with marks for the places where a canvas
+may follow.
+"""
 
 import random
 from typing import NamedTuple
@@ -20,21 +22,22 @@ AROUND = 0.3
 
 
 class Segment(NamedTuple):
-    """Tokens that see each other and nothing else; `marks` has one entry a token."""
+    """Tokens that see only each other; `marks` has one entry per token."""
 
     tokens: list[int]
     marks: list[int]
 
 
 def plain(text: str, tokenizer: Tokenizer, room: int, rng: random.Random) -> Segment | None:
-    """Exactly `room` tokens from somewhere in `text`, None where it is shorter."""
+    """Return exactly `room` tokens from a random place in `text`; None if there are too few."""
     start = text.rfind("\n", 0, rng.randrange(max(1, len(text) - 3 * room))) + 1
     tokens = tokenizer.encode(text[start : start + 6 * room + 64])[:room]
     return _segment(tokens, len(tokens)) if len(tokens) == room else None
 
 
 def filled(gap: Gap, middle: str, tokenizer: Tokenizer, room: int) -> Segment | None:
-    """The gap's prompt and the `middle` that fills it, cut at its far ends to at most `room` tokens.
+    """Return the gap's prompt and the `middle` that fills it, with its far ends cut so that it has at most `room`
+    tokens; None if too little would remain around the gap.
 
     There is no end token: what follows the last token is the base's own choice, as for every other row.
     """
@@ -47,8 +50,8 @@ def filled(gap: Gap, middle: str, tokenizer: Tokenizer, room: int) -> Segment | 
 
 
 def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | None:
-    """A prompt cut to `room` tokens at line borders: the prefix's start and the suffix's end, in proportion to their
-    lengths. A line that alone is longer is cut inside.
+    """Return a prompt cut to `room` tokens at line breaks: at the prefix's start and the suffix's end, in proportion to
+    their lengths. A single line that is too long is cut inside. None if too little would remain.
     """
     over = len(tokens) - room
     if over <= 0:
@@ -68,7 +71,9 @@ def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | N
 
 
 def _segment(tokens: list[int], known: int) -> Segment:
-    """A canvas may follow every token but the last; from index `known` on it stands in the gap."""
+    """Return the tokens with their marks. A canvas may follow every token but the last and the first LEAD; tokens from
+    index `known` on are in the gap.
+    """
     marks = [TEXT if LEAD <= i < known else MIDDLE if i >= known else 0 for i in range(len(tokens) - 1)]
     marks = [*marks, 0]
     marks[0] |= START

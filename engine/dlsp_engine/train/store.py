@@ -1,4 +1,4 @@
-"""Samples on disk: token rows of one length in xz files that are small enough to be carried, and an index."""
+"""Samples on disk: token rows of one length in small xz files, and an index."""
 
 import io
 import json
@@ -18,29 +18,31 @@ INDEX = "samples.json"
 
 
 def write(path: Path, tokens: np.ndarray, marks: np.ndarray) -> None:
-    """tokens [rows, length] below 2**24, marks [rows, length] below 256."""
+    """Write tokens [rows, length] below 2**24 and marks [rows, length] below 256."""
     buffer = io.BytesIO()
-    # Planes of low and high bits pack far better than whole numbers.
+    # Separate planes of low and high bits compress far better than whole numbers.
     np.savez(buffer, low=(tokens & 0xFFFF).astype(np.uint16), high=(tokens >> 16).astype(np.uint8), marks=marks)
     replace(path, lzma.compress(buffer.getvalue(), preset=4))
 
 
 def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """What `write` was given: int32 and uint8."""
+    """Return the tokens (int32) and marks (uint8) that were given to `write`."""
     with lzma.open(path) as file:
         planes = np.load(io.BytesIO(file.read()))
     return planes["low"].astype(np.int32) | planes["high"].astype(np.int32) << 16, planes["marks"]
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     partial = path.with_name(path.name + ".partial")
     partial.write_bytes(data)
     partial.replace(path)
 
 
 def index(folder: Path) -> dict[str, Any]:
-    """`recipe`, `length` and `shards`: split -> file -> rows. Raises EngineError where there is none."""
+    """Return the index: `recipe`, `length`, and `shards`, which maps split -> file -> rows. Raises EngineError if there
+    is none.
+    """
     try:
         return json.loads((folder / INDEX).read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -48,7 +50,7 @@ def index(folder: Path) -> dict[str, Any]:
 
 
 class Samples:
-    """The rows of a split in their order, again from the start when they are used up."""
+    """The rows of a split in order; after the last one they begin again."""
 
     def __init__(self, folder: Path, split: str) -> None:
         self._shards = [
@@ -60,12 +62,12 @@ class Samples:
         self._open: tuple[Path, np.ndarray, np.ndarray] | None = None
 
     def take(self, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """tokens int64 and marks uint8 [count, length] of the rows from number `start` on."""
+        """Return tokens int64 and marks uint8 [count, length] of the rows from number `start` on."""
         rows = [self._row((start + i) % self.rows) for i in range(count)]
         return np.stack([tokens for tokens, _ in rows]).astype(np.int64), np.stack([marks for _, marks in rows])
 
     def shards(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Tokens and marks of one file after the other."""
+        """Yield the tokens and marks of one file after the other."""
         for path, _ in self._shards:
             yield read(path)
 

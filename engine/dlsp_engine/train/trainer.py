@@ -1,4 +1,4 @@
-"""A training run in memory: steps of the optimizer, each the same whenever it is taken."""
+"""Training in memory: optimizer steps, each of which depends only on the parameters, the recipe and its own number."""
 
 import math
 from abc import ABC, abstractmethod
@@ -30,7 +30,9 @@ Trained = TypeVar("Trained", bound=LowRanks)
 
 @dataclass
 class Step:
-    """What a step of the optimizer gave: mean loss, rows and how many of them taught something."""
+    """The result of an optimizer step: the mean loss, the number of rows, how many of them had a target (`taught`), and
+    the norm of the gradient.
+    """
 
     loss: float
     rows: int
@@ -39,10 +41,11 @@ class Step:
 
 
 class Trainer(ABC, Generic[Trained]):
-    """`step` counts the steps taken; all that a step draws follows from the recipe's seed and this number.
+    """Takes optimizer steps. `step` counts those taken; all random draws of a step follow from the recipe's seed and
+    this number.
 
-    `average` is the mean of the late parameters (Shamir and Zhang 2013, polynomial decay): it is what a run hands over,
-    since single steps tear at what was learned until the rate has fallen.
+    `average` is a mean of the parameters in which late steps count most (Shamir and Zhang 2013, polynomial decay). It
+    is the result of a run, since single steps disturb what was learned until the learning rate has fallen.
     """
 
     def __init__(self, parameters: Trained, recipe: AnyRecipe, device: torch.device) -> None:
@@ -62,16 +65,19 @@ class Trainer(ABC, Generic[Trained]):
 
     @property
     def late(self) -> Trained:
+        """The averaged parameters."""
         return self.average.module  # pyright: ignore[reportReturnType]
 
     @abstractmethod
     def forward(self, turn: int) -> tuple[float, int, int]:
-        """Forward number `turn`: its gradients are added to the parameters'. Mean loss, rows, and rows that taught."""
+        """Run forward pass number `turn` and add its gradients to those of the parameters. Returns the mean loss, the
+        rows, and the rows that had a target.
+        """
 
     def advance(self, rate: float) -> Step:
-        """One step of the optimizer at this learning rate.
+        """Take one optimizer step at learning rate `rate`.
 
-        Raises EngineError when the gradients of LOST steps one after the other were not finite.
+        Raises EngineError when the gradients of LOST steps in a row were not finite.
         """
         recipe = self.recipe
         for group in self.optimizer.param_groups:
@@ -97,7 +103,7 @@ class Trainer(ABC, Generic[Trained]):
 
 
 class CanvasTrainer(Trainer[Parameters]):
-    """Trains a canvas adapter to say what the frozen base says."""
+    """Trains a canvas adapter to predict what the frozen base would choose."""
 
     def __init__(self, model: CanvasModel, samples: Samples, recipe: Recipe, head_rows: int) -> None:
         super().__init__(model.parameters, recipe, model.device)
@@ -108,7 +114,7 @@ class CanvasTrainer(Trainer[Parameters]):
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """The model with the mean of its late parameters."""
+        """Run a block with the averaged parameters in the model."""
         latest = self.model.parameters
         self.model.parameters = self.late
         try:
@@ -136,6 +142,7 @@ class CanvasTrainer(Trainer[Parameters]):
 
 
 def _late(average: Sequence[Tensor], latest: Sequence[Tensor], seen: Tensor | int) -> None:
+    """Update the average in place with the latest parameters, after `seen` earlier updates."""
     share = (LATE + 1) / (int(seen) + LATE + 1)
     for mean, now in zip(average, latest, strict=True):
         mean.lerp_(now, share)
@@ -147,13 +154,15 @@ def read(samples: Samples, start: int, count: int, device: torch.device) -> Batc
 
 
 def look(model: CanvasModel, batch: Batch, head_rows: int, soft: bool = False) -> tuple[Choices, Past]:
-    """The clean pass: what the base says after every token, and the keys and values that canvases see."""
+    """Run the clean pass. Returns what the base predicts after every token, and the keys and values that
+    canvases see.
+    """
     hidden, past = model.clean(batch.ids, batch.positions, batch.bias(model.weights.dtype))
     return choices(hidden, model.weights.embedding, head_rows, soft), past
 
 
 def canvas_states(model: CanvasModel, batch: Batch, canvases: Canvases, past: Past) -> torch.Tensor:
-    """Hidden states [batch, canvases, width, dim]."""
+    """Return the hidden states of canvases [batch, canvases, width, dim]."""
     bias = canvases.bias(batch, model.weights.dtype)
     hidden = model.canvas(canvases.tokens.flatten(1), canvases.positions.flatten(1), bias, past)
     return hidden.unflatten(1, canvases.tokens.shape[1:])

@@ -1,4 +1,6 @@
-"""Offline tau: what verified decoding of a known answer costs, from one teacher-forced forward of its canvases."""
+"""Offline tau: how many steps verified decoding of a known answer takes, computed from one teacher-forced forward pass
+of its canvases.
+"""
 
 import torch
 
@@ -16,8 +18,8 @@ AT_ONCE = 64
 
 @torch.no_grad()
 def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) -> tuple[list[Draft], int]:
-    """What a canvas drafts after the last known token and after each token of the answer but the last; and what the
-    base says behind the answer.
+    """Return what a canvas drafts after the last token of the prompt (`known`) and after each token of the answer but
+    the last; and the token that the base chooses after the answer.
     """
     ids = torch.tensor([known + answer], device=model.device)
     batch = Batch(ids, torch.zeros_like(ids))
@@ -29,7 +31,7 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
         blank = torch.full_like(positions, -1)
         canvases = Canvases(anchors, blank, positions, blank, blank, blank)
         hidden = canvas_states(model, batch, canvases, past)[0]
-        # Behind the answer nothing is known, and nothing is asked.
+        # There are no tokens after the answer, and drafts beyond it are not used.
         canvases.answered = positions.clamp(max=ids.shape[1] - 1)
         texts, given = canvases.known(batch), canvases.before(batch)[0, :, 1:]
         pairs = model.parameters.bigrams
@@ -38,14 +40,16 @@ def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) 
 
 
 def forwards(drafted: list[Draft], answer: list[int], width: int, merged: bool, alternatives: bool) -> int:
-    """Steps until the answer stands, each commit ending in the base's own token; see `decode.verify`."""
+    """Return the number of steps until the whole answer is committed. Each step commits the accepted tokens and one
+    token of the base's own; see `decode.verify`.
+    """
     steps, done, draft = 0, 0, NO_DRAFT
     while done < len(answer):
         steps += 1
         plan = fixed_plan(draft.nodes(alternatives), width, merged)
         run = common(draft.tokens[: plan.verify], answer[done:])
         run += done + run < len(answer) and plan.alternative(run, answer[done + run]) is not None
-        anchor = done + run  # the canvas follows the last token that the base has seen
+        anchor = done + run  # the canvas follows the last token that was verified or committed before
         done += run + 1
         draft = drafted[anchor] if plan.canvas_after and anchor < len(drafted) else NO_DRAFT
     return steps

@@ -1,1 +1,1 @@
-"""The training corpus: permissive source code from public registries, filtered, with a manifest."""
+"""Builds the training corpus: permissively licensed source code from public registries, filtered, with a manifest."""

@@ -24,8 +24,8 @@ _MB = 1_000_000
 
 
 def orders(python_mb: float, other_mb: float, splits: Sequence[str] = SPLITS) -> list[Order]:
-    """What is read in which order: Python first, then the others' registries and Debian's sources; of packages of
-    these splits.
+    """Return what to read, in this order: Python first, then the other languages from their registries and from Debian.
+    Only packages of these splits are read.
     """
     result = [Order("python", pypi.SOURCE, pypi.packages, _names("pypi"), int(python_mb * _MB))]
     target = int(other_mb * _MB)
@@ -37,7 +37,9 @@ def orders(python_mb: float, other_mb: float, splits: Sequence[str] = SPLITS) ->
 
 
 def build(out: Path, orders: Sequence[Order]) -> dict[str, dict[str, int]]:
-    """Builds, or goes on with, the corpus in `out`; bytes by split and language. Raises CorpusError, OSError."""
+    """Build the corpus in `out`, or continue an unfinished build. Returns bytes by split and language. Raises
+    CorpusError, OSError.
+    """
     evaluation = os.environ.get("DLSP_EVAL_DIR")
     if not evaluation:
         raise CorpusError("Set DLSP_EVAL_DIR to the evaluation sets, so that they can be kept out of training.")
@@ -58,7 +60,7 @@ def _build(out: Path, orders: Sequence[Order], evaluation: Path) -> dict[str, di
         for order in orders:
             _fill(work, order, scratch)
     finally:
-        # What is on disk counts: a signal may have come between a file and the memory of it.
+        # Read the ledger from disk again: a signal may have come after a write and before it was noted in memory.
         ledger = Ledger(out / "ledger.jsonl")
         shards.restore(out, ledger.entries)
         totals = manifest.write(out, ledger)["totals"]
@@ -94,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--other-mb", type=float, default=20, metavar="MB", help="of each other (default 20)")
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=SPLITS, help="of packages of these alone")
     options = parser.parse_args(arguments)
-    # So that a stopped run still leaves its manifest.
+    # A stopped run still writes its manifest.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped: run this again to go on."))
     try:
         totals = build(options.out, orders(options.python_mb, options.other_mb, options.splits))

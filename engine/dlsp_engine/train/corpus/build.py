@@ -1,4 +1,4 @@
-"""The pipeline: packages in, filtered and recorded one by one, until every language has enough."""
+"""The pipeline: reads packages, filters and records them one by one, until every language has enough text."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ from .words import words
 
 CAP_BYTES = 1_000_000
 
-# Of the other languages there are few packages, so more of them are held out.
+# There are few packages of the other languages, so a larger share of them is held out.
 HELD_OUT_PERCENT = {group: 3 if group == "python" else 10 for group in GROUPS}
 SPLITS = ("train", "heldout")
 
@@ -39,7 +39,7 @@ EXCLUDED = frozenset(
     )
 )
 
-# Packages that carry evaluation sets of code, in whatever form: they are not even read.
+# Packages that contain evaluation sets of code in any form; they are not even read.
 BENCHMARKS = re.compile(r"(lm[-_.]?eval|human[-_.]?eval|evalplus|mxeval|bigcode)", re.IGNORECASE)
 
 Source = Callable[[Sequence[str], Languages, Path], Iterator[Package]]
@@ -47,7 +47,7 @@ Source = Callable[[Sequence[str], Languages, Path], Iterator[Package]]
 
 @dataclass(frozen=True)
 class Order:
-    """Names to read from one source until a group of languages has `target` bytes."""
+    """Read packages with these names from one source until a group of languages has `target` bytes."""
 
     group: str
     source: str
@@ -57,7 +57,7 @@ class Order:
 
 
 class Build:
-    """A corpus in a folder; a build that was ended at any moment goes on where it was."""
+    """A corpus in a folder. A build that was interrupted at any moment continues where it was."""
 
     def __init__(self, folder: Path, overlap: Overlap) -> None:
         self._folder = folder
@@ -72,7 +72,7 @@ class Build:
                 self._duplicates.seen(words(row["text"]))
 
     def fill(self, order: Order, scratch: Path, report: Callable[[Entry], None]) -> None:
-        """Works through an order, or as much of it as its target needs."""
+        """Read the packages of an order until its target is reached or there are no more."""
         names = [
             name
             for name in order.names
@@ -90,7 +90,9 @@ class Build:
                 return
 
     def _take(self, group: str, package: Package) -> Entry:
-        """Writes what is kept of a package and says what became of the rest."""
+        """Write the files of a package that are kept. Returns the ledger's entry, which also counts the dropped
+        files.
+        """
         split = split_of(group, package.name)
         dropped: Counter[str] = Counter()
         kept = sorted(self._chosen(package.files, dropped), key=lambda choice: choice[0].path)
@@ -127,7 +129,9 @@ class Build:
         )
 
     def _chosen(self, files: Sequence[File], dropped: Counter[str]) -> Iterator[tuple[File, str]]:
-        """Files that pass, in an order by chance but always the same, until the package's cap is reached."""
+        """Yield the files that pass, with their texts, until the package has CAP_BYTES. They are tried in a random
+        order that is always the same. Counts dropped files in `dropped` by reason.
+        """
         size = 0
         for file in sorted(files, key=lambda file: _chance(file.path)):
             if size >= CAP_BYTES:
@@ -141,7 +145,7 @@ class Build:
                 yield file, text
 
     def _judge(self, file: File) -> tuple[str, str]:
-        """A file's text, and why it is dropped (empty when it is kept)."""
+        """Return a file's text and why it is dropped, empty if it is kept."""
         if not licences.permissive(file.licence):
             return "", "licence"
         text, reason = filters.clean(file)
@@ -156,13 +160,15 @@ class Build:
 
 
 def split_of(group: str, name: str) -> str:
-    """Whole packages are held out, by their name alone, so that the split never changes."""
-    # Debian's `node-got` is npm's `got`: another version of it, so one split has both.
+    """Return the split of a package. Whole packages are held out, by their name alone, so that the split never
+    changes.
+    """
+    # Debian's `node-got` is another version of npm's `got`, so both must be in one split.
     known = name.lower().removeprefix("node-") if group == "javascript" else name.lower()
     number = int.from_bytes(sha256(known.encode()).digest()[:8], "big")
     return "heldout" if number % 100 < HELD_OUT_PERCENT[group] else "train"
 
 
 def _chance(path: str) -> bytes:
-    """An order of files that has nothing to do with what is in them, and never changes."""
+    """Return a sort key that puts files in an order that never changes and does not depend on their content."""
     return sha256(path.encode()).digest()

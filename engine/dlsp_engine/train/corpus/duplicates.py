@@ -1,4 +1,4 @@
-"""Near duplicates by MinHash signatures in bands (exact ones have equal signatures)."""
+"""Finds near duplicates by MinHash signatures in bands. Exact duplicates have equal signatures."""
 
 import numpy as np
 
@@ -10,7 +10,9 @@ _SIMILAR = 0.7
 
 
 class Duplicates:
-    """Remembers every file that was added; two are near duplicates at a Jaccard similarity of about 0.7."""
+    """The signatures of all files so far. Two files with a Jaccard similarity of about 0.7 or more are near
+    duplicates.
+    """
 
     def __init__(self) -> None:
         random = np.random.default_rng(20)
@@ -21,7 +23,7 @@ class Duplicates:
         self._bands: dict[bytes, int] = {}
 
     def seen(self, words: Hashes) -> bool:
-        """Whether a near duplicate was added before; if not, the file is added."""
+        """Return whether a near duplicate was added before; if not, add the file."""
         signature = self._signature(words)
         keys = [bytes([band]) + row.tobytes() for band, row in enumerate(signature.reshape(_BANDS, _ROWS))]
         candidates = {self._bands[key] for key in keys if key in self._bands}

@@ -1,4 +1,4 @@
-"""Which files are worth training on, one file at a time."""
+"""Decides which files are worth training on, one file at a time."""
 
 import ast
 import re
@@ -46,7 +46,7 @@ _LITERAL_LINE = re.compile(
 
 
 def clean(file: File) -> tuple[str, str]:
-    """The text of a file with plain line ends, and why it is dropped (empty when it is kept)."""
+    """Return a file's text with plain line breaks, and why it is dropped, empty if it is kept."""
     if not _SMALLEST <= len(file.data) <= _LARGEST:
         return "", "size"
     if _VENDORED.search(file.path):

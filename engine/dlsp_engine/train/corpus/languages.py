@@ -1,4 +1,4 @@
-"""Groups of languages that share a target, and the languages of their files by extension."""
+"""Groups of languages that share a target size, and the language of a file by its extension."""
 
 from pathlib import PurePosixPath
 
@@ -21,5 +21,5 @@ GROUPS: dict[str, Languages] = {
 
 
 def language(path: str, languages: Languages) -> str | None:
-    """The language of a file, None when it is not one of `languages`."""
+    """Return the language of a file; None if it is not one of `languages`."""
     return languages.get(PurePosixPath(path).suffix)

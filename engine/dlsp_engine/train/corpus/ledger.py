@@ -1,4 +1,4 @@
-"""What was done: one line per package, so that a killed run goes on where it was."""
+"""The record of packages that are done, one line each, so that an interrupted build can continue."""
 
 import json
 import os
@@ -9,7 +9,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Entry:
-    """One package and what became of it; `shard` and `end` say how far its shard reached with it."""
+    """One package and what was kept of it. `shard` and `end` give the shard it was written to and its size then, in
+    bytes.
+    """
 
     group: str
     source: str
@@ -27,7 +29,7 @@ class Entry:
 
 
 class Ledger:
-    """The packages done, in order, in a file that is only appended to."""
+    """The packages that are done, in order, in a file to which lines are only appended."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,7 +40,7 @@ class Ledger:
         return (group, source, name) in self._done
 
     def add(self, entry: Entry) -> None:
-        """Makes an entry last: when this returns it survives a kill."""
+        """Append an entry. When this returns, the entry is on disk and survives a kill."""
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
             file.flush()
@@ -47,11 +49,11 @@ class Ledger:
         self._done.add((entry.group, entry.source, entry.name))
 
     def kept(self, group: str) -> int:
-        """Bytes of text kept of a group of languages, in all splits."""
+        """Return the bytes of text kept of a group of languages, in all splits."""
         return sum(sum(entry.bytes.values()) for entry in self.entries if entry.group == group)
 
     def totals(self) -> dict[str, dict[str, int]]:
-        """Bytes by split and language."""
+        """Return the bytes by split and language."""
         totals: dict[str, Counter[str]] = {}
         for entry in self.entries:
             totals.setdefault(entry.split, Counter()).update(entry.bytes)
@@ -59,7 +61,7 @@ class Ledger:
 
 
 def _read(path: Path) -> list[Entry]:
-    """The entries of a ledger; a last line that was cut off by a kill is removed."""
+    """Return the entries of a ledger's file. Removes a last line that a kill left incomplete."""
     if not path.exists():
         return []
     data = path.read_bytes()

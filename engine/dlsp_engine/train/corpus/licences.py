@@ -1,4 +1,4 @@
-"""Whether a licence is permissive: from an expression, from package metadata, from a licence's text."""
+"""Decides whether a licence is permissive, and finds a package's licence in its metadata or in a licence's text."""
 
 import re
 from collections import deque
@@ -14,7 +14,7 @@ _RESTRICTIVE = re.compile(
     r"|creative|eula|all rights reserved|other)"
 )
 
-# The first phrase found names the licence; what forbids comes first.
+# The first phrase found names the licence, so restrictive licences come first.
 _TEXTS = (
     ("commons clause", "Commons-Clause"),
     ("gnu affero general public license", "AGPL"),
@@ -39,7 +39,7 @@ _LONGEST_EXPRESSION = 200
 
 
 def permissive(expression: str) -> bool:
-    """Whether the code may be used under a permissive licence; `or` needs one side, `and` both."""
+    """Whether a licence expression is permissive: of `or` one side must be, of `and` both."""
     parts = re.split(r"(\(|\)|\band\b|\bor\b)", expression.lower())
     queue = deque(part.strip() for part in parts if part.strip())
     return bool(queue) and _any(queue)
@@ -74,13 +74,15 @@ def _one(queue: deque[str]) -> bool:
 
 
 def from_text(text: str) -> str:
-    """The licence that a text is, empty when it is none that we know."""
+    """Return the name of the licence whose text this is; empty if it is none that we know."""
     head = " ".join(text[:_TEXT_HEAD].lower().replace("`", "'").split())
     return next((name for phrase, name in _TEXTS if phrase in head), "")
 
 
 def from_metadata(expression: str, classifiers: Iterable[str], field: str, texts: Sequence[str]) -> str:
-    """A package's licence by its expression, else its classifiers, its field, its first known text."""
+    """Return a package's licence: its licence expression, else its classifiers, else its licence field, else the first
+    licence text that we know.
+    """
     if expression:
         return expression
     named = [line.split(" :: ")[-1] for line in classifiers if line.startswith("License :: ")]

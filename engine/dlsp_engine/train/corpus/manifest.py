@@ -1,4 +1,4 @@
-"""What the corpus is made of, in one file that can be published with what was trained on it."""
+"""The manifest: one file that says what the corpus is made of, to be published with models trained on it."""
 
 import json
 from hashlib import file_digest, sha256
@@ -11,7 +11,7 @@ PIPELINE = 1
 
 
 def write(folder: Path, ledger: Ledger) -> dict[str, Any]:
-    """Writes `manifest.json`; its `hash` is the SHA-256 of the rest as canonical JSON."""
+    """Write `manifest.json` and return it. Its `hash` is the SHA-256 of the rest as canonical JSON."""
     kept = [entry for entry in ledger.entries if entry.files]
     manifest: dict[str, Any] = {
         "pipeline": PIPELINE,

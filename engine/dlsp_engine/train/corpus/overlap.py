@@ -1,4 +1,4 @@
-"""Files that share code with the evaluation sets, which must not be trained on."""
+"""Finds files that share code with the evaluation sets: they must not be trained on."""
 
 import gzip
 import json
@@ -15,10 +15,12 @@ GRAM = 10
 
 
 class Overlap:
-    """Knows every run of ten words of the evaluation sets in a folder."""
+    """All runs of ten words in the evaluation sets of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Reads `**/*.jsonl.gz`, sets meant for training (`train` in the name) left out."""
+        """Read `**/*.jsonl.gz` except sets meant for training (`train` in the name). Raises CorpusError if there is
+        none.
+        """
         paths = [path for path in sorted(folder.rglob("*.jsonl.gz")) if "train" not in path.name]
         if not paths:
             raise CorpusError(f"{folder} has no evaluation sets (*.jsonl.gz): set DLSP_EVAL_DIR to their folder.")
@@ -26,7 +28,7 @@ class Overlap:
         self._grams = np.unique(np.concatenate(runs))
 
     def shared(self, hashes: Hashes) -> int:
-        """How many runs of ten words of a file occur in the evaluation sets."""
+        """Return how many runs of ten words of a file occur in the evaluation sets."""
         found = grams(hashes, GRAM)
         nearest = np.searchsorted(self._grams, found).clip(max=len(self._grams) - 1)
         return int((self._grams[nearest] == found).sum())
@@ -39,7 +41,9 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _code(row: dict[str, Any]) -> Iterator[str]:
-    """The whole programs of a row: an edit's window before and after, or a gap between its sides, and its tests."""
+    """Yield the whole programs in a row of an evaluation set: the text before and after an edit, or a gap filled in
+    between its prefix and suffix; and the tests.
+    """
     if "window_before" in row:
         yield row["window_before"]
         yield row["window_after"]

@@ -1,15 +1,15 @@
-"""What a registry hands to the pipeline."""
+"""Packages and files, as registries pass them to the pipeline."""
 
 from dataclasses import dataclass, field
 
 
 class CorpusError(Exception):
-    """A failure to tell the user about, in one sentence that says what to do."""
+    """An error for the user. Its text is one sentence that says what to do."""
 
 
 @dataclass(frozen=True)
 class File:
-    """One source file as it was published; `licence` is an expression, empty when unknown."""
+    """One source file as it was published. `licence` is a licence expression, empty if unknown."""
 
     path: str
     language: str
@@ -19,7 +19,7 @@ class File:
 
 @dataclass(frozen=True)
 class Package:
-    """One published package; `problem` says why it could not be read, and then it has no files."""
+    """One published package. If it could not be read, `problem` says why, and it has no files."""
 
     source: str
     name: str

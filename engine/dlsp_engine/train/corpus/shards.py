@@ -25,7 +25,9 @@ class Row(TypedDict):
 
 
 def append(folder: Path, entries: Iterable[Entry], split: str, rows: list[Row]) -> tuple[str, int]:
-    """Writes a package's rows behind those of the entries; gives the shard and its new end."""
+    """Write a package's rows after those of the entries. Returns the shard they were written to and its new size in
+    bytes.
+    """
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     data = lzma.compress(lines.encode(), preset=6)
     shard, end = ends(entries).get(split, (f"{split}-00000.jsonl.xz", 0))
@@ -40,12 +42,12 @@ def append(folder: Path, entries: Iterable[Entry], split: str, rows: list[Row]) 
 
 
 def ends(entries: Iterable[Entry]) -> dict[str, tuple[str, int]]:
-    """The shard that each split writes to, and how far it is filled."""
+    """Return the shard that each split is written to, and its size in bytes."""
     return {entry.split: (entry.shard, entry.end) for entry in entries if entry.shard}
 
 
 def restore(folder: Path, entries: Iterable[Entry]) -> None:
-    """Cuts off what a killed run wrote and did not enter in its ledger."""
+    """Remove what an interrupted run wrote to the shards without entering it in its ledger."""
     lengths = {entry.shard: entry.end for entry in entries if entry.shard}
     for path in folder.glob("*.jsonl.xz"):
         if path.name not in lengths:
@@ -55,7 +57,7 @@ def restore(folder: Path, entries: Iterable[Entry]) -> None:
 
 
 def rows(folder: Path, split: str) -> Iterator[Row]:
-    """Every row of a split, in order."""
+    """Yield every row of a split, in order."""
     for path in sorted(folder.glob(f"{split}-*.jsonl.xz")):
         with lzma.open(path, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)

@@ -1,4 +1,4 @@
-"""Code as a sequence of hashed words, the common ground of duplicates and overlap."""
+"""Turns code into a sequence of hashed words, by which near duplicates and overlap are found."""
 
 import re
 from functools import lru_cache
@@ -20,17 +20,17 @@ def _hash(word: str) -> int:
 
 
 def code(text: str) -> str:
-    """A text without its lines of comment, such as licences."""
+    """Return a text without its comment lines, such as licences."""
     return _COMMENT.sub("", text)
 
 
 def words(text: str) -> Hashes:
-    """Identifiers, keywords and numbers of the code, in order; punctuation says too little."""
+    """Return the hashes of the code's identifiers, keywords and numbers, in order. Punctuation is left out."""
     return np.fromiter(map(_hash, _WORD.findall(code(text))), np.uint64)
 
 
 def grams(hashes: Hashes, length: int) -> Hashes:
-    """One hash for each run of `length` words; empty when there are fewer words."""
+    """Return one hash for each run of `length` words; none if there are fewer words."""
     count = max(len(hashes) - length + 1, 0)
     result = np.zeros(count, np.uint64)
     for offset in range(length):

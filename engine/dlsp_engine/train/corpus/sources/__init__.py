@@ -1,1 +1,1 @@
-"""Registries: each gives the packages of a list of names, in order, and deletes what it downloaded."""
+"""Registries: each yields the packages of a list of names, in order, and deletes what it has downloaded."""

@@ -1,4 +1,4 @@
-"""Downloading ahead of reading."""
+"""Downloads packages ahead of the one that is being read."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 def ahead(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The results of `work` in the order of the items, three items in hand at a time."""
+    """Yield the results of `work` in the order of the items. Threads work on up to WORKERS items ahead."""
     pool = ThreadPoolExecutor(WORKERS)
     pending: deque[Future[R]] = deque()
     try:

@@ -1,4 +1,4 @@
-"""Debian's machine-readable `debian/copyright`: which licence holds for which file."""
+"""Reads Debian's machine-readable `debian/copyright`, which says which licence applies to which file."""
 
 import re
 from fnmatch import translate
@@ -8,7 +8,7 @@ from . import control
 
 
 class Copyright:
-    """Licences by file pattern; of the patterns that match a file the last counts."""
+    """Licences by file pattern. If several patterns match a file, the last one applies."""
 
     def __init__(self, text: str) -> None:
         stanzas = [control.fields(stanza) for stanza in re.split(r"\n\s*\n", text)]
@@ -21,12 +21,12 @@ class Copyright:
                 self._patterns.append((re.compile(translate(pattern.removeprefix("./"))), licence))
 
     def licence(self, path: str) -> str:
-        """The licence of a file by its short name, empty when none is stated."""
+        """Return the short name of a file's licence, empty if none is stated."""
         return next((licence for pattern, licence in reversed(self._patterns) if pattern.match(path)), "")
 
 
 def _known(name: str, texts: dict[str, str]) -> str:
-    """A short name; one that packagers made up is replaced by what its text is."""
+    """Return a licence's short name. If packagers made the name up, return the name of its text's licence instead."""
     if licences.permissive(name):
         return name
     return licences.from_text(texts.get(name, "")) or name

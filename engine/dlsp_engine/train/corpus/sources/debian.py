@@ -1,4 +1,4 @@
-"""Other languages: packages of a Debian release, with licences file by file."""
+"""Packages of a Debian release for languages other than Python, with licences file by file."""
 
 import lzma
 import os
@@ -23,7 +23,7 @@ SOURCE = "debian"
 RELEASE = "trixie"
 _TIMEOUT_S = 60
 
-# Where Rust crates lie in their packages, beside their copyright file.
+# The folder of a Rust crate in its package, and the paths of copyright files.
 _CRATE = re.compile(r"^share/cargo/registry/[^/]+/")
 _COPYRIGHT = re.compile(r"(debian|share/doc/[^/]+)/copyright")
 
@@ -32,14 +32,14 @@ Archives = dict[str, str]
 
 @dataclass(frozen=True)
 class _Release:
-    """A package in the release's index: archives by URL with their SHA-256."""
+    """A package in the release's index: its version, and its archives as path on the mirror -> SHA-256."""
 
     version: str
     archives: Archives
 
 
 def mirror() -> str:
-    """The address of a Debian mirror, from DLSP_DEBIAN_MIRROR. Raises CorpusError when it is not set."""
+    """Return the address of a Debian mirror, from DLSP_DEBIAN_MIRROR. Raises CorpusError if that is not set."""
     if address := os.environ.get("DLSP_DEBIAN_MIRROR"):
         return address.rstrip("/")
     raise CorpusError(
@@ -48,12 +48,12 @@ def mirror() -> str:
 
 
 def sources(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
-    """The release's source packages, in the order of the names."""
+    """Yield the release's source packages, in the order of the names."""
     return _packages("source/Sources", _source_archives, names, languages, folder)
 
 
 def binaries(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
-    """The release's binary packages (a `-dev` package may hold source code), in the order of the names."""
+    """Yield the release's binary packages, in the order of the names. A `-dev` package may contain source code."""
     return _packages("binary-amd64/Packages", _binary_archives, names, languages, folder)
 
 
@@ -99,7 +99,9 @@ def _packages(
 
 
 def _get(path: str) -> bytes:
-    """What lies on the mirror under a path; nothing where there is nothing."""
+    """Return the file at a path on the mirror, empty if there is none. Raises CorpusError if the mirror does not
+    answer.
+    """
     try:
         response = httpx.get(f"{mirror()}/{path}", follow_redirects=True, timeout=_TIMEOUT_S)
         return b"" if response.status_code == httpx.codes.NOT_FOUND else response.raise_for_status().content
@@ -108,7 +110,7 @@ def _get(path: str) -> bytes:
 
 
 def _download(archives: Archives, folder: Path) -> None:
-    """Writes a package's archives into a folder; none of them when one is missing."""
+    """Write a package's archives into a folder; none of them if one is missing."""
     contents = {path: _get(path) for path in archives}
     if not all(contents.values()):
         return

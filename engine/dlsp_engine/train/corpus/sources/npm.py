@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript packages: archives from the registry, by `npm pack`."""
+"""JavaScript and TypeScript packages: archives from the npm registry, downloaded by `npm pack`."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ _UNREACHABLE = ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRES
 
 
 def packages(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
-    """The newest archive of each package, in the order of the names."""
+    """Yield the newest archive of each package, in the order of the names. Raises CorpusError if npm is missing."""
     if not shutil.which("npm"):
         raise CorpusError("npm was not found: install Node.js, or leave out other languages with --other-mb 0.")
 
@@ -61,7 +61,9 @@ def _read(name: str, archive: Path, languages: Languages) -> Package:
 
 
 def _licence(description: dict[str, Any], texts: Sequence[str]) -> str:
-    """An expression; older packages have an object, or a list of objects to choose from."""
+    """Return the licence expression of a package description. Older packages state an object, or a list of objects to
+    choose from.
+    """
     stated = description.get("license") or description.get("licenses") or ""
     choices = stated if isinstance(stated, list) else [stated]
     names = [choice.get("type", "") if isinstance(choice, dict) else str(choice) for choice in choices]

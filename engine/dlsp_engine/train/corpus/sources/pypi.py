@@ -1,4 +1,4 @@
-"""Python packages: wheels from the package index, by pip."""
+"""Python packages: wheels from the package index, downloaded by pip."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ _LICENCE_FILE = re.compile(r"\.dist-info/(licenses/)?(licen[cs]e|copying)[^/]*$"
 
 
 def packages(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
-    """The newest wheel of each package, in the order of the names."""
+    """Yield the newest wheel of each package, in the order of the names."""
 
     def fetch(group: Sequence[str]) -> tuple[Path, dict[str, Path]]:
         place = Path(mkdtemp(dir=folder))
@@ -38,12 +38,14 @@ def packages(names: Sequence[str], languages: Languages, folder: Path) -> Iterat
 
 
 def normal(name: str) -> str:
-    """A package's name as the index compares it."""
+    """Return a package's name in the form in which the index compares names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _download(names: Sequence[str], folder: Path) -> dict[str, Path]:
-    """Wheels by normal name. One name that fails fails a whole call, so halves are tried."""
+    """Download wheels and return them by normal name. If one name fails, pip's whole call fails; each half of the names
+    is then tried alone.
+    """
     command = [sys.executable, *_PIP, "--dest", str(folder), *names]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
@@ -55,7 +57,7 @@ def _download(names: Sequence[str], folder: Path) -> dict[str, Path]:
 
 
 def _explain(errors: str) -> None:
-    """Raises for a failure that is not one package's own."""
+    """Raise CorpusError if the failure is not one package's own."""
     if "No module named pip" in errors:
         raise CorpusError("pip was not found: run `python -m ensurepip`, then this again.")
     if "Retrying" in errors:

@@ -1,4 +1,4 @@
-"""Reading published archives."""
+"""Reads published archives."""
 
 import tarfile
 from collections.abc import Iterator
@@ -10,7 +10,9 @@ _AR_HEADER = 60
 
 
 def read(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Each regular file, its path without the archive's own top folder; to be read before the next."""
+    """Yield each regular file of an archive, with its path below the archive's top folder. Read a file before asking
+    for the next.
+    """
     stream = BytesIO(_data(path.read_bytes()) if path.suffix == ".deb" else path.read_bytes())
     with tarfile.open(fileobj=stream, mode="r:*") as archive:
         for member in archive:
@@ -19,7 +21,9 @@ def read(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _data(package: bytes) -> bytes:
-    """The tar archive of a binary package's files: a member of an `ar` archive, at even offsets."""
+    """Return the tar archive of a Debian package's files, a member of its `ar` archive, whose members start at even
+    offsets.
+    """
     start = len(b"!<arch>\n")
     while start + _AR_HEADER <= len(package):
         header = package[start : start + _AR_HEADER]
