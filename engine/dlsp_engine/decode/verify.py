@@ -98,9 +98,8 @@ class Verified(Decoder):
             self.drafting.acceptance.record(len(draft), accepted)
         tokens, used, cached = tokens[: accepted + 1], logits[: accepted + 1], len(session.pending) + accepted
         alternative = planned.plan.alternative(accepted, tokens[accepted])
-        if (
-            alternative is not None
-        ):  # the replacement was verified as an alternative, and its row chooses one more token
+        # The replacement was verified as an alternative: its row chooses one more token.
+        if alternative is not None:
             last_row, at = alternative, planned.logits_of[alternative]
             used = logits[[*range(accepted + 1), at]]
             tokens = self.answer.next_tokens(used, tokens)
