@@ -1,1 +1,1 @@
-"""The step on a GPU: all sessions in one launch each op, captured once a shape, keys and values in pages."""
+"""The Qwen2 forward pass on an NVIDIA GPU: Triton kernels, a paged KV cache, one CUDA graph per batch shape."""

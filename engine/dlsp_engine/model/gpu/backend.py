@@ -1,4 +1,6 @@
-"""Steps on an NVIDIA GPU: greedy decoding stays on the device, all other rows go through a forward pass."""
+"""Runs decoding steps on an NVIDIA GPU: greedy decoding stays on the device, all other rows go through a
+forward pass.
+"""
 
 import time
 from collections.abc import Sequence
@@ -14,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class CudaBackend:
-    """Sessions with canvases of the same width share a step of the device loop; the other rows share a forward."""
+    """The `Backend` of one model on a GPU.
+
+    Greedy steps with the same canvas width share a step of the device loop (`Loop`), at most `GAPS[-1]` at a time. All
+    `RowsStep` entries of a batch share one forward pass.
+    """
 
     drafts = True
 
@@ -25,14 +31,16 @@ class CudaBackend:
 
     @property
     def replaced(self) -> dict[str, str]:
+        """Name of each op that runs by its slow version -> why; empty if all are fast."""
         return self.model.failures
 
     def warm_up(self, width: int) -> None:
-        """Compile and capture what usual steps are made of."""
+        """Compile the kernels and capture the graphs of the usual batch shapes. `width`: masks in a canvas."""
         self.model.warm_up()
         self._loop.warm_up(width)
 
     def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
+        """Run the batch. Returns one result per entry, in the order of `batch`."""
         results: dict[int, Logits | Committed] = {}
         greedy = {place: step for place, step in enumerate(batch) if isinstance(step, GreedyStep)}
         for width in dict.fromkeys(step.width for step in greedy.values()):

@@ -1,4 +1,4 @@
-"""Rows of sessions as a step's kernels read them, in one buffer of fixed addresses for each shape."""
+"""Input buffers of a GPU forward pass: one for each batch shape, at a fixed address as CUDA graphs require."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,15 +16,19 @@ SESSIONS = (1, 4, 16, 64, 256)
 
 @dataclass(frozen=True)
 class Shape:
-    """How many of each a captured step has room for. A step takes the smallest that is large enough."""
+    """The capacity of a captured step. A step uses the smallest shape that holds its batch."""
 
     rows: int
     sessions: int
     canvas: bool
-    """Whether any row is a canvas row: without, nothing of the adapter is read."""
+    """Whether any row is a canvas row. If none is, the step does not read the adapter's low-rank updates."""
 
     @classmethod
     def of(cls, batch: Sequence[Rows]) -> "Shape":
+        """The smallest shape that holds the batch, with sizes from ROWS and SESSIONS.
+
+        More rows than ROWS[-1] are rounded up to a multiple of it. More sessions than SESSIONS[-1] are not rounded.
+        """
         rows = sum(len(one) for one in batch)
         return cls(
             next((size for size in ROWS if rows <= size), -(-rows // ROWS[-1]) * ROWS[-1]),
@@ -34,11 +38,12 @@ class Shape:
 
     @property
     def tiles(self) -> int:
+        """The number of attention tiles (TILE_ROWS rows of one session) that suffices for every batch of this shape."""
         return self.rows // TILE_ROWS + self.sessions
 
 
 class Buffer:
-    """The PackedRows of one shape: views of one tensor, filled by one copy."""
+    """The `PackedRows` of one shape: views of a single int32 tensor on the device, so that one copy fills them all."""
 
     def __init__(self, shape: Shape, device: torch.device) -> None:
         self.shape = shape
@@ -47,6 +52,11 @@ class Buffer:
         self.rows = _rows(self._held, self._sizes)
 
     def fill(self, batch: Sequence[tuple[PagedCache, Rows]]) -> None:
+        """Copy the batch's rows to the device, and reserve cache pages for them.
+
+        Unused rows get the position NOWHERE, unused tiles the session -1. Raises MemoryError when the page pool is
+        exhausted.
+        """
         host = torch.zeros(len(self._held), dtype=torch.int32)
         rows = _rows(host, self._sizes)
         rows.position.fill_(NOWHERE)
@@ -77,15 +87,19 @@ def _rows(buffer: Tensor, sizes: list[int]) -> PackedRows:
 
 
 def total(sizes: list[int]) -> int:
-    """Of a buffer that `views` cuts."""
+    """The length, in int32, of a buffer that `views` can split into these sizes."""
     return sum(map(_aligned, sizes))
 
 
 def views(buffer: Tensor, sizes: list[int]) -> list[Tensor]:
-    """Parts of so many int32, each at a multiple of 16 bytes: Triton compiles a kernel anew for other addresses."""
+    """Split an int32 buffer into parts of these sizes, each starting at a multiple of 16 bytes.
+
+    Triton would compile a kernel again for pointers with another alignment.
+    """
     parts = buffer.split([_aligned(size) for size in sizes])
     return [part[:size] for part, size in zip(parts, sizes, strict=True)]
 
 
 def _aligned(size: int) -> int:
+    """`size` rounded up to a multiple of 4 int32, which is 16 bytes."""
     return -(-size // 4) * 4

@@ -1,4 +1,4 @@
-"""Which device a step runs on, and whether the kernels were made for it."""
+"""Resolves the device setting, and loads a model onto a GPU."""
 
 import torch
 
@@ -11,14 +11,17 @@ from dlsp_engine.model.weights import Weights
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 OLDEST = (8, 0)
-"""The compute capability that has bf16."""
+"""The lowest NVIDIA compute capability that supports bf16."""
 
 POOL_BYTES = 8 * 2**30
-"""At most, and a third of the memory that is free once the weights are there."""
+"""The largest KV page pool. On CUDA the pool also takes at most a third of the memory that the weights leave free."""
 
 
 def resolve(device: str) -> str:
-    """`auto` is `cuda` where the kernels run, else `cpu`. Raises EngineError for a device that is not there."""
+    """The device to run on for a setting in `DEVICES`: `auto` is `cuda` where the kernels run, else `cpu`.
+
+    Raises EngineError for an unknown setting, or a device that PyTorch does not find.
+    """
     if device not in DEVICES:
         raise EngineError(f"There is no device '{device}': set DLSP_DEVICE to one of {', '.join(DEVICES)}.")
     if device == "auto":
@@ -31,12 +34,19 @@ def resolve(device: str) -> str:
 
 
 def is_nvidia() -> bool:
-    """Whether there is a GPU that the kernels were made for; others run by the references, untested."""
+    """Whether there is an NVIDIA GPU that the Triton kernels support.
+
+    Other GPUs run the reference ops, which are untested there.
+    """
     return torch.cuda.is_available() and not torch.version.hip and torch.cuda.get_device_capability() >= OLDEST
 
 
 def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> GpuQwen2:
-    """`dtype` as in `Engine.load`: int8 keeps the matrices so, the arithmetic is bf16."""
+    """The model on `device`. `dtype` as in `Engine.load`: "int8" stores the matrices in int8, and still computes in
+    bf16.
+
+    Raises EngineError when the GPU has too little free memory.
+    """
     page = Pool.page_bytes(weights.architecture, weights.dtype)
     room = POOL_BYTES
     if device == "cuda":

@@ -1,4 +1,4 @@
-"""Steps captured as CUDA graphs: hundreds of launches become one."""
+"""CUDA graphs of whole steps: one replay takes the place of hundreds of kernel launches."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -13,10 +13,12 @@ log = logging.getLogger(__name__)
 
 
 class Graphs:
-    """One graph a key. Where nothing can be captured, the step runs launch by launch."""
+    """One captured CUDA graph per key. After a capture has failed, further steps run as single kernel launches."""
 
     def __init__(self, wanted: bool, capturable: Callable[[], bool]) -> None:
-        """`capturable` is asked after a step has run once."""
+        """`wanted` False captures nothing. `capturable` is called after a step's first run and says whether it can be
+        captured.
+        """
         self.failure: str | None = None
         self.wanted = wanted
         self._capturable = capturable
@@ -24,14 +26,17 @@ class Graphs:
         self._memory: Any = None
 
     def ready(self, key: Hashable) -> bool:
-        """Whether a call with this key runs `step` once and no more."""
+        """Whether a call with this key runs its step exactly once, without a run for compilation and capture."""
         return not self.wanted or key in self._held
 
     def prepare(self, key: Hashable, step: Callable[[], Any]) -> None:
-        """Run `step` once, which compiles what it needs, and capture it. Its inputs must keep their addresses."""
+        """Run `step` once, which compiles its kernels, then capture it under `key`. Does nothing if `key` is `ready`.
+
+        The step must read its inputs from the same addresses at every replay. If the capture fails, `failure` says why.
+        """
         if self.ready(key):
             return
-        # Capturing takes a stream that has seen the launches before.
+        # PyTorch requires a warm-up run on a side stream before a capture.
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -57,7 +62,10 @@ class Graphs:
         self._held[key] = (graph, result)
 
     def __call__(self, key: Hashable, step: Callable[[], Any]) -> Any:
-        """What `step` returns, computed anew; tensors are overwritten by the next call with the same key."""
+        """Run the step of this key by replaying its graph, captured first if necessary, and return its result.
+
+        The result lies in memory shared by all graphs: copy it before any other replay.
+        """
         self.prepare(key, step)
         if key not in self._held:
             return step()

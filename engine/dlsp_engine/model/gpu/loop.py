@@ -1,7 +1,8 @@
-"""Greedy verified decoding that stays on the device: a step lays its rows, runs, verifies, commits and drafts there.
+"""Greedy decoding of verified drafts that stays on the GPU. A gap is one place in a text that is being completed.
 
-The host gets one small copy a step, and sends something only when what it knows differs from what the device has: when
-gaps come or go, or when it has a better draft.
+In each step the device builds the rows, runs the model, verifies the drafts, commits tokens and makes the next drafts.
+The host receives one small copy per step. It uploads state only when its own state differs from the device's: when the
+set of gaps has changed, or when it has a better draft.
 """
 
 from collections.abc import Sequence
@@ -22,16 +23,20 @@ if TYPE_CHECKING:
 GAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 MERGED_ROWS = 128
-"""Up to so many rows a step verifies and drafts at once; beyond, rows cost, and steps take turns at it."""
+"""Up to this many rows, one step both verifies and drafts. Beyond it, where more rows take more time, steps alternate
+between verifying and drafting.
+"""
 
-# Of a row, where bigrams choose. The host takes more (`draft.CANDIDATES`) and looks at the text before, too, so now and
-# then it drafts another token.
+# Candidate tokens per row, among which bigrams choose. The host considers more of them (`draft.CANDIDATES`), and also
+# the text before the gap, so its draft differs now and then.
 CANDIDATES = 8
 
 
 @dataclass(frozen=True)
 class GapState:
-    """What the host knows of a gap. All of its clean positions but the last are cached."""
+    """The host's state of one gap. `cache` holds all clean positions except that of `last`, the last
+    committed token.
+    """
 
     cache: PagedCache
     last: int
@@ -40,7 +45,9 @@ class GapState:
 
 @dataclass(frozen=True)
 class GapStep:
-    """What a step did for a gap: the tokens it committed and the next draft, with probabilities; `rows` it laid."""
+    """The result of one step for one gap: the committed `tokens`, the next `draft` (empty if none), the probabilities
+    of both, and `rows`, the number of rows that the step ran for this gap.
+    """
 
     tokens: list[int]
     probability: list[float]
@@ -50,8 +57,10 @@ class GapStep:
 
 
 class Places:
-    """State and rows of so many gaps on the device, which a captured step reads and writes: a key of its own, since
-    another loop's step of this size has other addresses. Gaps beyond those there are are none.
+    """Fixed-address device buffers for the state and rows of `gaps` gaps with canvases of `width` masks.
+
+    Each instance is the key of its own graph, because a captured graph is bound to the addresses of its buffers. Unused
+    gaps have drafted = -1.
     """
 
     def __init__(self, gaps: int, width: int, merged: bool, device: torch.device) -> None:
@@ -71,6 +80,7 @@ class Places:
         self.known: list[GapState] = []
 
     def put(self, states: Sequence[GapState]) -> None:
+        """Upload the states of the gaps in one copy, and mark all further gaps as unused."""
         host = torch.zeros(len(self._held), dtype=torch.int32)
         last, length, drafted, draft, table = (view.numpy() for view in views(host, self._sizes))
         drafted.fill(-1)
@@ -82,7 +92,7 @@ class Places:
 
 
 class Loop:
-    """Steps gaps on the device."""
+    """Steps many gaps at once on the device. It remembers the state that the device holds, to avoid uploads."""
 
     def __init__(self, model: "GpuQwen2") -> None:
         self.model = model
@@ -91,9 +101,11 @@ class Loop:
 
     @torch.inference_mode()
     def step(self, states: Sequence[GapState], width: int) -> list[GapStep]:
-        """One step for all gaps, at most GAPS[-1]; canvases have at most `width` masks, 0 for none (autoregressive).
+        """Run one step for all gaps (at most GAPS[-1]). Returns one result per gap, in order.
 
-        Each committed token but the last is cached then: the caller moves the caches' lengths.
+        `width` is the number of masks in a canvas and the most draft tokens; 0 decodes autoregressively. After the step
+        the cache holds all committed tokens except the last; the caller must advance `cache.length`. Raises MemoryError
+        when the page pool is exhausted.
         """
         places = self._ready(next(size for size in GAPS if len(states) <= size), width)
         for state in states:
@@ -108,22 +120,26 @@ class Loop:
 
     @torch.inference_mode()
     def warm_up(self, width: int) -> None:
-        """Capture the steps of a few gaps."""
+        """Compile and capture the steps of 1 to GAPS[3] gaps with canvases, and of one gap without a canvas."""
         for gaps in GAPS[:4]:
             self._ready(gaps, width)
         self._ready(1, 0)
 
     def _ready(self, gaps: int, width: int) -> Places:
+        """The buffers for this number of gaps and this width, with their step captured."""
         key = (gaps, width, gaps * rows_per_gap(width, True) <= MERGED_ROWS)
         places = self._places.get(key) or self._places.setdefault(key, Places(*key, self.model.device))
         if not self.model.graphs.ready(places):
-            places.put([])  # preparing runs a step
+            places.put([])  # `prepare` runs the step: with no gap in use, it changes no session
             self.model.graphs.prepare(places, lambda: self.launch(places))
             self._known = ()
         return places
 
     def launch(self, places: Places) -> Tensor:
-        """One step: what `commit` gives, its draft chosen by pairs if there are any, and the state moved on."""
+        """Launch all kernels of one step. Advances the state in `places`, and returns the tensor that `commit` returns.
+
+        If the adapter has bigrams, `pair_choice` chooses the draft.
+        """
         model, ops, rows = self.model, self.model.ops, places.rows
         ops.lay(places.state, rows, places.merged)
         hidden = model.layers(rows, canvas=places.width > 0)
@@ -137,18 +153,18 @@ class Loop:
 
 
 def _told(state: GapState) -> tuple[object, ...]:
-    """All that the device must have right."""
+    """What the device's state of this gap must be before the step, as a value to compare."""
     return (state.cache.number, len(state.cache.pages), state.cache.length, state.last, state.draft)
 
 
 def _after(state: GapState, told: GapStep) -> tuple[object, ...]:
-    """`_told` of what the device has now."""
+    """The same value for the state that the device has after the step."""
     length = state.cache.length + len(told.tokens)
     return (state.cache.number, len(state.cache.pages), length, told.tokens[-1], tuple(told.draft))
 
 
 def _read(told: Tensor, width: int, rows: int) -> list[GapStep]:
-    """`told` is what `commit` gives."""
+    """Decode the int32 tensor that `commit` returned, whose columns are listed there."""
     found = []
     for ints, floats in zip(told.tolist(), told.view(torch.float32).tolist(), strict=True):
         count, sure, draft, draft_sure = ints[0], 2 + width, 3 + 2 * width, 3 + 3 * width

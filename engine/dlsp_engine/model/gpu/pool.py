@@ -1,4 +1,4 @@
-"""Keys and values of all sessions in pages of one tensor, so that a captured step reaches any of them."""
+"""The paged KV cache: one tensor holds the pages of all sessions, so that a captured step can reach any of them."""
 
 import weakref
 from itertools import count
@@ -11,14 +11,17 @@ from dlsp_engine.model.cache import Cache
 from dlsp_kernels.packed_rows import PAGE
 
 MOST_PAGES = 520
-"""Of a session: more positions than the models were trained on."""
+"""The most pages of a session: more positions than the models were trained on."""
 
 
 _numbers = count()
 
 
 class Pool:
-    """kv [layers, k or v, pages, kv_heads, PAGE, head_dim]. Page 0 is no session's: rows that are none write there."""
+    """The pages of all sessions: kv [layers, 2 (keys, values), pages, kv_heads, PAGE, head_dim].
+
+    Page 0 belongs to no session: the unused rows of a step write there.
+    """
 
     def __init__(self, shape: Architecture, dtype: torch.dtype, device: torch.device, pages: int) -> None:
         self.kv = torch.zeros(shape.layers, 2, pages, shape.kv_heads, PAGE, shape.head_dim, dtype=dtype, device=device)
@@ -26,32 +29,35 @@ class Pool:
 
     @staticmethod
     def page_bytes(shape: Architecture, dtype: torch.dtype) -> int:
+        """The size of a page in bytes: keys and values of all layers."""
         return shape.layers * 2 * shape.kv_heads * PAGE * shape.head_dim * dtype.itemsize
 
     @property
     def free(self) -> int:
+        """The number of free pages."""
         return len(self._free)
 
     def take(self, pages: int) -> list[int]:
-        """Raises MemoryError when there are not enough."""
+        """Allocate pages, and return their numbers. Raises MemoryError when fewer are free."""
         if pages > len(self._free):
             raise MemoryError(f"{pages} pages of keys and values are wanted, {len(self._free)} are free")
         return [self._free.pop() for _ in range(pages)]
 
     def give(self, pages: list[int]) -> None:
+        """Return pages to the pool."""
         self._free += pages
 
     def keys(self, layer: int) -> Tensor:
-        """[pages, kv_heads, PAGE, head_dim]"""
+        """The keys of a layer: [pages, kv_heads, PAGE, head_dim]."""
         return self.kv[layer, 0]
 
     def values(self, layer: int) -> Tensor:
-        """[pages, kv_heads, PAGE, head_dim]"""
+        """The values of a layer: [pages, kv_heads, PAGE, head_dim]."""
         return self.kv[layer, 1]
 
 
 class PagedCache(Cache):
-    """A session's pages. They go back to the pool when the cache is let go."""
+    """One session's pages. They return to the pool when the cache is garbage-collected."""
 
     def __init__(self, pool: Pool) -> None:
         self.length = 0
@@ -61,7 +67,10 @@ class PagedCache(Cache):
         weakref.finalize(self, pool.give, self.pages)
 
     def reserve(self, rows: int) -> None:
-        """Make room for `rows` rows behind the clean ones."""
+        """Allocate pages until `rows` more rows fit behind the `length` cached positions.
+
+        Raises MemoryError beyond MOST_PAGES pages, or when the pool is exhausted.
+        """
         need = -(-(self.length + rows) // PAGE)
         if need > MOST_PAGES:
             raise MemoryError(f"a session takes at most {MOST_PAGES * PAGE} positions")
@@ -70,6 +79,7 @@ class PagedCache(Cache):
             self._count(self.bytes)
 
     def slot(self, place: int) -> int:
+        """Where key number `place` of this session is in the pool: page * PAGE + offset in the page."""
         return self.pages[place // PAGE] * PAGE + place % PAGE
 
     def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,6 +89,7 @@ class PagedCache(Cache):
         raise NotImplementedError("no step of a GPU has alternatives")
 
     def fork(self, length: int) -> "PagedCache":
+        """A new cache with a copy of the first `length` positions. Raises MemoryError when the pool is exhausted."""
         twin = PagedCache(self.pool)
         twin.reserve(length)
         twin.length = length
@@ -90,8 +101,9 @@ class PagedCache(Cache):
         return self.bytes_of(len(self.pages) * PAGE)
 
     def fitting(self, most_bytes: int) -> int:
+        """The most positions of a fork that takes at most `most_bytes` bytes."""
         return most_bytes // self.bytes_of(1) * PAGE
 
     def bytes_of(self, positions: int) -> int:
-        """What so many positions take, in whole pages."""
+        """The bytes that this many positions take, rounded up to whole pages."""
         return -(-positions // PAGE) * self.pool.kv[:, :, 0].nbytes

@@ -1,4 +1,4 @@
-"""The forward pass on a GPU, behind the same interface as every other."""
+"""The forward pass on a GPU, behind the same `Model` interface as on a CPU."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -23,7 +23,11 @@ from dlsp_kernels.packed_rows import PAGE, PackedRows
 
 
 class GpuQwen2(Model):
-    """`fused` False runs all references: right on any device that PyTorch knows, and slow."""
+    """A Qwen2-family model on a GPU, with its KV page pool of `pages` pages.
+
+    `fused` False runs every op by its reference: correct on any PyTorch device, and slow. `format` is one of
+    `dlsp_kernels.matrix.FORMATS`.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,10 @@ class GpuQwen2(Model):
 
     @torch.inference_mode()
     def forward(self, batch: Sequence[tuple[Cache, Rows]]) -> Tensor:
-        """The residual stream after the last layer, float32, on the device; overwritten by the next step."""
+        """One step over the rows of all sessions -> float32 [rows, dim] on the device.
+
+        The result is the residual stream after the last layer. The next step overwrites it.
+        """
         sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
         shape = Shape.of([rows for _, rows in sessions])
         buffer = self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
@@ -63,7 +70,7 @@ class GpuQwen2(Model):
         return hidden[: sum(len(rows) for _, rows in sessions)]
 
     def warm_up(self) -> None:
-        """Run a step of each way to cut the matrices, with canvas rows and without."""
+        """Compile and capture: run one step for each way to tile the matrices, with and without canvas rows."""
         for count in (1, 8, 32, 128):
             for canvas in (False, True):
                 rows = Rows()
@@ -74,11 +81,14 @@ class GpuQwen2(Model):
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
-        """Logits, on the device."""
+        """hidden [rows, dim], as `forward` returns it -> logits float32 [rows, vocab], on the device."""
         return self.ops.gated_linear(hidden, self.weights.head, self.weights.norm, self.shape.eps)
 
     def layers(self, rows: PackedRows, canvas: bool) -> Tensor:
-        """All launches of a forward pass but the head's -> float32 [rows, dim]. `canvas`: whether to apply updates."""
+        """All kernel launches of a forward pass except the head's -> residual stream, float32 [rows, dim].
+
+        `canvas`: whether there are canvas rows, to which the adapter's low-rank updates apply.
+        """
         ops, shape, weights = self.ops, self.shape, self.weights
         x = ops.embed(rows.token, weights.embedding, weights.mask)
         for i, layer in enumerate(weights.layers):
@@ -105,6 +115,8 @@ class GpuQwen2(Model):
 
     @property
     def failures(self) -> dict[str, str]:
-        """What runs by its slow version, and why: for `dlsp doctor`."""
+        """Op name -> why it runs by its slow reference; "graph" -> why steps are not captured. Shown by
+        `dlsp doctor`.
+        """
         graph = {"graph": self.graphs.failure} if self.graphs.failure else {}
         return self.ops.failures | graph

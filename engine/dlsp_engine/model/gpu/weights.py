@@ -1,4 +1,4 @@
-"""A model's weights on the device, in the format that a step reads."""
+"""A model's weights on the GPU, in the format that the kernels read."""
 
 from dataclasses import dataclass, field
 
@@ -13,6 +13,8 @@ from dlsp_kernels.pair_choice.reference import Pairs
 
 @dataclass
 class GpuLayer:
+    """The weights of one transformer layer, and the adapter's low-rank updates of it."""
+
     qkv: Matrix
     qkv_bias: Tensor
     out: Matrix
@@ -25,6 +27,10 @@ class GpuLayer:
 
 @dataclass
 class GpuWeights:
+    """The weights of a whole model. `mask` is the mask's embedding; `pairs` are the adapter's bigrams, if
+    it has any.
+    """
+
     layers: list[GpuLayer]
     embedding: Tensor
     head: Matrix
@@ -34,7 +40,10 @@ class GpuWeights:
 
     @classmethod
     def of(cls, weights: Weights, adapter: Adapter, device: torch.device, format: str) -> "GpuWeights":
-        """`format` is one of `dlsp_kernels.matrix.FORMATS`; embeddings, biases and updates stay as they are."""
+        """Copy weights and adapter to `device`. `format` of the matrices: one of `dlsp_kernels.matrix.FORMATS`.
+
+        Embeddings, biases and low-rank updates are not quantised.
+        """
         shape = weights.architecture
         layers = []
         for layer, low in zip(weights.layers, adapter.layers, strict=True):
@@ -48,7 +57,7 @@ class GpuWeights:
                     ends = tuple(sum(outs[: i + 1]) for i in range(len(outs)))
                     a, b = update.a.to(device, weights.dtype), update.parts(outs).to(device, weights.dtype)
                     updates[name] = LowRankUpdate.of(a, b, ends)
-            # Norms in float32: a thread's load of a single bf16 is too small to run ahead of the loop.
+            # Norms are float32: a thread's load of one bf16, 2 bytes, is too small for Triton to pipeline.
             norms = {name: getattr(layer, name).to(device, torch.float32) for name in ("attention_norm", "mlp_norm")}
             layers.append(GpuLayer(**matrices, **norms, qkv_bias=layer.qkv_bias.to(device), updates=updates))
         embedding = weights.embedding.to(device)
@@ -58,7 +67,7 @@ class GpuWeights:
         return cls(layers, embedding, head, weights.norm.to(device, torch.float32), mask, pairs)
 
     def bytes(self, canvas: bool) -> int:
-        """What a step has to read at least: every matrix once, updates if there are canvas rows."""
+        """The bytes that a step must read at least: each matrix once, and with `canvas` the low-rank updates."""
         total = self.head.bytes
         for layer in self.layers:
             total += sum(matrix.bytes for matrix in (layer.qkv, layer.out, layer.gate_up, layer.down))
