@@ -1,1 +1,1 @@
-"""The Qwen2 family: weights from GGUF, a forward over clean and canvas rows, the canvas adapter."""
+"""The Qwen2 family: weights converted from GGUF, the forward pass over clean and canvas rows, the canvas adapter."""

@@ -1,4 +1,4 @@
-"""The canvas adapter: low-rank updates for canvas rows and the mask's embedding."""
+"""The canvas adapter: low-rank updates that act on canvas rows only, and the mask's embedding."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,10 @@ from dlsp_engine.model.bigrams import Bigrams
 
 
 def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
-    """Name -> inputs and the outputs of each projection that is fused into it; each has updates of its own."""
+    """The fused projections of a layer: name -> (inputs, outputs of each matrix that is fused into it).
+
+    Each fused matrix, for example q, k and v of "qkv", has a low-rank update of its own.
+    """
     head = shape.head_dim
     return {
         "qkv": (shape.dim, [shape.heads * head, shape.kv_heads * head, shape.kv_heads * head]),
@@ -25,34 +28,42 @@ def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
 
 @dataclass
 class LowRank:
-    """y += (x aᵀ) bᵀ; a [parts * rank, in], b [out, parts * rank], block-diagonal over the fused parts."""
+    """The low-rank update of a fused projection: y += (x aᵀ) bᵀ.
+
+    a [parts * rank, in]; b [out, parts * rank], block-diagonal over the fused parts.
+    """
 
     a: Tensor
     b: Tensor
 
     @classmethod
     def fuse(cls, a: Tensor, b: Tensor, outs: list[int]) -> "LowRank":
-        """a [parts * rank, in] and b [out, rank] as files hold them, without the zeros."""
+        """The update from a [parts * rank, in] and b [out, rank], as files store them: `b` without its zeros."""
         return cls(a, torch.block_diag(*b.split(outs)).to(b.dtype))
 
     def parts(self, outs: list[int]) -> Tensor:
-        """`b` without the zeros again: [out, rank]."""
+        """`b` as files store it: [out, rank], without the zeros. `outs`: the outputs of each fused part."""
         rank = self.b.shape[1] // len(outs)
         return torch.cat([part[:, i * rank : (i + 1) * rank] for i, part in enumerate(self.b.split(outs))])
 
 
 @dataclass
 class Adapter:
-    """What is trained: updates of every projection for canvas rows, the mask's embedding; and pairs of tokens."""
+    """What a model needs to draft on a canvas: low-rank updates of every projection for canvas rows, the mask's
+    embedding, and the token-pair counts of a corpus if there are any.
+    """
 
     mask_embedding: Tensor  # [dim]
-    layers: list[dict[str, LowRank]]  # by projection; an empty dict changes nothing
+    layers: list[dict[str, LowRank]]  # by projection; an empty dict means no update
     metadata: dict[str, str] = field(default_factory=dict)
     bigrams: Bigrams | None = None
 
     @classmethod
     def load(cls, path: Path, base: str, shape: Architecture, dtype: torch.dtype) -> "Adapter":
-        """Raises EngineError when the adapter was trained on another base than the GGUF file named `base`."""
+        """Read an adapter file for a model with the sizes `shape`, as tensors of `dtype`.
+
+        Raises EngineError when the file cannot be read, or was trained on another base than the GGUF file named `base`.
+        """
         try:
             with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
@@ -79,12 +90,15 @@ class Adapter:
 
     @classmethod
     def none(cls, embedding: Tensor, shape: Architecture) -> "Adapter":
-        """No updates, and the mean of all embeddings as the mask: canvases mean nothing, drafts hardly ever stand."""
+        """An adapter without updates. The mean of the first 1024 token embeddings takes the place of the mask's.
+
+        Drafts made with it are meaningless and hardly ever accepted.
+        """
         return cls(embedding[: min(1024, len(embedding))].float().mean(0).to(embedding.dtype), [{}] * shape.layers)
 
     @classmethod
     def random(cls, shape: Architecture, rank: int = 4, scale: float = 1.0, seed: int = 0) -> "Adapter":
-        """One that has learned nothing and disturbs every canvas row, for tests."""
+        """An untrained adapter for tests: it changes the result of every canvas row."""
         generator = torch.Generator().manual_seed(seed)
 
         def pair(into: int, outs: list[int]) -> LowRank:

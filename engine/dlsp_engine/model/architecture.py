@@ -1,4 +1,4 @@
-"""The numbers that describe a Qwen2-family model."""
+"""The sizes and constants of a Qwen2-family model."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -6,6 +6,10 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Architecture:
+    """`dim` is the width of the residual stream, `ff` that of the feed-forward layer, `theta` the base of RoPE's
+    frequencies, `eps` the constant of RMSNorm.
+    """
+
     layers: int
     dim: int
     heads: int
@@ -18,12 +22,12 @@ class Architecture:
 
     @property
     def groups(self) -> int:
-        """Query heads that share a key head."""
+        """The number of query heads that share a key/value head."""
         return self.heads // self.kv_heads
 
     @property
     def qkv(self) -> int:
-        """Width of the fused query, key and value projection."""
+        """The number of outputs of the fused query, key and value projection."""
         return (self.heads + 2 * self.kv_heads) * self.head_dim
 
     def to_json(self) -> str:

@@ -1,4 +1,4 @@
-"""How a step's rows attend: the reference."""
+"""Attention of one step's rows, session by session, in PyTorch: the reference."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,16 +15,19 @@ from dlsp_kernels import attention_bias, canvas_attention
 
 
 class Attention(Protocol):
-    """Of one step, layer by layer."""
+    """The attention of one step. It is called once for each layer."""
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """q [rows, heads, d]; k, v [rows, kv_heads, d], written behind the cached ones -> [rows, heads * d]."""
+        """q [rows, heads, d]; k, v [rows, kv_heads, d] -> attended values [rows, heads * d].
+
+        Also writes k and v to each session's cache, behind its cached positions.
+        """
         ...
 
 
 @dataclass
 class Piece:
-    """Rows that attend over the same number of keys."""
+    """A run of consecutive rows that attend over the same number of keys. `bias` comes from `attention_bias`."""
 
     rows: slice
     keys: int
@@ -33,7 +36,7 @@ class Piece:
 
 @dataclass
 class Segment:
-    """One session's rows within the packed ones, and what their attention sees."""
+    """The rows of one session within the packed rows of a step."""
 
     rows: slice
     cache: Cache
@@ -41,7 +44,11 @@ class Segment:
 
 
 class ReferenceAttention:
-    """Session by session. A clean row gets as many keys as in a step of its own, so that its sums are the same."""
+    """Attends session by session.
+
+    A clean row is computed with as many keys as in a step of its own, so its sums are the same whatever else is in the
+    step.
+    """
 
     def __init__(self, batch: Batch, shape: Architecture, dtype: torch.dtype) -> None:
         self._segments: list[Segment] = []
@@ -70,7 +77,10 @@ class ReferenceAttention:
 
 
 def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:
-    """Runs of rows with the keys they need: a clean row as many as in a step of its own, others all."""
+    """Runs of consecutive rows that need the same number of keys: (rows, keys).
+
+    A clean row needs as many keys as in a step of its own; other rows need all keys of the step.
+    """
     clean = len(rows) - sum(map(bool, rows.canvas))
     needed = [cache.keys(row + 1 if row < clean else len(rows)) for row in range(len(rows))]
     start = 0

@@ -1,7 +1,8 @@
-"""How often one token follows another in a corpus, as the pointwise mutual information of the two.
+"""Bigrams: how often one token follows another in a corpus, as the pointwise mutual information of the two.
 
-By a part of it the candidates of a canvas's rows are moved (`decode.draft`; on a GPU `pair_choice`): a Markov
-correction that costs next to nothing beside a forward.
+A canvas predicts its tokens independently of each other. The choice among each row's candidates also takes the mutual
+information with the token before into account (`decode.draft`; `pair_choice` on a GPU). This Markov correction costs
+next to nothing compared to a forward pass.
 """
 
 from dataclasses import dataclass
@@ -14,15 +15,22 @@ from torch import Tensor
 from dlsp_kernels.pair_choice.reference import Pairs
 
 STRENGTH = 0.3
-"""The part of the information that is believed: the canvas knows some of it already."""
+"""The factor of the mutual information when it is added to a candidate's log-probability: below 1, since the canvas
+already models some of it.
+"""
 
 SMOOTHING = 100.0
-"""So many occurrences of the token before are imagined, followed by tokens as common as they are anywhere."""
+"""The number of imagined further occurrences of each preceding token, followed by all tokens at their overall
+frequency.
+"""
 
 
 @dataclass(frozen=True)
 class Bigrams:
-    """Pairs of tokens in a corpus: `after[starts[a] : starts[a + 1]]`, ascending, follow token a `count` times."""
+    """Counts of token pairs. The pairs that begin with token a are those with starts[a] <= i < starts[a + 1].
+
+    In pair i, token a is followed by token `after[i]`; this occurs `count[i]` times. For each a, `after` is ascending.
+    """
 
     starts: np.ndarray  # int32 [vocab + 1]
     after: np.ndarray  # int32 [pairs]
@@ -31,7 +39,7 @@ class Bigrams:
 
     @classmethod
     def counted(cls, first: np.ndarray, second: np.ndarray, vocab: int, most: int) -> "Bigrams":
-        """From a corpus's pairs; the `most` frequent are kept."""
+        """Count the pairs (first[i], second[i]) of a corpus, and keep the `most` frequent ones."""
         alone = np.bincount(first, minlength=vocab)
         pairs, counts = np.unique(first.astype(np.int64) * vocab + second, return_counts=True)
         kept = np.sort(np.argsort(-counts, kind="stable")[:most])
@@ -40,7 +48,7 @@ class Bigrams:
         return cls(starts, *(values.astype(np.int32) for values in (pairs % vocab, counts, alone)))
 
     def information(self, before: int, tokens: np.ndarray) -> np.ndarray:
-        """log of P(token | before) / P(token), smoothed."""
+        """log(P(token | before) / P(token)) of each of `tokens`, smoothed: float64 [tokens], in nats."""
         known = slice(self.starts[before], self.starts[before + 1])
         after, count = self.after[known], self.count[known]
         at = np.searchsorted(after, tokens)
@@ -56,19 +64,19 @@ class Bigrams:
         return int(self.alone.sum()) + 0.5 * len(self.alone)
 
     def on(self, device: torch.device) -> Pairs:
-        """As the device loop reads them."""
+        """The counts on a device, as `pair_choice` takes them."""
         arrays = (self.starts, self.after, self.count, self.alone)
         tables = (torch.from_numpy(array.astype(np.int32)).to(device) for array in arrays)
         return Pairs(*tables, total=self._total, smoothing=SMOOTHING, strength=STRENGTH)
 
     def tensors(self) -> dict[str, Tensor]:
-        """As an adapter's file holds them."""
+        """The counts as tensors of an adapter file, by name."""
         arrays = {"starts": self.starts, "after": self.after, "count": self.count, "alone": self.alone}
         return {f"bigrams.{name}": torch.from_numpy(array) for name, array in arrays.items()}
 
     @classmethod
     def of(cls, tensors: dict[str, Tensor]) -> "Bigrams | None":
-        """From what `tensors` gave, among others; None where there are none."""
+        """The bigrams among an adapter file's tensors; None if the file has none."""
         if "bigrams.after" not in tensors:
             return None
         return cls(*(tensors[f"bigrams.{name}"].numpy() for name in ("starts", "after", "count", "alone")))

@@ -1,4 +1,4 @@
-"""The key/value cache of one session, and the count of what all caches of this process hold."""
+"""The KV cache of one session, and the total memory of all caches of this process."""
 
 import torch
 from torch import Tensor
@@ -12,19 +12,21 @@ _living_bytes: dict[int, int] = {}  # bytes of each cache that has not been free
 
 
 def living_bytes() -> int:
-    """Bytes of keys and values in all caches that have not been freed, whoever holds them. Any thread may ask."""
+    """The bytes of keys and values in all caches that have not been freed. May be called from any thread."""
     return sum(list(_living_bytes.values()))
 
 
 class Cache:
-    """Keys and values of the clean positions 0 … length - 1, growing in place.
+    """Keys and values of the clean positions 0 … length - 1. It grows as needed.
 
-    A step writes all its rows behind them; `length` then moves over the clean rows that stood, and whatever lies
-    beyond it (rejected drafts, canvases) is overwritten by the next step.
+    A step writes the keys and values of all its rows behind these. Then the caller advances `length` over the accepted
+    clean rows. What lies beyond (rejected drafts, canvases) is overwritten by the next step.
     """
 
     expected: int | None = None
-    """Positions after which no more room is made in advance: those of the prompt and the longest answer to it."""
+    """The number of positions that the prompt and its longest possible answer take, if known: `reserve` makes no spare
+    room beyond it.
+    """
 
     def __init__(self, architecture: Architecture, dtype: torch.dtype) -> None:
         self.length = 0
@@ -42,7 +44,10 @@ class Cache:
         _living_bytes.pop(id(self), None)
 
     def reserve(self, rows: int) -> None:
-        """Make room for `rows` rows behind the clean ones: a quarter more than before, though not beyond `expected`."""
+        """Make room for `rows` more rows behind the `length` cached positions.
+
+        The cache grows by at least a quarter, so that it is seldom copied, but gets no spare room beyond `expected`.
+        """
         need, have = self.length + rows, self._kv.shape[3]
         if need > have:
             more = have + have // 4
@@ -50,11 +55,16 @@ class Cache:
             self._hold(self._copy(self.length, -(-max(need, wanted) // BLOCK)))
 
     def keys(self, rows: int) -> int:
-        """How many `write` gives for so many rows: whole tiles, the last filled up with what finite stands there."""
+        """The number of keys that `write` returns for this many rows: rounded up to TILE. Padding keys are finite and
+        masked.
+        """
         return -(-(self.length + rows) // TILE) * TILE
 
     def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """k, v [rows, kv_heads, head_dim] behind the clean positions -> all keys, values [kv_heads, keys, head_dim]."""
+        """Write k, v [rows, kv_heads, head_dim] behind the cached positions.
+
+        Returns all keys and all values, each [kv_heads, keys, head_dim]; for the number of keys see `keys`.
+        """
         end, given = self.length + len(k), self.keys(len(k))
         keys, values = self._kv[0, layer], self._kv[1, layer]
         keys[:, self.length : end] = k.transpose(0, 1)
@@ -63,19 +73,20 @@ class Cache:
 
     @property
     def memory(self) -> tuple[int, int, int, int]:
-        """The address of the keys of layer 0, and how many bytes from there to the next layer, to the values and to the
-        next head: until `reserve` makes room.
+        """Where keys and values are: (address, bytes to the next layer, bytes to the values, bytes to the next head).
+
+        The address is that of layer 0's keys. All are valid until `reserve` makes room.
         """
         kind, layer, head, *_ = (stride * self._kv.itemsize for stride in self._kv.stride())
         return self._kv.data_ptr(), layer, kind, head
 
-    @torch.inference_mode()  # what a step made room in is of that mode
+    @torch.inference_mode()  # memory that `reserve` allocated during a step is an inference tensor
     def move(self, row: int, to: int) -> None:
-        """What the last step wrote for its row `row` is that of its row `to`."""
+        """Copy the keys and values that the last step wrote for its row `row` to those of its row `to`."""
         self._kv[:, :, :, self.length + to] = self._kv[:, :, :, self.length + row]
 
     def fork(self, length: int) -> "Cache":
-        """A cache of its own that begins with the first `length` rows of this one, and has room for a step."""
+        """A new cache with a copy of the first `length` positions, and room for a step."""
         twin = object.__new__(Cache)
         twin.length = length
         blocks = -(-(length + BLOCK // 2) // BLOCK)
@@ -93,9 +104,9 @@ class Cache:
         return self._kv.nbytes
 
     def fitting(self, most_bytes: int) -> int:
-        """The most positions that a fork of at most so many bytes can have; below 1 where it cannot have any."""
+        """The most positions of a fork that takes at most `most_bytes` bytes; below 1 if every fork takes more."""
         return most_bytes // self.bytes_of(BLOCK) * BLOCK - BLOCK // 2
 
     def bytes_of(self, positions: int) -> int:
-        """What so many positions take."""
+        """The bytes that this many positions take."""
         return self._kv.nbytes // self._kv.shape[3] * positions

@@ -1,4 +1,7 @@
-"""Steps captured by shape: a step is hundreds of programs, most of which take less time than Python between two."""
+"""Captures the layers of a CPU step, and replays them without Python.
+
+A step is hundreds of native kernels, most of which take less time than the Python code between two of them.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -16,12 +19,14 @@ from dlsp_kernels.program.capture import Capture, Memory
 from dlsp_kernels.program.crew import workers
 
 MOST, KNOWN = 128, 256
-"""Rows of a step that is captured, and shapes of steps that are known: 43 kB each with 0.5B, 74 with canvases."""
+"""The most rows of a captured step, and the most shapes that are remembered. A capture takes 43 kB with the 0.5B model,
+74 kB with canvases.
+"""
 
 
 @dataclass
 class Inputs:
-    """What the layers of a step begin with."""
+    """The inputs of the layers of a step."""
 
     x: Tensor  # float32 [rows, dim]: the residual stream, which the layers add to
     cos: Tensor  # float32 [rows, 1, head_dim / 2]
@@ -31,12 +36,16 @@ class Inputs:
 
 
 class CapturedSteps:
-    """The layers, captured for each shape of inputs when it comes again: taking a capture costs a quarter of a narrow
-    step. All captures begin at the same places.
+    """Runs the layers of a step, by replay if a step of the same shape has been captured.
+
+    The first step of a shape just runs, and the second is captured: a capture costs a quarter of a narrow step. All
+    captures read their inputs from the same buffers.
     """
 
     def __init__(self, layers: Callable[[Inputs], Tensor], shape: Architecture) -> None:
-        """`layers` make x into what they return. They run programs and nothing else, attention among them."""
+        """`layers` returns the residual stream after the last layer. It must compute everything by native kernels,
+        attention included, because only these are replayed.
+        """
         self._run = layers
         self._x = torch.empty(MOST, shape.dim)
         self._cos, self._sin = (torch.empty(MOST, 1, shape.head_dim // 2) for _ in range(2))
@@ -45,8 +54,8 @@ class CapturedSteps:
         self._free = Lock()
 
     def __call__(self, inputs: Inputs) -> Tensor:
-        """What the layers return."""
-        if len(inputs.x) > MOST or not self._free.acquire(blocking=False):  # another thread has the places
+        """The residual stream after the last layer: float32 [rows, dim]."""
+        if len(inputs.x) > MOST or not self._free.acquire(blocking=False):  # another thread uses the buffers
             return self._run(inputs)
         try:
             return self._done(inputs).clone()
@@ -77,7 +86,7 @@ class CapturedSteps:
 
 
 def _rows(inputs: Inputs) -> Hashable:
-    """How many, and which are canvas rows."""
+    """What a capture depends on among the inputs: the number of rows, and which of them are canvas rows."""
     canvas = inputs.canvas
     numbers = tuple(canvas.tolist()) if isinstance(canvas, Tensor) else canvas and (canvas.start, canvas.stop)
     return len(inputs.x), isinstance(canvas, Tensor), numbers

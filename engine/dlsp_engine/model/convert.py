@@ -1,4 +1,4 @@
-"""From a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
+"""Converts a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
 
 import json
 import re
@@ -23,7 +23,9 @@ from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
 FORMAT = "1"
-"""Part of the folder's name, so that a newer layout never meets an older file."""
+"""The version of the layout. It is part of the folder's name, so that the engine never reads files of
+another version.
+"""
 
 FUSED = {
     "qkv.weight": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
@@ -34,7 +36,7 @@ FUSED = {
     "attention_norm": ("attn_norm.weight",),
     "mlp_norm": ("ffn_norm.weight",),
 }
-"""Our name within a layer -> the GGUF tensors stacked along their outputs."""
+"""Our name within a layer -> the GGUF tensors that are concatenated along their outputs."""
 
 
 Say = Callable[[str], None]
@@ -45,15 +47,17 @@ def _to_stderr(line: str) -> None:
 
 
 def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | None = None) -> Path:
-    """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file, made on first use; the weights
-    with `update` added, if it belongs to the file.
+    """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file. Converts the file on first use.
 
-    Two engines that start at once convert once; a conversion that was killed leaves nothing that is believed. What was
-    made of the same file with another update goes, and of files that were in this one's place before it.
+    `update` is added to the weights if it was trained for this file. When two engines start at once, one converts and
+    the other waits. A conversion that was killed is started again. Afterwards, conversions of the same file with
+    another update are removed, and so are those of a file that this one has replaced.
+
+    `say` reports progress. Raises EngineError when the folder cannot be written.
     """
     made, version = cache / "converted", f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
     stat = gguf.stat()
-    by_time = made / f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{version}"  # as they were named before
+    by_time = made / f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{version}"  # the older naming scheme
     if (by_time / "weights.safetensors").exists():
         return by_time
     folder = made / f"{gguf.stem}-{_content(gguf)}-{version}"
@@ -71,7 +75,7 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
                 _tokenizer(gguf, folder / "tokenizer.json")
                 _weights(gguf, weights, say, update)
                 _forget_others(folder, replaced=gguf.parent == cache / "models")
-    except (OSError, SafetensorError) as error:  # the second of a full disk
+    except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
         raise EngineError(
             f"The model could not be converted into {folder} ({why}); free some space or set "
@@ -81,9 +85,9 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
 
 
 def _content(gguf: Path) -> str:
-    """The beginning of the file's SHA-256: a copy of the file is the same one, whenever it was made.
+    """The first 12 hex digits of the file's SHA-256, which are the same for every copy of the file.
 
-    The hash stands in the note that `dlsp model pull` leaves beside a file, if the file is as it was then.
+    They are taken from the note that `dlsp model pull` writes next to the file, if the file has not changed since.
     """
     stat = gguf.stat()
     try:
@@ -96,7 +100,7 @@ def _content(gguf: Path) -> str:
 
 
 def update_in(folder: Path) -> str:
-    """The SHA-256 of the infill update that converted weights have in them; empty for none."""
+    """The SHA-256 of the infill update that was added to these converted weights; empty if none was."""
     with safe_open(folder / "weights.safetensors", framework="pt") as file:
         return file.metadata().get("update", "")
 
@@ -105,8 +109,9 @@ _FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+|[0-9a-f]{12})-(?P<format>\d
 
 
 def _forget_others(folder: Path, replaced: bool) -> None:
-    """Remove what was made of this file in this format with another update or with none; and, if the file has
-    `replaced` another, all that was made of that.
+    """Remove the conversions of this file in this format with another update, or with none.
+
+    If the file has `replaced` another one of its name, remove all conversions of that file as well.
     """
     mine = _FOLDER.fullmatch(folder.name)
     for each in folder.parent.iterdir():
@@ -119,7 +124,7 @@ def _forget_others(folder: Path, replaced: bool) -> None:
 
 
 def architecture(reader: GGUFReader) -> Architecture:
-    """Read from the file's metadata. Raises EngineError for another family."""
+    """The model's sizes, read from the file's metadata. Raises EngineError if the model is not of the Qwen2 family."""
 
     def value(key: str) -> Any:
         field = reader.get_field(key)
@@ -148,7 +153,7 @@ def _tensors(reader: GGUFReader, layers: int) -> Iterator[tuple[str, Tensor]]:
         values = dequantize(raw[name].data, raw[name].tensor_type)
         return torch.from_numpy(np.array(values, np.float32)).bfloat16()
 
-    # Embedding and head are one matrix stored twice; the head's copy is the finer one.
+    # Embedding and head are the same matrix, which some files store twice; the head's copy is quantised less coarsely.
     yield "embedding", load("output.weight" if "output.weight" in raw else "token_embd.weight")
     yield "norm", load("output_norm.weight")
     for layer in range(layers):

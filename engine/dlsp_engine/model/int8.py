@@ -1,6 +1,7 @@
-"""The forward pass of a CPU: int8 weights and activations in a rotated basis, float32 in between.
+"""The forward pass on a CPU: int8 weights and activations in a rotated basis, float32 in between.
 
-A narrow step takes as long as memory needs to give the weights, and int8 halves them; a wide one multiplies bytes.
+The time of a narrow step is that of reading the weights from memory, and int8 halves them. A wide step gains from the
+processor's faster int8 products.
 """
 
 from collections import defaultdict
@@ -32,16 +33,18 @@ from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import Instructions, usable
 
 REMEMBERED = 4096
-"""Turned embeddings of tokens, 4 kB each."""
+"""The number of rotated token embeddings that are kept, 4 kB each."""
 
 
 class Int8Linear:
-    """One projection: the base's for all rows, the adapter's update for canvas rows."""
+    """One fused projection: the base for all rows, and the adapter's low-rank update for canvas rows."""
 
     def __init__(self, tensors: Mapping[str, Tensor], ins: int, outs: list[int], kind: Int8) -> None:
-        """`tensors`: a `weight` that is laid, its `scale`, and `b` and `b_scale` as in `low_rank_add` if there is an
-        update, whose first half gives the last outputs. `outs`: the outputs of each projection that is fused into this
-        one. Raises ValueError or KeyError for tensors of something else.
+        """`tensors`: the packed `weight` (see `Int8.laid`) and its `scale`; with a low-rank update also `b` and
+        `b_scale` as in `low_rank_add`. The first half of the update, `a`, is then appended to the outputs of `weight`.
+        `outs`: the outputs of each fused part.
+
+        Raises ValueError or KeyError if the tensors belong to another model.
         """
         parts, b = len(outs), tensors.get("b")
         rows = sum(outs) + (0 if b is None else parts * len(b))
@@ -54,7 +57,7 @@ class Int8Linear:
         self._update = None if b is None else _update(list(accumulate(outs)), b, tensors["b_scale"])
 
     def __call__(self, x: Tensor, canvas: slice | Tensor | None = None) -> Tensor:
-        """x uint8 [rows, in] -> float32 [rows, at least out], still to be multiplied by x's scales."""
+        """x uint8 [rows, in] -> float32 [rows, at least out], not yet multiplied by the scales of x's rows."""
         y = self._matrix(x)
         if self._update and canvas is not None:
             self._update(y, canvas)
@@ -78,17 +81,19 @@ class Int8Layer:
 
 @dataclass
 class Int8Weights:
-    """All that the step needs but the embeddings, in the basis that `rotate` describes."""
+    """All weights of an int8 step except the embeddings, in the basis that `rotate` describes."""
 
-    turn: Tensor  # float32 [dim, dim]
-    mask: Tensor  # float32 [dim]
+    turn: Tensor  # float32 [dim, dim]: the rotation
+    mask: Tensor  # float32 [dim]: the mask's embedding, rotated
     layers: list[Int8Layer]
     head: Int8Linear
     kind: Int8
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], shape: Architecture, kind: Int8) -> "Int8Weights":
-        """Of what `quantised` made, new or from its file; nothing is copied. Raises as `Int8Linear` does."""
+        """The weights from the tensors that `quantised` made, without a copy. Raises ValueError or KeyError as
+        `Int8Linear` does.
+        """
         groups: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for name, tensor in tensors.items():
             of, _, what = name.rpartition(".")
@@ -105,8 +110,12 @@ class Int8Weights:
 
 
 class Int8Qwen2(Model):
+    """A Qwen2-family model in int8. Runs native kernels where the processor has the instructions for them, else
+    PyTorch.
+    """
+
     def __init__(self, weights: Weights, adapter: Adapter, int8: Int8Weights) -> None:
-        """`weights` give the embeddings alone."""
+        """Of `weights`, only the embeddings are used."""
         self.shape = weights.architecture
         self.adapter = adapter
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
@@ -115,7 +124,8 @@ class Int8Qwen2(Model):
         self._by_programs = leading if usable() else nullcontext
         self._attention = fastest_attention(self.shape)
         self.alternatives = suited(self.shape.head_dim) is not None
-        programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)  # and nothing else
+        # Whether all ops are native kernels: only then can a step be captured.
+        programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)
         self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
@@ -134,7 +144,7 @@ class Int8Qwen2(Model):
         return x * torch.rsqrt(x.square().mean(1, keepdim=True) + self.shape.eps)
 
     def _layer_by_layer(self, inputs: Inputs) -> Tensor:
-        """What x is behind the last layer, in its place."""
+        """Add all layers to `inputs.x` in place, and return it: the residual stream after the last layer."""
         shape, ops, levels = self.shape, self._ops, self._levels
         x, cos, sin, canvas, attend = inputs.x, inputs.cos, inputs.sin, inputs.canvas, inputs.attend
         y, scale = torch.zeros(1, shape.dim).expand(x.shape), torch.ones(len(x), 1)
@@ -147,7 +157,7 @@ class Int8Qwen2(Model):
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             h, scale = ops.swiglu_quantise(layer.gate_up(h, canvas), scale, shape.ff, levels)
             y = layer.down(h, canvas)
-        ops.add_norm_quantise(x, y, scale, shape.eps, levels)  # x alone is wanted
+        ops.add_norm_quantise(x, y, scale, shape.eps, levels)  # for its addition to x; the result is not used
         return x
 
     @torch.inference_mode()
@@ -160,19 +170,21 @@ class Int8Qwen2(Model):
         return torch.stack([self._embedded(token) for token in tokens.tolist()])
 
     def _turned(self, token: int) -> Tensor:
-        """By itself: a product of many rows rounds otherwise, and what a token is must not depend on its neighbours."""
+        """The rotated embedding of one token. It is computed alone, because a product of several rows is rounded
+        differently, and a token's embedding must not depend on its neighbours.
+        """
         return self._mask if token == MASK else self._embedding[token].float() @ self._turn
 
 
 def fastest_attention(shape: Architecture) -> Callable[[Batch], Attention]:
-    """In float32: the compiled program where one runs on this machine, else the reference."""
+    """The fastest float32 attention on this machine: the compiled kernel if it can run, else the reference."""
     if kind := suited(shape.head_dim):
         return partial(compiled_attention, shape=shape, kind=kind)
     return partial(ReferenceAttention, shape=shape, dtype=torch.float32)
 
 
 def compiled_attention(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
-    """One compiled program for the rows of all sessions of a step, in float32."""
+    """The attention of a step by the compiled kernel, in float32: one call per layer for the rows of all sessions."""
     places = []
     for cache, rows in batch:
         memory, length = cache.memory, cache.length

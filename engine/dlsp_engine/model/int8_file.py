@@ -1,4 +1,4 @@
-"""Int8 weights on disk, laid as they are read: made once for a machine and an adapter, then mapped."""
+"""Int8 weights on disk, packed as the kernels read them: made once per machine and adapter, then memory-mapped."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.kinds import Int8
 
 LAYOUT = 2
-"""Counts up with every change of what stands in the file."""
+"""The version of the file's content. Increase it with every change of the content."""
 
 
 def stored(
@@ -32,8 +32,11 @@ def stored(
     kind: Int8,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
 ) -> Int8Weights:
-    """From the folder of the converted weights, where the file is made on first use; it replaces what this machine made
-    for another adapter.
+    """The int8 weights, mapped from a file in `folder`, the folder of the converted weights. Makes the file on first
+    use.
+
+    A new file replaces the one that this machine made for another adapter. `say` reports progress. Raises EngineError
+    when the file cannot be written, Damaged when it cannot be read.
     """
     path = folder / f"int8-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
     try:
@@ -42,7 +45,7 @@ def stored(
                 if not path.exists():
                     say("quantising the weights to int8, once for this machine and this adapter")
                     _write(path, quantised(weights, adapter, kind, say))
-    except (OSError, SafetensorError) as error:  # the second of a full disk
+    except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
         raise EngineError(
             f"The int8 weights could not be written to {folder} ({why}); free some space or set "
@@ -57,11 +60,12 @@ def stored(
 
 
 def _machine(kind: Int8) -> str:
-    """Another machine that has the same folder maps a file of its own, which must stay."""
+    """A hash of this machine and of `kind`. Machines that share a folder use different files, and keep each other's."""
     return hashlib.sha256(json.dumps([kind.name, kind.levels, machine()]).encode()).hexdigest()[:12]
 
 
 def _fingerprint(adapter: Adapter) -> str:
+    """A hash of the layout's version and of a part of the adapter: the mask's embedding and the last layer."""
     digest, last = hashlib.sha256(str(LAYOUT).encode()), adapter.layers[-1]
     for tensor in (adapter.mask_embedding, *(pair.b for pair in last.values()), *(pair.a for pair in last.values())):
         digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
@@ -81,6 +85,6 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def _read(path: Path, shape: Architecture, kind: Int8) -> Int8Weights:
-    """Mapped: engines of one machine share what they read."""
+    """Memory-mapped, so that all engines on this machine share the memory."""
     with safe_open(path, framework="pt") as file:
         return Int8Weights.of({name: file.get_tensor(name) for name in file.keys()}, shape, kind)  # noqa: SIM118

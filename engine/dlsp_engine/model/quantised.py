@@ -1,4 +1,4 @@
-"""The tensors of the int8 step, made from dense weights and an adapter: rotated, quantised, laid as they are read."""
+"""Makes the tensors of the int8 step from dense weights and an adapter: rotated, quantised, packed for the kernels."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,17 @@ from dlsp_kernels import quantise_weight
 from dlsp_kernels.int8_linear.kinds import Int8
 
 HEAD_ROWS = 8192
-"""Of the head at once: in float32 the whole of it takes more memory than all else, several times over."""
+"""Rows of the head that are rotated at once: the whole head in float32 would take several times the memory of all the
+rest.
+"""
 
 
 def quantised(
     weights: Weights, adapter: Adapter, kind: Int8, say: Callable[[str], None] = lambda line: None
 ) -> dict[str, Tensor]:
-    """By the names that `Int8Weights` finds them by, in the basis that `rotate` describes."""
+    """The tensors that `Int8Weights.of` takes, by name, in the basis that `rotate` describes. `say` reports
+    progress.
+    """
     shape = weights.architecture
     turn = rotation(shape.dim)
     turned = rotated_adapter(adapter, weights, turn)
@@ -36,7 +40,9 @@ def quantised(
 
 
 def _linear(name: str, weight: Tensor, update: LowRank | None, outs: list[int], kind: Int8) -> dict[str, Tensor]:
-    """The update's first half rides along in the same matrix: a few more outputs cost less than a call of its own."""
+    """The tensors of one projection. The update's first half, `a`, is appended to the weight as further outputs: these
+    cost less than a matrix of their own.
+    """
     base, scale = quantise_weight(weight)
     if not update:
         return {f"{name}.weight": kind.laid(base), f"{name}.scale": scale}

@@ -1,4 +1,4 @@
-"""The forward pass in float32 or bf16, op by op: the reference for every faster one."""
+"""The forward pass in float32 or bf16, op by op in PyTorch: the reference for every faster one."""
 
 from typing import Protocol
 
@@ -18,27 +18,29 @@ from dlsp_kernels import low_rank_linear, rms_norm, rope, swiglu
 
 
 class Model(Protocol):
-    """A frozen model with a canvas adapter: what the engine steps. Holds no state of any session."""
+    """A frozen model with a canvas adapter, as the engine runs it. It holds no state of any session."""
 
     shape: Architecture
     adapter: Adapter
     alternatives: bool = False
-    """Whether a step takes alternatives, each the clean row that it would be: to the bit, but in float32."""
+    """Whether a step may contain alternatives (see `Rows.add_alternative`). An alternative has the same result as the
+    clean row that it may become: to the bit in int8, up to rounding in float32.
+    """
 
     fewer_threads: bool = False
-    """Whether narrow steps may be faster on fewer of PyTorch's threads."""
+    """Whether narrow steps may be faster with fewer PyTorch threads."""
 
     def new_cache(self) -> Cache: ...
 
     def backend(self, costs: Costs) -> Backend:
-        """What runs its steps, where they cost so much."""
+        """The backend that runs this model's steps. `costs`: what steps cost on this machine."""
         return CpuBackend(self, costs)
 
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
-        """One step -> hidden states [rows of all sessions, dim], as `head` takes them.
+        """One step over the rows of all sessions -> hidden states [rows, dim], as `head` takes them.
 
-        Keys and values of all rows are written behind each cache's `length`, which does not move: the caller
-        decides which clean rows stand.
+        The keys and values of all rows are written behind each cache's `length`. The caller then advances `length` over
+        the clean rows that it accepts.
         """
         ...
 
@@ -48,13 +50,16 @@ class Model(Protocol):
 
 
 class Qwen2(Model):
+    """The reference model, by PyTorch's ops."""
+
     fewer_threads = True
 
     def __init__(self, weights: Weights, adapter: Adapter | None = None) -> None:
         self.weights = weights
         self.shape = weights.architecture
         self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
-        self.alternatives = weights.dtype == torch.float32  # up to rounding, which bf16 makes much of
+        # Alternatives equal their clean rows up to rounding, which is too coarse in bf16.
+        self.alternatives = weights.dtype == torch.float32
 
     def new_cache(self) -> Cache:
         return Cache(self.shape, self.weights.dtype)

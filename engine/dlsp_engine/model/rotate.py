@@ -1,8 +1,9 @@
-"""The same model in a rotated basis, where no channel stands out and int8 loses little (QuaRot, arXiv 2404.00456).
+"""The same model in a rotated basis, where no channel has outliers and int8 loses little (QuaRot, arXiv 2404.00456).
 
-The residual stream is turned by an orthogonal matrix, the values of each head and what goes into `down` by Hadamard
-matrices. RMSNorm commutes with the first once its weights have moved into the matrices behind it; the last is undone
-in `down`, so the forward must apply `hadamard` to `down`'s input.
+The residual stream is multiplied by a random orthogonal matrix; the values of each head and the input of `down` are
+multiplied by Hadamard matrices. RMSNorm commutes with the rotation once its weights have been multiplied into the
+matrix that follows it. The matrix `down` undoes the transform of its input, so the forward pass must apply `hadamard`
+to that input.
 """
 
 import torch
@@ -22,7 +23,9 @@ def rotation(dim: int) -> Tensor:
 
 
 def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
-    """In float32; its norms are all ones."""
+    """The layer in the rotated basis, in float32. Its norm weights are multiplied into the matrices, and
+    become ones.
+    """
     qkv, bias = (layer.qkv.float() * layer.attention_norm.float()) @ turn, layer.qkv_bias.float().clone()
     value = (shape.heads + shape.kv_heads) * shape.head_dim
     qkv[value:] = _heads(qkv[value:].T, shape).T
@@ -40,12 +43,12 @@ def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
 
 
 def rotate_head(rows: Tensor, norm: Tensor, turn: Tensor) -> Tensor:
-    """rows [n, dim] of the embedding -> [n, dim] in float32, the last norm's weights within."""
+    """rows [n, dim] of the head, norm [dim] -> float32 [n, dim]: rotated, multiplied by the last norm's weights."""
     return (rows.float() * norm.float()) @ turn
 
 
 def rotate_low_rank(low: dict[str, LowRank], layer: Layer, turn: Tensor, shape: Architecture) -> dict[str, LowRank]:
-    """One layer's updates for the rotated `layer`; `layer` is the one before rotation."""
+    """The low-rank updates of one layer in the rotated basis. `layer` is the layer before rotation."""
     if not low:
         return {}
     value = (shape.heads + shape.kv_heads) * shape.head_dim
@@ -61,6 +64,7 @@ def rotate_low_rank(low: dict[str, LowRank], layer: Layer, turn: Tensor, shape: 
 
 
 def rotated_adapter(adapter: Adapter, weights: Weights, turn: Tensor) -> Adapter:
+    """The adapter in the rotated basis. `weights` are the weights before rotation."""
     layers = [
         rotate_low_rank(low, layer, turn, weights.architecture)
         for low, layer in zip(adapter.layers, weights.layers, strict=True)
@@ -69,5 +73,5 @@ def rotated_adapter(adapter: Adapter, weights: Weights, turn: Tensor) -> Adapter
 
 
 def _heads(x: Tensor, shape: Architecture) -> Tensor:
-    """x [..., heads * head_dim], each head transformed."""
+    """x [..., heads * head_dim] -> the same shape, each head Hadamard-transformed."""
     return hadamard(x.unflatten(-1, (-1, shape.head_dim))).flatten(-2)

@@ -1,4 +1,4 @@
-"""The rows that sessions bring to a step."""
+"""The rows that each session contributes to a step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,18 @@ from dlsp_engine.model.cache import Cache
 from dlsp_kernels import rope_table
 
 MASK = -1
-"""Stands for a mask where a token id is expected; the model embeds it by the adapter's learned vector."""
+"""The token id of a mask. The model embeds it by the adapter's learned vector."""
 
 
 @dataclass
 class Rows:
-    """The rows of one session: clean rows first, in the order of their positions, then alternatives and canvases. All
-    lists have an entry for each row.
+    """The rows of one session: clean rows in the order of their positions, then alternatives and canvases.
 
-    `visible` and `canvas` are defined in `dlsp_kernels.canvas_attention`. `scored` lists the rows whose logits the
-    decoder wants, in the order it wants them.
+    A clean row attends causally. A canvas is a run of masks (or draft tokens) that see each other in both directions.
+
+    All lists except `scored` have one entry per row. `visible` and `canvas` are defined in
+    `dlsp_kernels.canvas_attention`. `scored` lists the rows whose logits the decoder needs, in the order in which it
+    needs them.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -33,17 +35,20 @@ class Rows:
         return len(self.tokens)
 
     def add_clean(self, tokens: list[int], start: int) -> None:
-        """Causal rows at positions start, start + 1, …"""
+        """Add causal rows with these tokens at positions start, start + 1, …"""
         for position, token in enumerate(tokens, start):
             self._add(token, position, position + 1, 0)
 
     def add_canvas(self, tokens: list[int], after: int) -> None:
-        """One more canvas: tokens (or MASK) at the positions after the clean position `after`; all of it is scored."""
+        """Add a canvas: tokens (or MASK) at the positions after the clean position `after`. All its rows are scored."""
         self._add_canvas(tokens, after, after + 1, self._next())
 
     def add_alternative(self, token: int, position: int, canvas: list[int]) -> None:
-        """A clean row where another one stands, and a canvas behind it if `canvas` is not empty; all of it is scored.
-        Both see what is before that position, and the alternative.
+        """Add an alternative: another token for a position that has a clean row. If `canvas` is not empty, it follows
+        behind.
+
+        Alternative and canvas see the clean positions before `position`, and the alternative. All these rows are
+        scored.
         """
         number = self._next()
         self.scored.append(len(self.tokens))
@@ -66,21 +71,21 @@ class Rows:
 
 
 Batch = Sequence[tuple[Cache, Rows]]
-"""The sessions of a step."""
+"""The sessions of a step: each one's cache and rows."""
 
 
 @dataclass
 class Packed:
-    """The rows of many sessions side by side, as the linear layers take them."""
+    """The rows of all sessions of a step, concatenated for the linear layers."""
 
     tokens: Tensor  # [rows]
     cos: Tensor  # [rows, 1, head_dim / 2]
     sin: Tensor
-    canvas: slice | Tensor | None  # the canvas rows: a range where they lie together, else their numbers
+    canvas: slice | Tensor | None  # the numbers of the canvas rows, see `_range`
 
 
 def packed(batch: Batch, shape: Architecture) -> Packed:
-    """The rows of all sessions of a step; makes room for them in each cache, too."""
+    """Concatenate the rows of all sessions of a step, and reserve room for them in each cache."""
     for cache, rows in batch:
         cache.reserve(len(rows))
     cos, sin = rope_table(torch.tensor([p for _, rows in batch for p in rows.positions]), shape.head_dim, shape.theta)
@@ -90,6 +95,7 @@ def packed(batch: Batch, shape: Architecture) -> Packed:
 
 
 def _range(rows: list[int]) -> slice | Tensor | None:
+    """These row numbers as a slice if they are contiguous, else as a tensor; None if there are none."""
     if not rows:
         return None
     if rows[-1] - rows[0] == len(rows) - 1:

@@ -1,4 +1,4 @@
-"""The infill update: low-rank changes that teach the base to fill gaps, added to its weights when it is converted."""
+"""The infill update: low-rank changes that teach the base model to fill gaps, added to its weights at conversion."""
 
 import json
 from dataclasses import dataclass
@@ -18,11 +18,12 @@ LARGEST_BYTES = 95_000_000  # an update and a canvas adapter of one model, as th
 
 @dataclass(frozen=True)
 class Update:
-    """A file of updates for one base, known by the SHA-256 of the whole file.
+    """The file of an infill update for one base model, identified by the SHA-256 of the whole file. Its metadata:
 
-    Its metadata: `base` and `base_sha256`, name and hash of the GGUF file that it changes; `version`;
-    `canvas_adapters`, a JSON list of hashes of adapters that were measured on the changed base; `recipe`, `corpus`,
-    `tokens` and `steps`, how it came about.
+    - `base`, `base_sha256`: name and SHA-256 of the GGUF file that it changes
+    - `version`
+    - `canvas_adapters`: JSON list of the SHA-256 of the adapters that were measured on the changed base
+    - `recipe`, `corpus`, `tokens`, `steps`: how it was trained
     """
 
     path: Path
@@ -31,7 +32,7 @@ class Update:
 
     @classmethod
     def of(cls, path: Path) -> "Update":
-        """Raises EngineError when the file cannot be read."""
+        """Read the metadata and the hash of the file. Raises EngineError when it cannot be read."""
         try:
             with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
@@ -41,7 +42,7 @@ class Update:
 
     @classmethod
     def beside(cls, adapters: Path, gguf: Path) -> "Update | None":
-        """The one that is shipped for a GGUF file in the folder of canvas adapters, if there is one."""
+        """The update that is shipped for a GGUF file, in the folder of the canvas adapters; None if there is none."""
         path = adapters / f"{gguf.stem}.infill-update.safetensors"
         return cls.of(path) if path.exists() else None
 
@@ -50,7 +51,9 @@ class Update:
         return self.metadata.get("base_sha256") == sha256(gguf)
 
     def add_to(self, tensors: dict[str, Tensor], shape: Architecture) -> None:
-        """Change the converted weights, by their names in the file: W + b a, in float32, then in the dtype of W."""
+        """Add the update to the converted weights in place: W + b a in float32, rounded to the dtype of W. `tensors` by
+        their names in the file.
+        """
         with safe_open(self.path, framework="pt") as file:
             for layer in range(shape.layers):
                 for name, (_, outs) in projections(shape).items():
@@ -61,10 +64,10 @@ class Update:
 
 
 def mismatch(adapter: Adapter, path: Path, update: Update | None) -> str:
-    """Why a canvas adapter, read from `path`, cannot draft for weights with this update or with none; empty if it can.
+    """Why the canvas adapter read from `path` cannot draft for weights with this update, or with none; empty if it can.
 
-    It can where it was trained on these very weights (its `update_sha256`, none for the base as it is), or where the
-    update names it among those that were measured on the changed base.
+    It can if it was trained on these very weights: its `update_sha256` is the update's hash, or is missing if there is
+    no update. It also can if the update lists it among the adapters that were measured on the changed base.
     """
     trained_on = adapter.metadata.get("update_sha256", "")
     if trained_on == (update.sha256 if update else ""):
@@ -76,6 +79,6 @@ def mismatch(adapter: Adapter, path: Path, update: Update | None) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Of a file's bytes, in hex."""
+    """The SHA-256 of a file's content, in hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The weights of a model, mapped from the converted file or made at random for tests."""
+"""The weights of a model in bf16 or float32: mapped from the converted file, or random for tests."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from dlsp_engine.model.architecture import Architecture
 
 @dataclass
 class Layer:
+    """The weights of one transformer layer."""
+
     qkv: Tensor  # [qkv, dim]: query, key and value heads, in this order
     qkv_bias: Tensor  # [qkv]
     out: Tensor  # [dim, heads * head_dim]
@@ -24,9 +26,11 @@ class Layer:
 
 @dataclass
 class Weights:
+    """The weights of a whole model."""
+
     architecture: Architecture
     layers: list[Layer]
-    embedding: Tensor  # [vocab, dim], the head too
+    embedding: Tensor  # [vocab, dim]; the head is the same matrix
     norm: Tensor  # [dim]
 
     @property
@@ -34,13 +38,17 @@ class Weights:
         return self.embedding.dtype
 
     def to(self, where: torch.device | torch.dtype) -> "Weights":
-        """The same on a device, or in another dtype."""
+        """A copy on another device or in another dtype."""
         layers = [Layer(**{name: tensor.to(where) for name, tensor in vars(layer).items()}) for layer in self.layers]
         return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where))
 
     @classmethod
     def load(cls, folder: Path, dtype: torch.dtype) -> "Weights":
-        """bf16 weights are mapped, not read, and shared between processes; another dtype is a private copy."""
+        """Load a converted model. bf16 weights are memory-mapped, and shared between processes; another dtype is a
+        private copy.
+
+        Raises Damaged when the file is missing or cannot be read.
+        """
         path = folder / "weights.safetensors"
         try:
             with safe_open(path, framework="pt") as file:
@@ -69,9 +77,10 @@ class Weights:
 
     @classmethod
     def random(cls, shape: Architecture, dtype: torch.dtype = torch.float32, seed: int = 0) -> "Weights":
-        """A model that has learned nothing: tests of decoding need no more.
+        """An untrained model, which is enough for tests of decoding.
 
-        Embeddings are small against what the layers add, or a tied head would only ever repeat the last token.
+        Embeddings are small compared to what the layers add. Otherwise the head, which is the same matrix, would always
+        repeat the last token.
         """
         generator = torch.Generator().manual_seed(seed)
 
