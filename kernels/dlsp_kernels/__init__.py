@@ -1,4 +1,8 @@
-"""Pure functions on tensors. Each op is a folder with an obvious `reference.py`; fused versions join it there."""
+"""Kernels of the forward pass: pure functions on tensors.
+
+Each op is a folder. Its `reference.py` defines the op in plain PyTorch; faster versions lie next to it, `triton.py` for
+GPUs and `compiled.py` for CPUs.
+"""
 
 from dlsp_kernels.canvas_attention.reference import TILE, attention_bias, canvas_attention
 from dlsp_kernels.hadamard.reference import hadamard

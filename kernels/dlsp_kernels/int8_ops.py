@@ -1,4 +1,4 @@
-"""What stands between the matrices of an int8 step: programs of ours, or plain PyTorch where none can run."""
+"""The ops between the matrices of an int8 step: native kernels, or plain PyTorch where none can run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dlsp_kernels.swiglu_quantise import reference as swiglu_reference
 
 @dataclass(frozen=True)
 class Int8Ops:
-    """Each as its reference says."""
+    """Each op takes and returns what its reference does."""
 
     add_norm_quantise: Callable[..., Any]
     quantise_rows: Callable[..., Any]
@@ -27,6 +27,7 @@ class Int8Ops:
 
     @classmethod
     def of(cls, kind: Instructions | None) -> "Int8Ops":
+        """Native kernels for these instructions; the references if `kind` is None."""
         if not kind:
             return REFERENCE
         ops = norm.add_norm_quantise, quantise.quantise_rows, rope.rope_heads, swiglu.swiglu_quantise

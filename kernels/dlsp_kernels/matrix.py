@@ -1,4 +1,4 @@
-"""Weight matrices as a GPU step reads them: dense, int8, fp8, or int4 in groups; and low-rank updates of them."""
+"""Weight matrices as a GPU step reads them (dense, int8, fp8, or int4 in groups), and low-rank updates of them."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,23 @@ from torch import Tensor
 FORMATS = ("dense", "int8", "fp8", "int4")
 
 GROUP = 64
-"""Inputs that share a scale in int4. A byte holds input i of a group's first half (low bits) and of its second half."""
+"""The number of inputs that share a scale in int4. Byte i of a group holds input i (low 4 bits) and input i + GROUP / 2
+(high 4 bits).
+"""
 
 LARGEST_FP8 = 448.0
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """[outs, ins] weights, and `dtype`, in which products are taken (sums are float32).
+    """Weights [outs, ins]. Products are computed in `dtype`, sums in float32.
 
-    `data` is [outs, ins] of `dtype` (dense), int8, or uint8 that holds float8_e4m3fn bits; [outs, ins / 2] uint8 for
-    int4. `scale` float32: [outs]; for int4 [outs, ins / GROUP].
+    | format | data                                              | scale (float32)     |
+    | ------ | ------------------------------------------------- | ------------------- |
+    | dense  | [outs, ins] of `dtype`                            | None                |
+    | int8   | int8 [outs, ins]                                  | [outs]              |
+    | fp8    | uint8 [outs, ins], the bits of float8_e4m3fn      | [outs]              |
+    | int4   | uint8 [outs, ins / 2], two values + 8 (see GROUP) | [outs, ins / GROUP] |
     """
 
     format: str
@@ -31,7 +37,10 @@ class Matrix:
 
     @classmethod
     def of(cls, weight: Tensor, format: str = "dense", dtype: torch.dtype | None = None) -> "Matrix":
-        """weight [outs, ins]. Raises ValueError for an unknown format, or int4 with inputs that make no groups."""
+        """Store weight [outs, ins] in a format. Products are computed in `dtype`, by default that of the weight.
+
+        Raises ValueError for an unknown format, and for int4 if the number of inputs is not a multiple of GROUP.
+        """
         dtype = dtype or weight.dtype
         outs, ins = weight.shape
         if format == "dense":
@@ -43,7 +52,7 @@ class Matrix:
         return cls(format, data.contiguous(), scale.contiguous(), outs, ins, dtype)
 
     def dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
-        """The weights that the format stands for, [outs, ins]."""
+        """The weights [outs, ins] that data and scale represent."""
         if self.scale is None:
             return self.data.to(dtype)
         scale = self.scale.to(dtype)
@@ -57,14 +66,16 @@ class Matrix:
 
     @property
     def bytes(self) -> int:
+        """The size of data and scale in bytes."""
         return self.data.nbytes + (0 if self.scale is None else self.scale.nbytes)
 
 
 @dataclass(frozen=True)
 class LowRankUpdate:
-    """y += (x aᵀ) bᵀ on canvas rows, for fused projections: each part of the outputs has `rank` rows of `a` of its own.
+    """The low-rank update of a fused projection, for canvas rows: y += (x aᵀ) bᵀ.
 
-    a [parts * rank, ins], b [outs, rank]; part i ends at output `ends[i]`. `rank` is a power of two, at least 16.
+    Each part of the outputs has `rank` rows of `a` of its own: a [parts * rank, ins]; b [outs, rank]; part i ends at
+    output `ends[i]`. `rank` is a power of two, at least 16.
     """
 
     a: Tensor
@@ -73,7 +84,7 @@ class LowRankUpdate:
 
     @classmethod
     def of(cls, a: Tensor, b: Tensor, ends: tuple[int, ...]) -> "LowRankUpdate":
-        """Any rank, filled up with zeros."""
+        """An update from `a` and `b` of any rank, which is padded with zeros."""
         rank = b.shape[1]
         more = max(16, 1 << (rank - 1).bit_length()) - rank
         parts = a.view(len(ends), rank, -1)

@@ -1,4 +1,4 @@
-"""The ops of a GPU step: the fused version of each, and its reference where that fails or is not wanted."""
+"""The ops of a GPU step: the fused version of each, or its reference if that fails or is not wanted."""
 
 import logging
 from collections.abc import Callable
@@ -22,11 +22,11 @@ NAMES = (
 )
 
 BROKEN = ("CUDA error", "out of memory", "HIP error", "illegal memory access", "misaligned address")
-"""What an error says after which a device does nothing more."""
+"""Parts of error messages after which the device cannot continue: it has failed, or its memory is full."""
 
 
 class Op:
-    """Calls the fused version until it fails to compile; from then on the reference."""
+    """One op. It calls the fused version until that fails to compile, and from then on the reference."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Op:
         try:
             return self._fused(*inputs, **options)
         except Exception as error:
-            # A launch that cannot be captured says nothing of the kernel, and the capture is lost with it.
+            # An error during a capture need not be the kernel's fault, and the capture is lost in any case.
             if is_devices(error) or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()):
                 raise
             self._fused = None
@@ -55,19 +55,21 @@ class Op:
 
 
 def reason(error: Exception) -> str:
-    """In a line: the first of what is said, but the last of what Triton says, which quotes the program before."""
+    """The error in one line. For Triton's errors it is the last line, because these quote the kernel first; else the
+    first.
+    """
     lines = str(error).strip().splitlines() or [""]
     return f"{type(error).__name__}: {lines[-1 if type(error).__module__.startswith('triton') else 0]}"[:300]
 
 
 def is_devices(error: Exception) -> bool:
-    """Whether the device failed, or is full: no other version would help."""
+    """Whether the device has failed or its memory is full, so that the reference would not help."""
     text = str(error)
     return "OutOfMemory" in type(error).__name__ or any(sign in text for sign in BROKEN)
 
 
 class StepOps:
-    """`fused` False: all references, for devices that the kernels were not made for."""
+    """All ops of a GPU step. `fused` False: only references, for devices that the kernels do not support."""
 
     def __init__(self, fused: bool) -> None:
         def op(name: str) -> Op:
@@ -91,6 +93,6 @@ class StepOps:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Which kernels had to be replaced, and why."""
+        """Op name -> why the reference runs in place of the fused version."""
         ops = (getattr(self, name) for name in NAMES)
         return {op.name: op.failure for op in ops if op.failure}

@@ -1,7 +1,8 @@
-"""Programmatic dependent launch: programs of a kernel start while the kernel before still runs.
+"""Programmatic dependent launch: programs of a kernel start while the kernel before it still runs.
 
-NVIDIA from compute capability 9.0 on ("Programmatic Dependent Launch" in the CUDA C++ Programming Guide). A step
-is hundreds of short kernels: what each takes to start, and its first weights to come, is hidden behind the one before.
+NVIDIA GPUs can do this from compute capability 9.0 on ("Programmatic Dependent Launch" in the CUDA C++ Programming
+Guide). A step is hundreds of short kernels: the start of each, and the load of its first weights, is hidden behind the
+kernel before.
 """
 
 import triton
@@ -12,25 +13,27 @@ from triton.language.target_info import cuda_capability_geq
 from dlsp_kernels.project import INTERPRETED
 
 LINE = tl.constexpr(128)
-"""Bytes of a line of the cache."""
+"""The bytes of a cache line."""
 
 AHEAD = tl.constexpr(64 * 1024)
-"""Bytes of its weights that a program asks for at most before it waits: of all programs about what memory gives while
-a kernel runs, and a fraction of the L2 cache.
+"""The most bytes of its weights that a program prefetches before it waits. For all programs together this is about what
+the memory delivers while a kernel runs, and a fraction of the L2 cache.
 """
 
 wanted = True
-"""False launches kernels one after the other, which `bench.gpu` measures beside."""
+"""False launches the kernels one after the other; `bench.gpu` measures both."""
 
 
 def early() -> dict[str, bool]:
-    """Options of each launch of a step. All kernels call `wait` first, so that memory is read and written in turn."""
+    """The launch options of each kernel of a step. Each kernel must call `wait` before it touches anything but weights,
+    so that memory is read and written in order.
+    """
     return {"launch_pdl": True} if wanted and cuda_capability_geq(9, 0) else {}
 
 
 @triton.jit
 def wait():
-    """Until the kernels before are done and what they wrote can be read. The next kernel may start, and waits here."""
+    """Let the next kernel start, then wait until the kernels before are done and their writes can be read."""
     if not INTERPRETED and cuda_capability_geq(9, 0):
         gdc_launch_dependents()
         gdc_wait()
@@ -38,8 +41,9 @@ def wait():
 
 @triton.jit
 def fetch(data, n, first, last, N, K, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Have the L2 cache read weights n [BLOCK_N] of [N, K] for inputs first … last - 1, or the first of them: before
-    `wait`, since no kernel writes weights.
+    """Prefetch weights into the L2 cache: of the rows n [BLOCK_N] of data [N, K], the inputs first … last - 1.
+
+    At most AHEAD bytes are prefetched. This may come before `wait`, since no kernel writes weights.
     """
     if not INTERPRETED and cuda_capability_geq(9, 0):
         PACKED: tl.constexpr = 2 if FORMAT == "int4" else 1

@@ -1,4 +1,4 @@
-"""The rows of many sessions side by side in one step, as every op of a GPU step reads them."""
+"""The rows of all sessions of a GPU step, concatenated, as every op reads them."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,22 @@ import torch
 from torch import Tensor
 
 PAGE = 64
-"""Positions in a page of the pool that holds keys and values."""
+"""Positions per page of the KV cache."""
 
 TILE_ROWS = 8
-"""Rows of one session that one program of the attention takes."""
+"""The number of rows of one session that one attention program processes."""
 
 NOWHERE = 2**30
-"""The position of a row that is none: it fills a place, sees nothing and is seen by nothing."""
+"""The position of an unused row: one that only fills up a buffer, sees nothing and is seen by no row."""
 
 
 @dataclass(frozen=True)
 class PackedRows:
-    """int32 tensors on one device. A session's rows lie together, clean ones first.
+    """The rows of a step: int32 tensors on one device. A session's rows are contiguous, clean ones first.
 
-    Its keys are its `length` cached clean positions, then its rows of this step, in pages of the pool: place p is in
-    page `table[session, p // PAGE]`. Page 0 belongs to nobody: rows that are none may write there.
+    A session's keys are those of its `length` cached clean positions, then those of its rows in this step. They are in
+    pages of the pool: key p is in page `table[session, p // PAGE]`. Page 0 belongs to no session: unused rows may write
+    there.
     """
 
     token: Tensor  # [rows], negative for a mask
@@ -39,5 +40,5 @@ class PackedRows:
 
 
 def wide(x: Tensor) -> Tensor:
-    """References compute in float32, or in float64 when they are given it."""
+    """x in float32, or in float64 if it is float64: references compute in this precision."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

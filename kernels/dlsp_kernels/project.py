@@ -1,10 +1,12 @@
-"""What the kernels with a weight matrix share: one tile of x times the matrix, with what is fused around it."""
+"""The common part of all kernels with a weight matrix: one tile of x times the matrix, with norm and
+low-rank update.
+"""
 
 import torch
 import triton
 import triton.language as tl
 
-# The interpreter cannot multiply bf16, nor turn integers into it.
+# Triton's interpreter can neither multiply bf16 nor convert integers to it.
 INTERPRETED = tl.constexpr(bool(triton.knobs.runtime.interpret))
 
 DTYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16}
@@ -12,7 +14,7 @@ DTYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16}
 
 @triton.jit
 def dot(a, b, acc):
-    """acc + a b in float32: exact products of float32, not tf32."""
+    """acc + a b in float32. Products of float32 are exact, not tf32."""
     if INTERPRETED:
         return tl.dot(a.to(tl.float32), b.to(tl.float32), acc, input_precision="ieee")
     else:
@@ -21,7 +23,9 @@ def dot(a, b, acc):
 
 @triton.jit
 def unpacked(stored, half: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constexpr):
-    """Weights as they are stored -> their values before the scale, which all formats hold exactly in bf16."""
+    """Stored weights -> their values before scaling, which bf16 represents exactly for all formats. `half`: for int4,
+    the low (0) or high (1) bits.
+    """
     if FORMAT == "int8":
         return stored.to(tl.float32).to(DTYPE)
     elif FORMAT == "fp8":
@@ -46,8 +50,8 @@ def project(
     canvas,  # [M]
     m,  # [BLOCK_M] the tile's rows
     n,  # [BLOCK_N] the tile's outputs, in any order
-    part,  # the first part of a fused projection that the tile's outputs belong to
-    own,  # [BLOCK_N] how many parts further each belongs
+    part,  # index of the fused matrix (q = 0, k = 1, v = 2) from which `own` counts
+    own,  # [BLOCK_N] index of each output's fused matrix, minus `part`
     first,  # the inputs first … last - 1 are summed
     last,
     M,
@@ -63,10 +67,10 @@ def project(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """norm(x) wᵀ, on canvas rows with the low-rank update -> float32 [BLOCK_M, BLOCK_N].
+    """norm(x) wᵀ for one tile, with the low-rank update on canvas rows -> float32 [BLOCK_M, BLOCK_N].
 
-    The norm's divisor is known only when all of a row was read, and is applied at the end: it commutes with the
-    product. So does the update with a split of the inputs.
+    The norm's divisor is known only after all of a row has been read. It is applied at the end: dividing a row by a
+    number commutes with the product. The update may likewise be split along the inputs, because it is linear as well.
     """
     HALVES: tl.constexpr = 2 if FORMAT == "int4" else 1
     STEP: tl.constexpr = BLOCK_K // HALVES

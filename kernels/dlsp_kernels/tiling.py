@@ -1,4 +1,6 @@
-"""How a matrix is cut into programs. Guesses from arithmetic until a GPU has measured them (`python -m bench.gpu`)."""
+"""How a matrix is cut into tiles for Triton programs. The rules are estimates until a GPU has measured them (`python -m
+bench.gpu`).
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -13,17 +15,23 @@ SHARED_BYTES = 227 * 1024
 
 @dataclass(frozen=True)
 class Tiling:
+    """A program computes a tile of m rows and n outputs, with k inputs at a time. `warps` and `stages` as in Triton."""
+
     m: int
     n: int
     k: int
     splits: int = 1
-    """Programs that share the inputs of one tile; their sums are added in a fixed order."""
+    """The number of programs among which the inputs of one tile are divided. Their sums are added in a fixed order."""
     warps: int = 4
     stages: int = 3
 
 
 def tiling(rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bool = False) -> Tiling:
-    """For x [rows, ins] times `weight`. The tile's width must divide `divides`; `low` columns ride along."""
+    """The tiling for x [rows, ins] times `weight`.
+
+    `divides`: a multiple of n, for example a head's size; 0 for any n. `low`: columns of a low-rank update that are
+    computed as well. `splits`: whether the inputs may be divided.
+    """
     processors, shared = device_limits()
     m = next((size for size in (16, 32, 64) if rows <= size), 64 if rows <= 256 else 128)
     k = GROUP if weight.format == "int4" else 64 if weight.dtype == torch.float32 or m == 128 else 128
@@ -44,7 +52,7 @@ def tiling(rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bo
 
 @cache
 def device_limits() -> tuple[int, int]:
-    """Multiprocessors, and bytes of shared memory that a program may use: the GPU's, else those of an H200."""
+    """(multiprocessors, bytes of shared memory per program) of the GPU; those of an H200 if there is none."""
     if not torch.cuda.is_available():
         return PROCESSORS, SHARED_BYTES
     found = torch.cuda.get_device_properties(0)

@@ -1,4 +1,6 @@
-"""Attention of all rows of a step by a program of ours (`source`), which also keeps their keys and values."""
+"""Attention of all rows of a step by a native kernel (`source`), which also writes their keys and values to
+the caches.
+"""
 
 from copy import copy
 from functools import cache
@@ -12,27 +14,34 @@ from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 
 ROUND = 4096
-"""Scores have room for a multiple of so many keys: a step with a few more is of the same shape."""
+"""The room for scores is rounded up to a multiple of this many keys, so that a step with a few more keys has the same
+shape.
+"""
 
 
 class CompiledAttention:
-    """The attention of one step's rows; `layer` by layer, as each comes."""
+    """The attention of one step's rows, called once for each layer."""
 
     def __init__(self, places: Tensor, keys: int, heads: int, kv_heads: int, d: int, kind: Instructions) -> None:
-        """`places` int64 [rows, 8], a `Place` each; no row sees more than `keys` keys. `kind` is `suited` to d."""
+        """`places` int64 [rows, 8]: a `Place` per row. `keys`: no row sees more keys than this. `kind`: from
+        `suited(d)`.
+        """
         self._run = _program(kind, d, heads, kv_heads)
         self.places, self._heads, self._groups, self._d = places, heads, heads // kv_heads, d
-        # Scores are filled up to whole vectors, and a sum is kept behind them.
+        # Scores are padded to whole vectors; one more float holds 1 / their sum.
         self.size = -(-keys // ROUND) * ROUND + kind.lanes + 1
 
     def of(self, places: Tensor) -> "CompiledAttention":
-        """The same of rows whose places stand elsewhere."""
+        """The same attention with the places in another tensor."""
         other = copy(self)
         other.places = places
         return other
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """q [rows, heads, d], k and v [rows, kv_heads, d], whose rows may lie apart -> [rows, heads * d]."""
+        """q [rows, heads, d]; k, v [rows, kv_heads, d] -> [rows, heads * d].
+
+        The rows of q, k and v need not be contiguous in memory, but each row must be.
+        """
         out, scores = empty(len(q), self._heads * self._d), empty(workers(), self._groups, self.size)
         numbers = q.stride(0), k.stride(0), v.stride(0), layer, self.size
         self._run(q, k, v, out, scores, self.places, *numbers, items=len(q) * k.shape[1])
@@ -40,7 +49,7 @@ class CompiledAttention:
 
 
 def suited(d: int) -> Instructions | None:
-    """Those for heads of d floats, which make whole vectors; None where there are none."""
+    """The instructions to use for heads of d floats: d must be a multiple of their lanes. None if there are none."""
     return next((kind for kind in (usable(), AVX2) if kind and kind.here() and d % kind.lanes == 0), None)
 
 

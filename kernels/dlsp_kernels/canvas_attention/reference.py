@@ -1,11 +1,13 @@
-"""Attention of clean and canvas rows over one session's clean cache and the rows of this step.
+"""Attention of clean and canvas rows over one session's cached keys and the rows of this step.
 
-Each row carries three numbers, and what it sees follows from them alone:
+A clean row holds a token of the text, or a draft token to verify, and attends causally. A canvas is a run of masks (or
+draft tokens) that attend to each other in both directions. An alternative is another token for a position that has a
+clean row. What a row sees follows from three numbers:
 
-- its position,
-- `visible`: it sees the clean positions below this number,
-- `canvas`: 0 for a clean row; rows of one canvas see each other, in both directions. The negative of a canvas's number
-  is that of an alternative, a clean row where another stands: it sees itself, and its canvas, if it has one, sees it.
+- its position
+- `visible`: it sees the clean positions below this number
+- `canvas`: 0 for a clean row. The rows of canvas c > 0 see each other. The alternative of canvas c has the number -c:
+  it sees itself, and the rows of canvas c see it.
 """
 
 import torch
@@ -13,19 +15,21 @@ import torch.nn.functional as F
 from torch import Tensor
 
 TILE = 64
-"""Where keys come in as many whole tiles as a row's own place needs, and query rows in eights, a row's sums are done in
-one order whatever comes beside it."""
+"""Keys per tile. Two rules make a row's sums the same whatever else is in the step: the row gets as many whole tiles of
+keys as its own position needs, and the number of query rows is rounded up to a multiple of EIGHT.
+"""
 EIGHT = 8
 
 
 def attention_bias(
     numbers: Tensor, cached: int, keys: int, groups: int, dtype: torch.dtype, own: slice = slice(None)
 ) -> Tensor:
-    """What is added to the scores of the rows `own`: 0 where a row sees a key, -inf elsewhere.
+    """What to add to the scores of the rows `own`: 0 where a row sees a key, -inf elsewhere.
 
-    numbers [3, rows]: positions, visible, canvas. Keys are the clean positions 0 … cached - 1, then all rows, then what
-    no row sees; the first `keys` of these. Returns [at least groups * own rows, keys], a multiple of eight; query heads
-    of a group one after the other.
+    numbers [3, rows]: position, visible, canvas. The keys are the clean positions 0 … cached - 1, then all rows of the
+    step, then padding that no row sees; of these the first `keys`.
+
+    Returns [groups * own rows, rounded up to a multiple of EIGHT, keys], one query head of a group after the other.
     """
     (positions, _, canvas), (_, visible, mine) = numbers, numbers[:, own]
     mine = mine[:, None]
@@ -40,7 +44,7 @@ def attention_bias(
 def canvas_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
     """q [rows, heads, d]; k, v [kv_heads, keys, d]; bias from `attention_bias` -> [rows, heads * d].
 
-    Query heads that share a key head become extra rows of it, so keys are never copied.
+    Query heads that share a key head are treated as further query rows, so that keys are never copied.
     """
     rows, heads, d = q.shape
     kv_heads, groups = len(k), heads // len(k)

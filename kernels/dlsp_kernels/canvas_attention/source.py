@@ -1,10 +1,12 @@
-"""The program that attends for all rows of a step, written for a processor's instructions and a model's heads.
+"""Writes the attention kernel in LLVM IR, for given vector instructions and sizes of heads.
 
-A work item is a row and a key head, with all the query heads that share it. A row sees the first `visible` keys, then
-those of its own canvas, one after the other as if they lay together: its sums are done in one order whatever comes
-beside it, and wherever its own key lies. Keys are scored as many at once as a vector has lanes, by whole vectors whose
-sums are then folded together. Fewer keys than that may be read beyond the last, and are masked; behind the last keys of
-all lie the values.
+A work item is one row and one key head, with all query heads that share it. A row sees the first `visible` keys, then
+those of its own canvas. The kernel treats both as one sequence of keys. So a row's sums are added in the same order,
+wherever its own keys are and whatever else is in the step.
+
+As many keys are scored at once as a vector has lanes: each key gives a vector of products, and these vectors are folded
+into one vector of sums. At the end of the sequence, where fewer keys are left, the kernel reads on and masks the
+surplus. It never reads beyond the cache's memory, because the values come after all keys.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,14 +41,20 @@ from dlsp_kernels.program.writing import (
 )
 
 POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row layer size"
-"""A task: q, k, v as `canvas_attention` takes them, with floats from one row to the next; out [rows, heads * d]; scores
-[workers, query heads a key head, size]; places int64 [rows, 8]: a `Place` each."""
+"""The kernel's arguments. q, k, v as in `canvas_attention`, with `q_row`, `k_row`, `v_row` floats from one row to the
+next; out [rows, heads * d]; scores [workers, query heads per key head, size]; places int64 [rows, 8], a `Place` per
+row.
+"""
 
 
 class Place(NamedTuple):
-    """Of a row: the address of its session's keys of layer 0; bytes from there to the next layer, to the values, to the
-    next head; the row's own place behind them; how many keys from 0 on it sees; the first and last + 1 of its canvas,
-    or of the row itself where it is an alternative.
+    """Where a row's keys are, and which of them it sees. Keys are numbered from the session's position 0.
+
+    - `keys`: address of the session's keys of layer 0
+    - `layer_bytes`, `values_away`, `head_bytes`: bytes from there to the next layer, to the values, to the next head
+    - `place`: number of the row's own key
+    - `visible`: the row sees the keys 0 … visible - 1
+    - `first`, `last`: it also sees the keys first … last - 1, which are its canvas, or only itself for an alternative
     """
 
     keys: int
@@ -60,14 +68,14 @@ class Place(NamedTuple):
 
 
 CHAIN = 8
-"""Products that are added one after the other, each when the one before is done."""
+"""The most additions of a dot product in one chain, where each has to wait for the one before."""
 
 NEAR = 64
-"""Keys whose values stay in the nearest cache while all query heads weigh them."""
+"""The number of keys whose values stay in the first-level cache while all query heads use them."""
 
 
 class Writer:
-    """Writes the program for heads of d floats."""
+    """Writes the kernel for heads of d floats."""
 
     def __init__(self, kind: Instructions, d: int, heads: int, kv_heads: int) -> None:
         self.lanes, self.d, self.kv_heads, self.groups = kind.lanes, d, kv_heads, heads // kv_heads
@@ -78,12 +86,13 @@ class Writer:
         self.at_once = 2 if 4 * len(self.parts) <= kind.registers else 1  # query heads
 
     def source(self) -> str:
+        """The LLVM IR of two functions: `before` writes keys and values to the caches, `run` attends."""
         self._put_first()
         self._run(self._row(self._score(), self._softmax(), self._weigh()))
         return str(self.module)
 
     def _score(self) -> ir.Function:
-        """scores [groups, size] of `count` keys, filled up with -inf to whole vectors."""
+        """A function that writes scores [groups, size] of `count` keys, padded with -inf to whole vectors."""
         b, (q, keys, scores, visible, away, count, size) = inner(self.module, "score", 3, 4)
         blocks = self._blocks(b, count)
         block = Loop(b, LONG(0), blocks)
@@ -108,7 +117,9 @@ class Writer:
         return b.function
 
     def _softmax(self) -> ir.Function:
-        """scores [groups, size], `count` of each, whole vectors -> weights; behind each head's, one by their sum."""
+        """A function that turns the first `count` (whole vectors) of scores [groups, size] into exponentials, not yet
+        normalised. Behind those of each head it stores 1 / their sum.
+        """
         b, (scores, count, size) = inner(self.module, "softmax", 1, 2)
         blocks = self._blocks(b, count)
         head = Loop(b, LONG(0), LONG(self.groups))
@@ -136,7 +147,7 @@ class Writer:
         return b.function
 
     def _weigh(self) -> ir.Function:
-        """out [groups, d] += weights [groups, size] * `count` values."""
+        """A function that adds to out [groups, d] the `count` values, multiplied by weights [groups, size]."""
         b, (weights, values, out, visible, away, count, size) = inner(self.module, "weigh", 3, 4)
         tiles = b.udiv(b.add(count, LONG(NEAR - 1)), LONG(NEAR))
         tile = Loop(b, LONG(0), tiles)
@@ -167,7 +178,7 @@ class Writer:
         return b.function
 
     def _row(self, score: ir.Function, softmax: ir.Function, weigh: ir.Function) -> ir.Function:
-        """One work item: out [groups, d] of q [groups, d] and a head's keys and values."""
+        """A function for one work item: out [groups, d] from q [groups, d] and one head's keys and values."""
         b, (q, keys, values, scores, out, visible, first, last, size) = inner(self.module, "row", 5, 4)
         canvas, away = b.sub(last, first), b.sub(first, visible)
         count = b.add(visible, canvas)
@@ -187,7 +198,9 @@ class Writer:
         return b.function
 
     def _put_first(self) -> None:
-        """Keys and values are put into their places before anything is looked at, all of them."""
+        """Write `before`, which stores the keys and values of all rows in the caches. It runs for all items before any
+        row attends.
+        """
         entry = Entry.of(self.module, POINTERS, NUMBERS, "before")
         b, (_, k, v, _, _, places, _, k_row, v_row, layer, _) = entry.b, entry.given
         with entry.each() as item:
@@ -213,7 +226,9 @@ class Writer:
     def _of(
         self, b: ir.IRBuilder, places: ir.Value, layer: ir.Value, item: ir.Value
     ) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
-        """An item's row, its head, where that head's keys and values are, and the rest of the row's place."""
+        """An item's row, its key head, the addresses of that head's keys and values, and the rest of the
+        row's `Place`.
+        """
         of_row, head = b.udiv(item, LONG(self.kv_heads)), b.urem(item, LONG(self.kv_heads))
         place = at(b, places, b.mul(of_row, LONG(8 * len(Place._fields))))
         numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(Place._fields))]
@@ -223,12 +238,14 @@ class Writer:
         return of_row, head, keys, at(b, keys, values_away), rest
 
     def _place(self, b: ir.IRBuilder, key: ir.Value, visible: ir.Value, away: ir.Value) -> ir.Value:
-        """Where a key that a row sees begins, in floats: those behind the `visible` ones lie `away` from there."""
+        """The offset, in floats, of a key in the sequence that a row sees. Keys from `visible` on are `away` keys
+        further.
+        """
         moved = b.select(b.icmp_unsigned("<", key, visible), key, b.add(key, away))
         return b.mul(moved, LONG(self.d))
 
     def _all_heads(self, b: ir.IRBuilder, write: Callable[[list[ir.Value]], None]) -> None:
-        """What `write` writes for some query heads of a key head, for all of them."""
+        """Emit what `write` emits for a few query heads at once, for all query heads of a key head."""
         together, rest = divmod(self.groups, self.at_once)
         if together:
             loop = Loop(b, LONG(0), LONG(together))
@@ -239,7 +256,9 @@ class Writer:
             write([LONG(together * self.at_once + number) for number in range(rest)])
 
     def _product(self, b: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> ir.Value:
-        """A vector whose sum is that of all products, added up in as many chains as keep none waiting for long."""
+        """A vector whose lanes sum to the product of `one` and `other`. The products are added in several chains,
+        because each addition waits for the one before in its chain.
+        """
         chains = -(-len(one) // CHAIN)
         sums: list[ir.Value] = []
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
@@ -256,7 +275,7 @@ class Writer:
         return same(FLOAT, value, self.lanes)
 
     def _vectors(self, b: ir.IRBuilder, pointer: ir.Value, parts: Sequence[int] = ()) -> list[ir.Value]:
-        """Of d floats those `parts`, or all."""
+        """The vectors of the d floats at `pointer`; only those of `parts` if given."""
         return [load(b, float_at(b, pointer, part), self.floats) for part in parts or self.parts]
 
     def _put(self, b: ir.IRBuilder, vectors: Sequence[ir.Value], pointer: ir.Value, parts: Sequence[int] = ()) -> None:

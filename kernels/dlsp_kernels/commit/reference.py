@@ -1,4 +1,6 @@
-"""After a verified step: how much of each draft stands, what is committed, and the next draft."""
+"""The end of a verify step: accepts the part of each draft that the model confirms, commits it, and makes the next
+draft.
+"""
 
 import torch
 from torch import Tensor
@@ -7,12 +9,18 @@ from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 
 
 def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -> Tensor:
-    """token int32, probability float32 [gaps * rows a gap, top]: the likeliest tokens of each row that `lay` laid, of
-    which the first counts.
+    """Verify every gap's draft. Advances `state` in place, and returns int32 [gaps, 3 + 4 * width]; w is `width`:
 
-    Moves the state on and returns int32 [gaps, 3 + 4 * width]: how many tokens were committed (0 for a gap that is
-    none), 1 + width places for them, as many for their probabilities' bits, the next draft's tokens (-1: none), and
-    their probabilities' bits.
+    | columns         | content                                                |
+    | --------------- | ------------------------------------------------------ |
+    | 0               | n, the number of committed tokens; 0 for an unused gap |
+    | 1 … 1 + w       | the committed tokens: the first n of these columns     |
+    | 2 + w … 2 + 2w  | their probabilities, as the bits of a float32          |
+    | 3 + 2w … 2 + 3w | the next draft's tokens; -1 if there is none           |
+    | 3 + 3w … 2 + 4w | their probabilities, as the bits of a float32          |
+
+    token int32, probability float32 [gaps * rows per gap, top]: the likeliest tokens of each row that `lay` wrote. Only
+    the first one is used here. For `merged` see `rows_per_gap`.
     """
     width, size = state.width, rows_per_gap(state.width, merged)
     told = torch.zeros(len(state.last), 3 + 4 * width, dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""One program a gap."""
+"""`commit` as a Triton kernel, with one program per gap."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Token ids to the residual stream."""
+"""The embedding lookup, which begins the residual stream."""
 
 import torch
 from torch import Tensor
@@ -7,6 +7,6 @@ from dlsp_kernels.packed_rows import wide
 
 
 def embed(token: Tensor, embedding: Tensor, mask: Tensor) -> Tensor:
-    """token int32 [rows], negative for a mask; embedding [vocab, dim], mask [dim] -> float32 [rows, dim]."""
+    """token int32 [rows], negative for a mask; embedding [vocab, dim]; mask [dim] -> float32 [rows, dim]."""
     known = embedding[token.clamp(min=0)]
     return wide(torch.where((token < 0)[:, None], mask, known))

@@ -1,4 +1,4 @@
-"""One program a row."""
+"""`embed` as a Triton kernel, with one program per row."""
 
 import torch
 import triton

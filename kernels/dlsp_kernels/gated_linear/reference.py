@@ -1,5 +1,6 @@
-"""A linear layer of a step: the base for all rows, a low-rank update for canvas rows (gated LoRA, arXiv 2507.11851),
-and what stands around it: RMSNorm before, the residual stream after.
+"""A linear layer of a step: the base for all rows, a low-rank update for canvas rows (gated LoRA, arXiv 2507.11851).
+
+It includes the RMSNorm before the layer and the addition to the residual stream after it.
 """
 
 import torch
@@ -18,11 +19,11 @@ def gated_linear(
     canvas: Tensor | None = None,
     residual: Tensor | None = None,
 ) -> Tensor:
-    """x [rows, ins], float32 if `norm` [ins] is given -> float32 [rows, outs].
+    """x [rows, ins], float32 if `norm` is given -> float32 [rows, outs].
 
-    `update` acts where canvas [rows] is not 0.
-
-    `residual` float32 [rows, outs] is added to in place, and is what is returned.
+    `norm` [ins]: the weights of an RMSNorm of x; None if x is not normed. `update` applies to rows whose `canvas`
+    [rows] is not 0. The result is added to `residual` float32 [rows, outs] in place if that is given, and `residual` is
+    returned.
     """
     h = normed(x, norm, eps)
     y = h @ weight.dense(h.dtype).T
@@ -32,12 +33,13 @@ def gated_linear(
 
 
 def normed(x: Tensor, norm: Tensor | None, eps: float) -> Tensor:
+    """The RMSNorm of x [rows, ins], or x itself if `norm` is None; in float32 or float64."""
     x = wide(x)
     return x if norm is None else x * torch.rsqrt(x.square().mean(1, keepdim=True) + eps) * norm.to(x.dtype)
 
 
 def low_rank(h: Tensor, update: LowRankUpdate) -> Tensor:
-    """h [rows, ins] -> [rows, outs]."""
+    """The low-rank update of h: [rows, ins] -> [rows, outs]."""
     starts = (0, *update.ends)
     inner = (h @ update.a.to(h.dtype).T).split(update.rank, 1)
     outer = [update.b[start:end].to(h.dtype) for start, end in zip(starts, update.ends, strict=False)]

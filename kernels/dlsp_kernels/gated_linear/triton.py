@@ -1,4 +1,6 @@
-"""Norm, base, low-rank update and residual in one launch; a second one adds the sums where inputs are split."""
+"""`gated_linear` as a Triton kernel, in one launch. If the inputs are split, a second launch adds the sums of the
+splits.
+"""
 
 import torch
 import triton
@@ -23,7 +25,10 @@ def gated_linear(
     residual: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
-    """See the reference, but no fused parts. `cut` overrules the guess at how to cut the matrix."""
+    """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
+
+    Raises ValueError for an update of a fused projection, and for inputs that are split although there is a norm.
+    """
     rows, outs, ins = len(x), weight.outs, weight.ins
     if canvas is None:
         update = None
@@ -72,7 +77,7 @@ def gated_linear(
     return out if residual is not None else out[0]
 
 
-@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
+@triton.jit(do_not_specialize=["M"])  # else Triton compiles one variant per kind of M (1, a multiple of 16, other)
 def _kernel(
     x,
     data,
@@ -85,7 +90,7 @@ def _kernel(
     M,
     N,
     K,
-    share,  # inputs a split
+    share,  # inputs per split
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,

@@ -1,5 +1,5 @@
-"""The first half of a feed-forward layer: RMSNorm, gate and up projections with low-rank updates, SwiGLU
-(arXiv 2002.05202).
+"""The first half of a feed-forward layer: RMSNorm, gate and up projections with low-rank updates, SwiGLU (arXiv
+2002.05202).
 """
 
 import torch
@@ -18,9 +18,9 @@ def gated_swiglu(
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
 ) -> Tensor:
-    """x float32 [rows, ins]; weight [2 * ff, ins], gate first; the rest as in `gated_linear` -> [rows, ff].
+    """x float32 [rows, ins]; weight [2 * ff, ins], the gate first; other arguments as in `gated_linear` -> [rows, ff].
 
-    The result has the matrix's dtype, for the product that follows (float64 stays).
+    The result has the dtype of the matrix, as the product that follows needs it; float64 stays float64.
     """
     y = swiglu(gated_linear(x, weight, norm, eps, update=update, canvas=canvas))
     return y if y.dtype == torch.float64 else y.to(weight.dtype)

@@ -1,4 +1,6 @@
-"""Both projections in one tile, its columns in pairs of gate and up, so that only their product is written."""
+"""`gated_swiglu` as a Triton kernel. The columns of a tile are pairs of gate and up, so that only silu(gate) * up is
+written.
+"""
 
 import torch
 import triton
@@ -20,7 +22,7 @@ def gated_swiglu(
     canvas: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
-    """See the reference."""
+    """See the reference. `cut` takes the place of the tiling that `tiling` suggests."""
     rows, ff, ins = len(x), weight.outs // 2, weight.ins
     if canvas is None:
         update = None
@@ -53,7 +55,7 @@ def gated_swiglu(
     return out
 
 
-@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
+@triton.jit(do_not_specialize=["M"])  # else Triton compiles one variant per kind of M (1, a multiple of 16, other)
 def _kernel(
     x,
     data,
@@ -79,7 +81,7 @@ def _kernel(
     j = tl.arange(0, BLOCK_N)
     pair = tl.program_id(1) * HALF + j // 2
     own = j % 2  # 0 gate, 1 up
-    # Pairs behind the last one are none.
+    # Pairs beyond the last one get n = 2 * ff, which is masked everywhere.
     n = tl.where(pair < ff, own * ff + pair, 2 * ff)
     fetch(data, n, 0, K, 2 * ff, K, FORMAT, BLOCK_N)
     wait()

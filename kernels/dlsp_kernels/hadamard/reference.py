@@ -16,7 +16,7 @@ def group_size(n: int) -> int:
 
 @cache
 def hadamard_matrix(size: int) -> Tensor:
-    """[size, size] float32, symmetric and orthogonal; `size` is a power of two."""
+    """The Hadamard matrix: float32 [size, size], symmetric and orthogonal. `size` is a power of two."""
     matrix = torch.ones(1, 1)
     while len(matrix) < size:
         matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)])
@@ -24,9 +24,10 @@ def hadamard_matrix(size: int) -> Tensor:
 
 
 def hadamard(x: Tensor) -> Tensor:
-    """x [..., n] -> the same shape. Its own inverse.
+    """Transform each group of x [..., n] -> the same shape. The transform is its own inverse.
 
-    A group is every (n / size)-th element, so that a transform works on whole vectors.
+    A group consists of every (n / size)-th element, where `size` is `group_size(n)`. So neighbouring elements belong to
+    different groups, and code can transform whole vectors at once.
     """
     size = group_size(x.shape[-1])
     return (hadamard_matrix(size).to(x.dtype) @ x.unflatten(-1, (size, -1))).flatten(-2)

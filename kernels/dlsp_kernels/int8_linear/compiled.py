@@ -1,6 +1,7 @@
-"""`int8_linear` by a program of ours (`source`).
+"""`int8_linear` by a native kernel, compiled from the LLVM IR that `source` writes.
 
-Sums are whole numbers: a row has the same bits whatever comes beside it, and on any number of threads.
+Its sums are integers. So a row has the same result, to the bit, on any number of threads and whatever rows come with
+it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from dlsp_kernels.program.instructions import Fours, Instructions
 
 @dataclass(frozen=True)
 class Compiled:
-    """Matrices for a processor with these instructions."""
+    """Int8 matrices for processors with the instructions `kind`; an `Int8`."""
 
     kind: Instructions
 
@@ -34,7 +35,10 @@ class Compiled:
         return self.kind.here()
 
     def laid(self, weight: Tensor) -> Tensor:
-        """int8 [out, in] -> [blocks, fours, block, 4], filled up with zeros. ValueError: the inputs make no fours."""
+        """Pack int8 [out, in] to [blocks, fours, block, 4] (layout: see `source`). Outputs are padded with zeros.
+
+        Raises ValueError if the number of inputs is not a multiple of 4.
+        """
         (outs, ins), block = weight.shape, block_size(self.kind)
         if ins % 4:
             raise ValueError(f"the inputs come in fours, not {ins}")
@@ -42,24 +46,29 @@ class Compiled:
         return padded.view(-1, block, ins // 4, 4).transpose(1, 2).contiguous()
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "CompiledMatrix":
-        """`laid` is read where it lies, `scale` is float32 [out]."""
+        """The matrix with the packed weights `laid`, which are not copied, and with scale float32 [out]."""
         run = _program(self.kind, fours_at_once(self.kind, laid.shape[1]))
         return CompiledMatrix(run, laid, scale, 0 if self.kind.fours == Fours.SIGNED else self.levels + 1)
 
 
 class CompiledMatrix:
+    """An int8 matrix; call it to multiply rows of activations by it."""
+
     def __init__(self, run: Program, laid: Tensor, scale: Tensor, zero: int) -> None:
-        """`zero` is what the program takes 0 in x for."""
+        """`laid`: packed weights [blocks, fours, block, 4]. `scale`: float32 [out]. `zero`: zero point of the uint8
+        activations, or 0 if the kernel itself subtracts it.
+        """
         self.laid, self.scale = laid, scale
         blocks, fours, block, _ = laid.shape
         self.ins, self._run, self._blocks, self._sizes = 4 * fours, run, blocks, (fours, len(scale))
         self._correction, self._factor = torch.zeros(blocks * block, dtype=torch.int32), torch.ones(blocks * block)
-        sums = self(torch.ones(1, 4 * fours, dtype=torch.uint8))[0]  # of each output's weights; exact where used
+        # The sum of each output's weights: wrong where the kernel subtracts 128 from x, but `zero` is 0 there.
+        sums = self(torch.ones(1, 4 * fours, dtype=torch.uint8))[0]
         self._correction[: len(scale)] = zero * sums.int()
         self._factor[: len(scale)] = scale
 
     def __call__(self, x: Tensor) -> Tensor:
-        """x uint8 [rows, in] -> float32 [rows, out], still to be multiplied by x's scales."""
+        """x uint8 [rows, in] -> float32 [rows, out], not yet multiplied by the scales of x's rows."""
         x, out = contiguous(x), empty(len(x), len(self.scale))
         if len(x):
             self._run(self.laid, self._correction, self._factor, x, out, *self._sizes, len(x), items=self._blocks)

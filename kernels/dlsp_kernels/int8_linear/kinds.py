@@ -1,4 +1,4 @@
-"""What multiplies int8 weights on this processor, and how finely activations may be quantised for it."""
+"""The ways to multiply int8 matrices on this processor, and how finely each one lets activations be quantised."""
 
 from functools import cache
 from typing import Protocol
@@ -16,13 +16,22 @@ ROWS = 8
 
 
 class Int8Matrix(Protocol):
+    """An int8 matrix: x uint8 [rows, ins] -> float32 [rows, outs], not yet multiplied by the scales of x's rows."""
+
     ins: int
 
     def __call__(self, x: Tensor) -> Tensor: ...
 
 
 class Int8(Protocol):
-    """`levels` as in `quantise_rows`. What `laid` gives may be kept in a file, for the same machine."""
+    """A way to multiply int8 matrices.
+
+    - `name`: identifies it
+    - `levels`: of activations, as in `quantise_rows`
+    - `here()`: whether it can run on this machine
+    - `laid(weight)`: pack int8 [out, in]. The result may be kept in a file for the same machine.
+    - `matrix(laid, scale)`: the matrix of such packed weights, with scale float32 [out]
+    """
 
     @property
     def name(self) -> str: ...
@@ -39,17 +48,19 @@ class Int8(Protocol):
 
 PROGRAMS = tuple(map(Compiled, instructions.ALL))
 BY_ONEDNN = (OneDnn(127), OneDnn(63))
-"""Processors without VNNI add two products in 16 bits: 7-bit activations are the finest that never overflow there."""
+"""oneDNN with 8-bit and with 7-bit activations. Processors without VNNI add two products in 16 bits; with activations
+of 7 bits this cannot overflow.
+"""
 
 
 @cache
 def best() -> Int8 | None:
-    """None where there is no int8 matmul."""
+    """The first way that works on this machine, our own kernels first. None if there is none."""
     return next((each for each in (*PROGRAMS, *BY_ONEDNN) if works(each)), None)
 
 
 def works(kind: Int8) -> bool:
-    """Whether the greatest sums there can be do not overflow, found by trying; False where it cannot run at all."""
+    """Whether it can run here, and its largest possible sums do not overflow. Found by trying."""
     if not kind.here():
         return False
     generator = torch.Generator().manual_seed(0)
@@ -64,6 +75,8 @@ def works(kind: Int8) -> bool:
 
 
 def _with_worst(matrix: Tensor) -> Tensor:
-    """The first row all at its greatest: the largest sums there can be."""
+    """`matrix` with its first row set to 1, in place: all its values are quantised to the maximum, which gives the
+    largest possible sums.
+    """
     matrix[0] = 1
     return matrix

@@ -1,4 +1,4 @@
-"""`int8_linear` by oneDNN, where no program of ours runs."""
+"""`int8_linear` by oneDNN, for processors on which no kernel of ours can run."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 WIDTH = 8
-"""Rows that the packed layout is chosen for; any number may come."""
+"""The number of rows for which oneDNN optimises its packed layout. Calls may have any number of rows."""
 
 
 @dataclass(frozen=True)
 class OneDnn:
-    """Matrices for activations of so many `levels`."""
+    """Int8 matrices for activations of this many `levels`; an `Int8`."""
 
     levels: int
 
@@ -23,23 +23,25 @@ class OneDnn:
         return torch.backends.mkldnn.is_available()
 
     def laid(self, weight: Tensor) -> Tensor:
-        """int8 [out, in] as it is: oneDNN lays it in its own way at every start."""
+        """The weight, int8 [out, in], unchanged: oneDNN packs it at every start."""
         return weight
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "OneDnnMatrix":
-        """`scale` is float32 [out]. Raises RuntimeError where oneDNN cannot."""
+        """The matrix with scale float32 [out]. Raises RuntimeError if oneDNN cannot pack it."""
         return OneDnnMatrix(laid, scale, self.levels + 1)
 
 
 class OneDnnMatrix:
+    """An int8 matrix; call it to multiply rows of activations by it."""
+
     def __init__(self, weight: Tensor, scale: Tensor, zero: int) -> None:
-        """`zero` is what stands for 0 in x."""
+        """`zero` is the zero point of the uint8 activations."""
         self._packed = torch.ops.onednn.qlinear_prepack(weight, [WIDTH, weight.shape[1]])
         self.ins, self._scale, self._zero = weight.shape[1], scale, zero
         self._zeros = torch.zeros(len(scale), dtype=torch.int64)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """x uint8 [rows, in] -> float32 [rows, out], still to be multiplied by x's scales."""
+        """x uint8 [rows, in] -> float32 [rows, out], not yet multiplied by the scales of x's rows."""
         return torch.ops.onednn.qlinear_pointwise(
             x, 1.0, self._zero, self._packed, self._scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )

@@ -1,11 +1,19 @@
-"""The program that multiplies rows of x by an int8 weight, written for a processor's instructions.
+"""Writes the int8 matrix kernel in LLVM IR, for given vector instructions. It multiplies rows of x by a weight.
 
-A weight [out, in] lies as [out / block, in / 4, block, 4]: of a block of outputs, the same 4 inputs lie together. A
-vector's lane multiplies four such weights by four inputs of a row of x and adds the products to a sum. So a block is
-read from one end to the other, and what comes of it stays in registers.
+A weight [out, in] is packed as [out / block, in / 4, block, 4], in this order in memory:
 
-Where both factors must have signs, x is read as a distance from 128, many fours at once: a product takes its four out
-of a lane.
+    | axis        | content                                                                     |
+    | ----------- | --------------------------------------------------------------------------- |
+    | out / block | blocks of `block_size` outputs; the last one is padded with zeros           |
+    | in / 4      | fours: groups of 4 consecutive inputs                                       |
+    | block       | the outputs of a block                                                      |
+    | 4           | one output's int8 weights for a four of inputs: one 32-bit lane of a vector |
+
+Each lane of a vector multiplies 4 weights by a four of inputs of a row of x, and adds the products to a 32-bit sum. So
+the kernel reads a block sequentially, and keeps the block's sums in registers.
+
+Where the instruction needs two signed factors (`Fours.SIGNED`), x is read as x - 128. There a vector is loaded with
+several fours of x, and each product takes its four from one of the lanes.
 """
 
 from math import gcd
@@ -38,39 +46,45 @@ from dlsp_kernels.program.writing import (
 )
 
 VECTORS = 4
-"""Vectors of sums that a row and a block of outputs make."""
+"""The number of vectors that hold a row's sums for one block of outputs."""
 
 SIGNS = -0x7F7F7F80
-"""The highest bit of each of four bytes: turned over, it makes x - 128, with a sign, of x without one."""
+"""The highest bit of each of four bytes. XOR with it turns an unsigned byte x into the signed x - 128."""
 
 LINE, PASSES = 64, 2
-"""Bytes that memory gives at once, and how many times rows pass a block before all of the next has been asked for."""
+"""The bytes of a cache line; and the number of tiles of rows among which the prefetch of the next block is divided."""
 
 POINTERS, NUMBERS = "weight correction scale x out", "fours outs rows"
-"""A task: x is [rows, 4 * fours], out [rows, outs]."""
+"""The kernel's arguments. x uint8 [rows, 4 * fours]; out float32 [rows, outs]; weight packed as above; correction int32
+and scale float32, one per output with padding.
+"""
 
 
 def block_size(kind: Instructions) -> int:
+    """The number of outputs in a block."""
     return VECTORS * kind.lanes
 
 
 def rows_at_once(kind: Instructions) -> int:
-    """Their sums take up to five sixths of the registers, with a vector of each row's fours where these are held."""
+    """The number of rows whose sums are kept in registers. These, and for `SIGNED` one vector of fours per row, take at
+    most five sixths of the registers.
+    """
     of_row = VECTORS + (kind.fours == Fours.SIGNED)
     return 5 * kind.registers // 6 // of_row
 
 
 def fours_at_once(kind: Instructions, fours: int) -> int:
-    """Of a row of x with so many fours, which a program can be written for."""
+    """The number of fours that the kernel loads at once, for rows of x that have this many `fours`."""
     return gcd(fours, kind.lanes) if kind.fours == Fours.SIGNED else 1
 
 
 def stretch(kind: Instructions, at_once: int) -> int:
-    """Bytes of a block that so many fours are multiplied by."""
+    """The bytes of a block that are multiplied by this many fours of a row."""
     return at_once * 4 * block_size(kind)
 
 
 def source(kind: Instructions, at_once: int) -> str:
+    """The kernel's LLVM IR. A work item is a block of outputs."""
     module = ir.Module()
     of_rows = [_block(module, kind, at_once, rows) for rows in range(1, rows_at_once(kind) + 1)]
     _run(module, kind, at_once, of_rows)
@@ -78,8 +92,10 @@ def source(kind: Instructions, at_once: int) -> str:
 
 
 def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir.Function:
-    """`rows` rows of x times a block of outputs, of which, with those behind, `left` are real. Meanwhile it asks for
-    what stands at `ahead`.
+    """A function that multiplies `rows` rows of x by one block of outputs.
+
+    `left` is the number of real outputs from this block on; the padding beyond is not stored. Meanwhile the function
+    prefetches the memory at `ahead`.
     """
     b, (weight, correction, scale, x, out, ahead, fours, outs, left) = inner(module, f"rows_{rows}", 6, 3)
     lanes, size = kind.lanes, 4 * kind.lanes
@@ -89,7 +105,7 @@ def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir
     here, soon = (at(b, each, b.mul(loop.index, LONG(stretch(kind, at_once)))) for each in (weight, ahead))
     prefetch = function(module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
     for byte in range(0, stretch(kind, at_once) // PASSES, LINE):
-        b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # to read, into the second cache, data
+        b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # for reading, into L2, data cache
     place, sums, held = b.mul(loop.index, LONG(4 * at_once)), loop.values, []
     for number in range(at_once):
         of_four = at(b, here, number * VECTORS * size)
@@ -117,13 +133,13 @@ def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir
 
 
 def _fours(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> ir.Value:
-    """So many fours of a row, with signs where they must have them."""
+    """Load `count` fours of a row of x: as x - 128 if the instruction needs signed factors."""
     held = load(b, x, ints(count))
     return b.xor(held, same(INT, SIGNS, count)) if kind.fours == Fours.SIGNED else held
 
 
 def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Value, weights: ir.Value) -> ir.Value:
-    """sums + x * weights, fours of bytes in each lane: weights with a sign, x as it must be."""
+    """sums + x * weights, summed over the 4 bytes of each lane. The weights are signed, x is as `_fours` returns it."""
     fours, bits = ints(kind.lanes), 32 * kind.lanes
     ones, twos = ir.VectorType(BYTE, 4 * kind.lanes), ir.VectorType(SHORT, 2 * kind.lanes)
     if kind.fours == Fours.VNNI:
@@ -140,8 +156,10 @@ def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Val
 
 
 def _run(module: ir.Module, kind: Instructions, at_once: int, of_rows: list[ir.Function]) -> None:
-    """One block after the other, all of at least one rows of each. Where these are too many for the registers, so that
-    it computes longer than it reads, it asks for the next block meanwhile.
+    """Write `run`: for each block, all rows (at least one), in tiles of `rows_at_once`.
+
+    If there are several tiles, computing a block takes longer than reading it, so the next block is prefetched
+    meanwhile.
     """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, fours, outs, rows) = entry.b, entry.given
@@ -160,8 +178,8 @@ def _run(module: ir.Module, kind: Instructions, at_once: int, of_rows: list[ir.F
 
 
 def _ahead(b: ir.IRBuilder, weight: ir.Value, block_bytes: ir.Value, tile: Tile, size: int) -> ir.Value:
-    """What a tile of rows asks for: a part of each stretch of so many bytes of the next block, or of its own, which
-    costs nothing, if it is alone.
+    """The address that a tile of rows prefetches: its part of each stretch of `size` bytes of the next block. A tile
+    that is alone gets its own block, which costs nothing.
     """
     part = b.mul(b.urem(tile.number, LONG(PASSES)), LONG(size // PASSES))
     return b.select(b.icmp_unsigned("<", LONG(1), tile.count), at(b, weight, b.add(block_bytes, part)), weight)

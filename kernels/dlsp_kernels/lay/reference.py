@@ -1,4 +1,7 @@
-"""The rows of a verified step, laid out on the device from what each gap's state says."""
+"""Writes the rows of a verify step on the device, from the state of each gap.
+
+A gap is one place in a text that is being completed.
+"""
 
 from dataclasses import dataclass
 
@@ -10,11 +13,13 @@ from dlsp_kernels.packed_rows import NOWHERE, PAGE, PackedRows
 
 @dataclass(frozen=True)
 class GapStates:
-    """int32 tensors on one device: gaps that decode in the same steps, `width` draft tokens at most."""
+    """The states of all gaps that share a step: int32 tensors on one device. `width` is the most draft
+    tokens of a gap.
+    """
 
     last: Tensor  # [gaps]: the last committed token
-    length: Tensor  # [gaps]: cached clean positions; `last` comes behind them
-    drafted: Tensor  # [gaps]: how many draft tokens there are, -1 for a gap that is none
+    length: Tensor  # [gaps]: number of cached clean positions, and so the position of `last`
+    drafted: Tensor  # [gaps]: number of draft tokens; -1 for an unused gap
     draft: Tensor  # [gaps, width]
 
     @property
@@ -23,14 +28,19 @@ class GapStates:
 
 
 def rows_per_gap(width: int, merged: bool) -> int:
-    """`merged`: last token, draft, a canvas after each; otherwise last token and the draft, or else a canvas."""
+    """The number of rows that each gap has in a step.
+
+    `merged`: the last token, the draft tokens, and a canvas after each of these. Otherwise the last token with either
+    the draft tokens or one canvas.
+    """
     return (1 + width) * (1 + width) if merged else 1 + width
 
 
 def lay(state: GapStates, rows: PackedRows, merged: bool) -> None:
-    """Writes token, position, visible, canvas and slot of every gap's rows, which lie one gap after the other.
+    """Write token, position, visible, canvas and slot of every gap's rows, one gap after the other.
 
-    Canvases have `width` masks. Rows that a gap has no use for are none (see NOWHERE), at the places left over.
+    Each canvas has `width` masks. Rows that a gap does not need have the position NOWHERE. Row i of a gap, needed or
+    not, gets the slot of cache position length + i.
     """
     width, size = state.width, rows_per_gap(state.width, merged)
     for gap, (last, length, drafted) in enumerate(

@@ -1,4 +1,4 @@
-"""One program a gap."""
+"""`lay` as a Triton kernel, with one program per gap."""
 
 import triton
 import triton.language as tl
@@ -57,12 +57,12 @@ def _kernel(
     wait()
     gap = tl.program_id(0)
     last, length, drafted = tl.load(lasts + gap), tl.load(lengths + gap), tl.load(drafteds + gap)
-    CANVAS: tl.constexpr = WIDTH if WIDTH > 0 else 1  # to divide by
+    CANVAS: tl.constexpr = WIDTH if WIDTH > 0 else 1  # avoids a division by zero
     i = tl.arange(0, BLOCK)
     inside = i < SIZE
     if MERGED:
         clean = i <= WIDTH
-        j = tl.where(clean, i, (i - 1 - WIDTH) // CANVAS)  # the clean row that a row is, or comes after
+        j = tl.where(clean, i, (i - 1 - WIDTH) // CANVAS)  # the clean row: itself, or the one before its canvas
         offset = (i - 1 - WIDTH) % CANVAS
         alive = j <= drafted
     else:

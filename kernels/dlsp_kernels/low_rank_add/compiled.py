@@ -1,4 +1,4 @@
-"""`low_rank_add` by a program of ours (`source`)."""
+"""`low_rank_add` by a native kernel, compiled from the LLVM IR that `source` writes."""
 
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -14,10 +14,10 @@ from dlsp_kernels.program.instructions import Instructions
 
 
 class CompiledLowRankAdd:
-    """One projection's update."""
+    """The low-rank update of one projection. Call it to add the update to canvas rows of y, in place."""
 
     def __init__(self, ends: list[int], b: Tensor, b_scale: Tensor, kind: Instructions) -> None:
-        """As `low_rank_add` takes them."""
+        """For the arguments see `low_rank_add`."""
         self._run, size, rank = _program(kind), block_size(kind), len(b)
         weights, scales, blocks = [], [], []
         for part, (start, end) in enumerate(pairwise([0, *ends])):

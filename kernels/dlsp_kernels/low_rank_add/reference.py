@@ -1,14 +1,16 @@
-"""The second half of a low-rank update with int8 weights, added to canvas rows in place."""
+"""The second half of a low-rank update with int8 weights, which is added to canvas rows in place."""
 
 import torch
 from torch import Tensor
 
 
 def low_rank_add(y: Tensor, canvas: slice | Tensor, ends: list[int], b: Tensor, b_scale: Tensor) -> None:
-    """y [rows, ends[-1] + parts * rank] float32: the result, then what the first halves of the update gave.
+    """y float32 [rows, ends[-1] + parts * rank]: a projection's outputs, then the first half of the update, x aᵀ.
 
-    b int8 [rank, ends[-1]], b_scale [ends[-1]]; `ends` are where the fused parts of the result end, each with the
-    rank's columns of its own. y[canvas, j] += sum over k of y[canvas, ends[-1] + part(j) * rank + k] * b[k, j] * scale.
+    b int8 [rank, ends[-1]]; b_scale [ends[-1]]. `ends` are where the outputs of each fused part end; each part has
+    `rank` columns of x aᵀ of its own. For each output j of each part p:
+
+        y[canvas, j] += b_scale[j] * sum over k < rank of y[canvas, ends[-1] + p * rank + k] * b[k, j]
     """
     rank, start = len(b), 0
     given = y[canvas, ends[-1] :]

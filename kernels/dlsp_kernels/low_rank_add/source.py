@@ -1,7 +1,7 @@
-"""The program that adds low-rank updates to rows of a result, written for a processor's instructions.
+"""Writes the kernel of `low_rank_add` in LLVM IR, for given vector instructions.
 
-The outputs are cut into blocks, none of which belongs to two parts of a fused projection. A block's weights are widened
-once for several rows, whose sums stay in registers.
+The outputs are cut into blocks, none of which spans two parts of a fused projection. The int8 weights of a block are
+converted to float32 once for several rows, whose sums stay in registers.
 """
 
 from llvmlite import ir
@@ -29,27 +29,33 @@ from dlsp_kernels.program.writing import (
 )
 
 VECTORS = 4
-"""Of a block of outputs."""
+"""The number of vectors in a block of outputs."""
 
 POINTERS, NUMBERS = "y b scale blocks rows", "width rank row_count"
-"""A task: y [any rows, width] float32; b int8 [blocks, rank, block]; scale float32 [blocks, block]; blocks int64
-[blocks, 3]: the first output, how many are real, and the column where the update's first half is; rows int64."""
+"""The kernel's arguments. y float32 [any rows, width]; b int8 [blocks, rank, block]; scale float32 [blocks, block];
+blocks int64 [blocks, 3]: first output, number of real outputs, column where the update's first half begins; rows int64
+[row_count]: the rows to update.
+"""
 
 
 def block_size(kind: Instructions) -> int:
+    """The number of outputs in a block."""
     return VECTORS * kind.lanes
 
 
 def source(kind: Instructions) -> str:
+    """The kernel's LLVM IR. A work item is a block of outputs."""
     module = ir.Module()
-    # Beside the sums there are a block's weights and a factor.
+    # Apart from the sums, registers hold a block's weights and one factor.
     at_once = (kind.registers - VECTORS - 1) // VECTORS
     _run(module, kind, [_block(module, kind, rows) for rows in range(1, at_once + 1)])
     return str(module)
 
 
 def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
-    """A block of `rows` rows of y, of whose outputs, from `first` on, `left` are real."""
+    """A function that adds the update to `rows` rows of y, for one block of outputs. These begin at `first`; `left` of
+    them are real, the others are padding.
+    """
     b, (y, weight, scale, numbers, width, rank, first, left, given) = inner(module, f"rows_{rows}", 4, 5)
     lanes, size = kind.lanes, block_size(kind)
 
@@ -78,7 +84,7 @@ def _block(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
 
 
 def _run(module: ir.Module, kind: Instructions, of_rows: list[ir.Function]) -> None:
-    """One block after the other, all of at least one rows of each."""
+    """Write `run`: for each block, all rows (at least one), in tiles whose sums fit in the registers."""
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (y, weight, scale, blocks, rows, width, rank, row_count) = entry.b, entry.given
     size = LONG(block_size(kind))

@@ -12,9 +12,9 @@ def low_rank_linear(
     b: Tensor | None,
     canvas: slice | Tensor | None,
 ) -> Tensor:
-    """x [rows, in], weight [out, in], a [rank, in], b [out, rank], canvas: the rows to update -> [rows, out].
+    """x [rows, in]; weight [out, in]; a [rank, in]; b [out, rank]; canvas: the rows to update -> [rows, out].
 
-    Rows outside `canvas` get exactly the base layer's result; without a or canvas rows all do.
+    Rows outside `canvas` get exactly the base layer's result; so do all rows if `a`, `b` or `canvas` is None.
     """
     y = F.linear(x, weight, bias)
     if a is not None and b is not None and canvas is not None:

@@ -1,4 +1,4 @@
-"""`add_norm_quantise` by a program of ours (`source`)."""
+"""`add_norm_quantise` by a native kernel, compiled from the LLVM IR that `source` writes."""
 
 from functools import cache
 
@@ -15,6 +15,7 @@ from dlsp_kernels.program.instructions import Instructions
 def add_norm_quantise(
     x: Tensor, y: Tensor, y_scale: Tensor, eps: float, levels: int, kind: Instructions
 ) -> tuple[Tensor, Tensor]:
+    """See the reference."""
     q, scale = empty(*x.shape, dtype=torch.uint8), empty(len(x), 1)
     _program(kind, x.shape[1], eps, levels)(x, y, y_scale, q, scale, y.stride(0), items=len(x), alone=ALONE)
     return q, scale

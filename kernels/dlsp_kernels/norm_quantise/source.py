@@ -1,4 +1,4 @@
-"""The program of `add_norm_quantise`, written for a processor's instructions."""
+"""Writes the kernel of `add_norm_quantise` in LLVM IR, for given vector instructions."""
 
 from math import gcd
 
@@ -26,6 +26,7 @@ POINTERS, NUMBERS = "x y y_scale q scale", "y_row"
 
 
 def source(kind: Instructions, dim: int, eps: float, levels: int) -> str:
+    """The kernel's LLVM IR. A work item is a row."""
     module, lanes = ir.Module(), gcd(dim, kind.lanes)
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (x, y, y_scale, q, scale, y_row) = entry.b, entry.given

@@ -1,5 +1,5 @@
-"""Attention of many sessions' rows over their pages: what a row sees follows from its three numbers alone (see
-`canvas_attention`).
+"""Attention of many sessions' rows over their cache pages. What a row sees follows from its three numbers, see
+`canvas_attention`.
 """
 
 import torch
@@ -10,8 +10,9 @@ from dlsp_kernels.packed_rows import PackedRows, wide
 
 
 def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows) -> Tensor:
-    """q [rows, heads, d]; keys, values [pages, kv_heads, PAGE, d], this step's rows written already
-    -> [rows, heads * d] in q's dtype. Rows that see nothing, and rows of no session, give zeros.
+    """q [rows, heads, d]; keys, values [pages, kv_heads, PAGE, d] -> [rows, heads * d] in q's dtype.
+
+    This step's keys and values must already be in the pages. Unused rows, and rows that see nothing, give zeros.
     """
     out = torch.zeros(len(q), q.shape[1] * q.shape[2], dtype=q.dtype, device=q.device)
     groups = q.shape[1] // keys.shape[1]

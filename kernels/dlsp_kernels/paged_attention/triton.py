@@ -1,6 +1,8 @@
-"""Tiles of one session's rows and one key head, the keys split among programs; a second launch joins the splits.
+"""`paged_attention` as Triton kernels.
 
-Query heads that share a key head are rows of the tile, so that a page is read once for all of them.
+A program computes a tile of one session's rows and one key head, over a part of the keys (a split). A second launch
+joins the splits. Query heads that share a key head are rows of the same tile, so each page is read once for all of
+them.
 """
 
 import torch
@@ -17,8 +19,10 @@ LOG2_E = 1.4426950408889634
 
 
 def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows, splits: int | None = None) -> Tensor:
-    """See the reference. The number of splits depends on the number of tiles, not on the sessions' lengths, so that a
-    captured launch serves any length.
+    """See the reference. `splits` is the number of parts into which the keys are cut.
+
+    By default it depends on the number of tiles and not on the sessions' lengths, so that a captured launch serves any
+    length.
     """
     count, heads, d = q.shape
     kv_heads, tiles = keys.shape[1], len(rows.tile)
@@ -75,13 +79,13 @@ def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows, s
     return out
 
 
-@triton.jit(do_not_specialize=["total_rows"])  # or there is a program for each kind of number
+@triton.jit(do_not_specialize=["total_rows"])  # else Triton compiles a variant per kind of number
 def _kernel(
     q,
     keys,
     values,
-    parts,  # [splits, rows, heads, d]: each split's result
-    weight,  # [splits, rows, heads]: log2 of the sum of its exponentials
+    parts,  # [splits, rows, heads, d]: each split's result, normalised
+    weight,  # [splits, rows, heads]: log2 of the split's sum of exponentials
     positions,
     visibles,
     canvases,
@@ -91,7 +95,7 @@ def _kernel(
     table,
     tiles,
     total_rows,
-    pages,  # a session
+    pages,  # per session
     scale,
     DTYPE: tl.constexpr,
     KV_HEADS: tl.constexpr,
@@ -117,7 +121,7 @@ def _kernel(
         visible = tl.load(visibles + row, mask=is_row, other=0)
         canvas = tl.load(canvases + row, mask=is_row, other=0)
         is_query = is_row & (group < GROUPS)
-        head = (row * KV_HEADS + kv_head) * GROUPS + group  # of all rows
+        head = (row * KV_HEADS + kv_head) * GROUPS + group  # counted over all rows
         dim = tl.arange(0, BLOCK_D)
         at = head.to(tl.int64)[:, None] * D + dim[None, :]
         query = tl.load(q + at, mask=is_query[:, None] & (dim < D)[None, :], other=0.0)
@@ -180,7 +184,7 @@ def _join(
     row, head, heads = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
     one = row.to(tl.int64) * heads + head
     split, dim = tl.arange(0, BLOCK_S), tl.arange(0, BLOCK_D)
-    # Nobody wrote the parts of a row that is none.
+    # For an unused row, no program has written parts.
     sees = tl.maximum(tl.load(visibles + row), tl.load(canvases + row)) > 0
     is_split = split < tl.where(sees, SPLITS, 0)
     at = split.to(tl.int64) * rows * heads + one

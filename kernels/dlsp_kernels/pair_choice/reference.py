@@ -1,4 +1,4 @@
-"""After `commit`: the next draft is chosen again by pairs of tokens, row after row, each by the token before it."""
+"""After `commit`, chooses the next draft again with token-pair counts: row by row, each given the token before it."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,22 @@ from dlsp_kernels.packed_rows import wide
 
 @dataclass(frozen=True)
 class Pairs:
-    """int32 tensors on one device: `after[starts[a] : starts[a + 1]]`, ascending, follow token a `count` times."""
+    """Counts of token pairs, as int32 tensors on one device.
+
+    The pairs that begin with token a are those with starts[a] <= i < starts[a + 1]. In pair i, token a is followed by
+    token `after[i]`; this occurs `count[i]` times. For each a, `after` is ascending.
+    """
 
     starts: Tensor  # [vocab + 1]
     after: Tensor  # [pairs]
     count: Tensor  # [pairs]
     alone: Tensor  # [vocab]: how often each token occurs
-    total: float  # of `alone`, half an occurrence more for every token
-    smoothing: float  # so many more occurrences of the token before, followed by tokens as common as anywhere
-    strength: float  # the power of `lift` that a probability is multiplied by
+    total: float  # sum of `alone`, with half an occurrence more for every token
+    smoothing: float  # imagined further pairs with the token before, in which tokens are as frequent as overall
+    strength: float  # a probability is multiplied by lift ** strength
 
     def lift(self, before: int, token: Tensor, dtype: torch.dtype) -> Tensor:
-        """token [top] -> dtype [top]: P(token | before) / P(token), smoothed."""
+        """P(token | before) / P(token), smoothed: token [top] -> [top] of this dtype."""
         known = slice(int(self.starts[before]), int(self.starts[before + 1]))
         together = ((self.after[known] == token[:, None]) * self.count[known]).sum(1)
         share = (self.alone[token].to(dtype) + 0.5) / self.total
@@ -30,10 +34,11 @@ class Pairs:
 
 
 def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tensor, pairs: Pairs, merged: bool) -> None:
-    """token int32, probability float32 [gaps * rows a gap, top]: the candidates of each row that `lay` laid.
+    """Replace the next draft and its probabilities, in `state` and in `told`, which `commit` returned.
 
-    The canvas that goes on from what was committed drafts anew, and its first row by the token committed last: its
-    tokens and their probabilities are written over those in `state` and in `told`, which `commit` gave.
+    token int32, probability float32 [gaps * rows per gap, top]: the candidates of each row that `lay` wrote. The draft
+    comes from the canvas after the last committed token. Its first row is chosen given that token, each further row
+    given the choice before.
     """
     width, size = state.width, rows_per_gap(state.width, merged)
     for gap, drafted in enumerate(state.drafted.tolist()):

@@ -1,4 +1,4 @@
-"""One program a gap."""
+"""`pair_choice` as a Triton kernel, with one program per gap."""
 
 import triton
 import triton.language as tl
@@ -10,7 +10,7 @@ from dlsp_kernels.pair_choice.reference import Pairs
 
 
 def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tensor, pairs: Pairs, merged: bool) -> None:
-    """See the reference. Among equals the likelier candidate is chosen."""
+    """See the reference. Between equal results, the candidate that was likelier at first is chosen."""
     top = token.shape[1]
     _kernel[(len(state.last),)](
         state.last,
@@ -86,7 +86,9 @@ def _kernel(
 
 @triton.jit
 def _together(starts, after, count, before, candidates):
-    """How often each candidate follows `before`. All are searched for at once: what is left is as long for each."""
+    """How often each candidate follows `before`, by binary search. All candidates are searched for at once, in equally
+    many steps.
+    """
     start, end = tl.load(starts + before), tl.load(starts + before + 1)
     low = start + tl.zeros_like(candidates)
     size = end - start

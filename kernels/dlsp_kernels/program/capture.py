@@ -1,5 +1,6 @@
-"""Jobs captured, to be done again without Python in between: it takes longer from one small program to the next than
-most of them run.
+"""Captures a sequence of kernel calls, and replays it without Python.
+
+From one small kernel to the next, Python takes longer than most of these kernels run.
 """
 
 import ctypes
@@ -20,39 +21,45 @@ from dlsp_kernels.program.crew_source import Job
 
 
 class Memory:
-    """Blocks for what is made within captures, which may share them if they are done one after the other.
+    """Memory for tensors that are made within captures. Captures may share it if they run one after the other.
 
-    A block goes back when nothing refers to it any more. So what is made in a capture has the place that it has each
-    time the capture is done again, and another thing may have that place before and after.
+    A block is free again when no tensor refers to it. So a tensor that is made within a capture has the same address at
+    each replay, and other tensors may use that memory before and after it.
     """
 
     def __init__(self) -> None:
         self._free: list[np.ndarray] = []  # the smallest first
-        self._back: deque[np.ndarray] = deque()  # what is free, too: by whichever thread let it go
+        self._back: deque[np.ndarray] = deque()  # free as well: any thread may append to it
         self._blocks: set[int] = set()
 
     def empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
+        """An uninitialised tensor, in the smallest free block that is large enough or else in a new one."""
         size = prod(shape) * dtype.itemsize
         while self._back:
             insort(self._free, self._back.popleft(), key=len)
         best = bisect_left(self._free, size, key=len)
         block = self._free.pop(best) if best < len(self._free) else self._new(size)
-        lent = block[:]  # all views of the tensor refer to it
+        lent = block[:]  # is alive as long as any view of the tensor
         finalize(lent, self._back.append, block).atexit = False
         return torch.from_numpy(lent)[:size].view(dtype).view(shape)
 
     def _new(self, size: int) -> np.ndarray:
-        """Of a power of two, lest shapes that grow row by row leave a block each."""
+        """A new block. Its size is a power of two, so that tensors which grow row by row do not each need a block of
+        their own.
+        """
         block = torch.empty(1 << (size - 1).bit_length(), dtype=torch.uint8).numpy()
         self._blocks.add(block.ctypes.data)
         return block
 
     def __contains__(self, tensor: Tensor) -> bool:
+        """Whether the tensor is in this memory."""
         return tensor.untyped_storage().data_ptr() in self._blocks
 
 
 class Capture:
-    """What this thread does within `taken`, to be done `again` with what stands at the same places then."""
+    """The kernel calls that a thread makes within `taken`. `again` repeats them on the same addresses, with what these
+    hold then.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -61,7 +68,7 @@ class Capture:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Programs run as ever, and are taken down; what `empty` makes is in the memory."""
+        """Record within this context. Kernels run as usual, and tensors made by `empty` are in the capture's memory."""
         _taking.capture = self
         try:
             yield
@@ -77,12 +84,16 @@ class Capture:
         del self._jobs
 
     def add(self, run: int, task: ctypes.Array, items: int, alone: int, given: tuple[Tensor | int, ...]) -> None:
-        """A job, with what its task points to."""
+        """Record a call of the kernel at address `run`. Its tensors are kept alive, except those in the capture's
+        memory.
+        """
         self._jobs.append((run, task, items, alone))
         self._kept |= {id(each): each for each in given if isinstance(each, Tensor) and each not in self.memory}
 
     def again(self) -> None:
-        """With as many `workers` as when it was taken, for whom there is room."""
+        """Replay. The number of `workers` must be that of the recording, because there is scratch memory for each of
+        them.
+        """
         shared = crew()
         assert shared, "what was taken ran here"
         assert self._count, "there is something to do"
@@ -93,16 +104,17 @@ _taking = local()
 
 
 def capturing() -> Capture | None:
+    """The capture that this thread is recording; None if there is none."""
     return getattr(_taking, "capture", None)
 
 
 def contiguous(x: Tensor) -> Tensor:
-    """As PyTorch's. Within a capture x must be so: a copy would never change again."""
+    """As `Tensor.contiguous`. Within a capture, x must be contiguous already: a replay would not update a copy."""
     assert x.is_contiguous() or not capturing(), "a copy of what a capture reads"
     return x.contiguous()
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """As `torch.empty`, in the memory of the capture that is being taken, if any."""
+    """As `torch.empty`. Within a capture, the tensor is in the capture's memory."""
     capture = capturing()
     return capture.memory.empty(*shape, dtype=dtype) if capture else torch.empty(*shape, dtype=dtype)

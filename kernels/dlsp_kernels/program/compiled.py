@@ -1,4 +1,4 @@
-"""Programs in LLVM's language, compiled when they are first wanted."""
+"""Compiles a kernel from LLVM IR, when it is first needed, and makes it callable."""
 
 import ctypes
 from collections.abc import Callable
@@ -14,9 +14,11 @@ Program = Callable[..., None]
 
 
 def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Program:
-    """The source's `run`: called with a tensor for each pointer's name, then with the numbers, it does `items` by all
-    threads, or by the caller's if they are at most `alone`. What the source calls `before`, if anything, the caller
-    does for all items first. The instructions must be `here`.
+    """The function `run` of this LLVM IR as a callable; `kind` must be available on this machine (`kind.here()`).
+
+    It takes a tensor for each name in `pointers`, then an integer for each name in `numbers`. It processes the work
+    items 0 … items - 1 on all threads, or on the caller's thread alone if there are at most `alone` items. If the IR
+    has a function `before`, the caller's thread first runs that for all items.
     """
     engine, shared = machine_code(source, kind.features), crew()
     assert shared, "these instructions are not here"
@@ -25,7 +27,7 @@ def compiled(source: str, pointers: str, numbers: str, kind: Instructions) -> Pr
     fields = len([*pointers.split(), *numbers.split()])
     task = ctypes.c_int64 * fields
 
-    # `run` keeps the engine, without which its memory goes.
+    # `keep` holds the engine, which owns the machine code of `run`.
     def run(*given: Tensor | int, items: int, alone: int = 0, keep: object = engine) -> None:  # noqa: ARG001
         assert len(given) == fields
         values = task(*[each if isinstance(each, int) else each.data_ptr() for each in given])

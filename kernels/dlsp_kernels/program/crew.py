@@ -1,8 +1,8 @@
-"""The threads that share the items of a program.
+"""The threads that share the items of a kernel.
 
-Whoever calls a program begins at once; the others take items as they come. OpenMP's teams wait for all of their threads
-at every op, ours for items that were begun: what another program on this machine takes from one thread, the others make
-up for.
+The thread that calls a kernel begins at once; helper threads join it and take items. OpenMP waits for all its threads
+at every op. The crew waits only for items that were begun. So if another process slows down one thread, the others do
+its share.
 """
 
 import atexit
@@ -21,11 +21,11 @@ from dlsp_kernels.program.machine_code import machine_code
 from dlsp_kernels.program.system import System
 
 ALONE = 16
-"""Items of little work that the caller does alone."""
+"""Up to this many items, if each is little work, the caller does them alone."""
 
 
 class Crew:
-    """Its helpers start when they are first wanted and end with the process."""
+    """The helper threads of this process. They start when they are first needed, and end with the process."""
 
     def __init__(self, system: System) -> None:
         for name, address in system.calls().items():
@@ -43,23 +43,29 @@ class Crew:
         self._help, self._dismiss = of("help", pointer, number), of("dismiss", pointer)
         self._helpers: list[Thread] = []
         self._hiring = Lock()
-        atexit.register(self.dismiss)  # before the memory of what they run goes
+        atexit.register(self.dismiss)  # before the code that they run is freed
 
     def work(self, run: int, task: int, items: int, alone: int) -> None:
-        """`run(task, begin, end, worker)`, an address, for all items by the `workers`; so few the caller does alone."""
+        """Call the function at address `run` as `run(task, begin, end, worker)` until all items are done, on all
+        `workers`.
+
+        The caller does at most `alone` items without the others.
+        """
         self._work(self._state, run, task, items, alone, self._threads())
 
     def work_all(self, jobs: int, count: int) -> None:
-        """One job after another, as `work` does each: at this address stand run, task, items and alone of each."""
+        """Do `count` jobs one after the other, each as in `work`. `jobs` is the address of an array of `Job`."""
         self._work_all(self._state, jobs, count, self._threads())
 
     def _threads(self) -> int:
+        """The number of workers, including the caller. Starts the helpers that are missing."""
         threads = min(workers(), MOST)
         if len(self._helpers) < threads - 1:
             self._hire(threads - 1)
         return threads
 
     def dismiss(self) -> None:
+        """End the helper threads, and wait until they have ended."""
         self._dismiss(self._state)
         for helper in self._helpers:
             helper.join()
@@ -77,13 +83,18 @@ _leading = local()
 
 
 def workers() -> int:
-    """Of a program, whoever calls it included: the threads that PyTorch uses, or used before `leading`."""
+    """The number of threads for a kernel, including the caller: PyTorch's number of threads, or what that was before
+    `leading`.
+    """
     return getattr(_leading, "threads", None) or torch.get_num_threads()
 
 
 @contextmanager
 def leading() -> Iterator[None]:
-    """Within it the crew has the threads that PyTorch had, and PyTorch this one: its own would spin beside ours."""
+    """Within this context, the crew has PyTorch's number of threads, and PyTorch only one.
+
+    Otherwise PyTorch's idle threads would spin and take time from the crew's.
+    """
     threads = torch.get_num_threads()
     _leading.threads = threads
     torch.set_num_threads(1)
@@ -96,9 +107,11 @@ def leading() -> Iterator[None]:
 
 @cache
 def crew() -> Crew | None:
-    """None where there can be none: an unknown system, or one that lets nobody run what was compiled just now."""
+    """The crew of this process. None if the operating system is not supported, or forbids running code that was just
+    compiled.
+    """
     try:
         llvm.check_jit_execution()
         return Crew(system) if (system := System.here()) else None
-    except (OSError, AttributeError):  # the second of calls that the system lacks
+    except (OSError, AttributeError):  # AttributeError: the system lacks a function
         return None

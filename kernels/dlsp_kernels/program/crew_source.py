@@ -1,11 +1,19 @@
-"""The program by which threads share the items of another, in LLVM's language.
+"""Writes, in LLVM IR, the code by which threads share the items of a kernel.
 
-One word, the gate, says it all: the number of the job (16 bits), whether it is open, and how many helpers are inside.
-A helper comes in by adding one to a gate that is open, so that it never sees half a job; the caller closes the gate and
-waits for those inside. A helper that the machine does not run has not come in, and is not waited for.
+One 32-bit word, the gate, coordinates them. Its layout:
 
-Each worker has a share of the items and takes chunk after chunk of it, then what is left of the others' shares. So a
-worker finds in its caches what it left there, and reads memory from one end to the other.
+    | bits    | name   | content                            |
+    | ------- | ------ | ---------------------------------- |
+    | 31 … 16 | job    | the number of the job              |
+    | 15      | open   | 1 if helpers may enter             |
+    | 14 … 0  | inside | the number of helpers inside       |
+
+A helper enters by adding 1 to an open gate with a compare-and-swap, so it never sees a half-written job. At the end the
+caller closes the gate, and waits until `inside` is 0. A helper that the system has not scheduled has not entered, and
+so nobody waits for it.
+
+Each worker has a contiguous share of the items. It takes chunk after chunk of its own share, then what is left of the
+others'. So a worker finds in its caches what it used in the call before, and reads memory sequentially.
 """
 
 from enum import IntEnum
@@ -17,14 +25,26 @@ from dlsp_kernels.program.system import System
 from dlsp_kernels.program.writing import BIT, INT, LONG, NOTHING, POINTER, Loop, at, function, load, share
 
 OPEN, NEXT_JOB = 1 << 15, 1 << 16
-"""Of the gate: below the first is the number of helpers inside, from the second on the number of the job."""
+"""Parts of the gate: the bit `open`, and 1 in the field `job`."""
 
 SPINS = 4000
-"""Looks at the gate before a helper sleeps: some 0.1 ms, longer than Python takes from one program to the next."""
+"""How often a helper reads the gate before it sleeps. This takes about 0.1 ms, longer than Python from one kernel to
+the next.
+"""
 
 
 class At(IntEnum):
-    """Bytes from the start of the state to each of its parts; what different threads write is in lines of its own."""
+    """The offset in bytes of each part of the state. What different threads write is on different cache lines.
+
+    | part          | content                                                        |
+    | ------------- | -------------------------------------------------------------- |
+    | GATE          | int32: the gate                                                |
+    | ASLEEP        | int32: the number of helpers that sleep                        |
+    | BUSY          | int32: 1 while a thread is in `work`                           |
+    | DISMISSED     | int32: 1 after `dismiss`                                       |
+    | RUN … WORKERS | 5 x 8 bytes: the job                                           |
+    | NEXT          | int64 per worker, LINE bytes apart: the next item of its share |
+    """
 
     GATE = 0
     ASLEEP = 64
@@ -35,15 +55,17 @@ class At(IntEnum):
     ITEMS = 208
     CHUNK = 216
     WORKERS = 224
-    NEXT = 256  # of each worker's share
+    NEXT = 256  # see above
 
 
 SHARES = 8
-"""Chunks of a worker's share: what others may take of it."""
+"""The number of chunks in a worker's share. A worker takes one chunk at a time."""
 
 
 class Job(NamedTuple):
-    """Of `work_all`: the addresses of `run` and of its task, and the other numbers of `work`; 8 bytes each."""
+    """A job of `work_all`, in 8 bytes per field: the addresses of `run` and of its task, then `items` and `alone` as in
+    `work`.
+    """
 
     run: int
     task: int
@@ -52,18 +74,20 @@ class Job(NamedTuple):
 
 
 LINE, MOST = 64, 256
-"""Bytes of a cache line, and workers at most."""
+"""The bytes of a cache line, and the most workers."""
 
 SIZE = At.NEXT + LINE * MOST
 
 
 def source(system: System) -> str:
-    """`work(state, run, task, items, alone, workers)`, `work_all(state, jobs, count, workers)`, `help(state, number)`
-    and `dismiss(state)`.
+    """The LLVM IR of four functions:
 
-    `run(task, begin, end, worker)` is called for all items. `work` returns when all are done; while another thread is
-    in it, for one item or at most `alone`, and for one worker, it does them alone. `work_all` does so for each of at
-    least one `Job`. `help` returns after `dismiss`.
+    - `work(state, run, task, items, alone, workers)` calls `run(task, begin, end, worker)` for all items, and returns
+      when all are done. The caller does all items alone if there is one item or at most `alone`, if there is one
+      worker, or while another thread is in `work`.
+    - `work_all(state, jobs, count, workers)` does this for each of at least one `Job`.
+    - `help(state, number)` is what a helper thread runs. It returns after `dismiss`.
+    - `dismiss(state)` makes all helpers return.
     """
     module = ir.Module()
     take = _take(module)
@@ -77,7 +101,7 @@ RUN = ir.FunctionType(NOTHING, [POINTER, LONG, LONG, LONG])
 
 
 def _take(module: ir.Module) -> ir.Function:
-    """Chunk after chunk of the worker's own share, then of the others', until none is left."""
+    """A function that does chunk after chunk of the worker's own share, then of the others', until no item is left."""
     made = function(module, "take", NOTHING, [POINTER, LONG])
     made.linkage = "internal"
     b, (state, worker) = ir.IRBuilder(made.append_basic_block()), made.args
@@ -172,7 +196,7 @@ def _help(module: ir.Module, take: ir.Function, system: System) -> None:
     b.branch(looking)
 
     b.position_at_end(looking)
-    spins, mine = b.phi(LONG), b.phi(INT)  # `mine` is the job that was helped with last
+    spins, mine = b.phi(LONG), b.phi(INT)  # `mine` is the last job that this helper worked on
     spins.add_incoming(LONG(0), first)
     mine.add_incoming(INT(-1), first)
     seen = _look(b, gate)
@@ -204,7 +228,7 @@ def _help(module: ir.Module, take: ir.Function, system: System) -> None:
 
     b.position_at_end(sleeping)
     b.atomic_rmw("add", asleep, INT(1), "seq_cst")
-    now = _look(b, gate, "seq_cst")  # after it was said: a job that is opened later wakes
+    now = _look(b, gate, "seq_cst")  # read after ASLEEP was raised: a job opened later wakes this helper
     dismissed = _dismissed(b, state)
     with b.if_then(b.not_(b.or_(dismissed, _new(b, now, mine)))):
         system.wait(b, gate, now)
@@ -222,22 +246,23 @@ def _dismiss(module: ir.Module, system: System) -> None:
     b, (state,) = ir.IRBuilder(made.append_basic_block()), made.args
     gate = at(b, state, At.GATE)
     b.atomic_rmw("xchg", at(b, state, At.DISMISSED), INT(1), "seq_cst")
-    b.atomic_rmw("add", gate, INT(NEXT_JOB), "seq_cst")  # who is about to sleep on the gate as it was does not
+    b.atomic_rmw("add", gate, INT(NEXT_JOB), "seq_cst")  # so `wait` on the old value returns at once
     system.wake(b, gate)
     b.ret_void()
 
 
 def _next(b: ir.IRBuilder, state: ir.Value, worker: ir.Value) -> ir.Value:
-    """Where the next item of a worker's share stands."""
+    """The address of the number of the next item in a worker's share."""
     return at(b, state, b.add(LONG(At.NEXT), b.mul(worker, LONG(LINE))))
 
 
 def _look(b: ir.IRBuilder, word: ir.Value, order: str = "acquire") -> ir.Value:
+    """Emit an atomic load of an int32."""
     return b.load_atomic(word, order, 4, typ=INT)
 
 
 def _new(b: ir.IRBuilder, gate: ir.Value, mine: ir.Value) -> ir.Value:
-    """Whether a job is open that is not `mine`."""
+    """Whether the gate is open for another job than `mine`."""
     is_open = b.trunc(b.lshr(gate, INT(15)), BIT)
     return b.and_(is_open, b.icmp_unsigned("!=", b.lshr(gate, INT(16)), mine))
 

@@ -1,4 +1,4 @@
-"""The vector instructions that programs are written for."""
+"""The vector instructions for which kernels are written."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -11,16 +11,20 @@ from dlsp_kernels.program.crew import crew
 
 
 class Fours(Enum):
-    """How four bytes of each lane are multiplied by four others and added to a sum of 32 bits."""
+    """How an instruction multiplies the four bytes of each lane by four other bytes, and adds the products to a 32-bit
+    sum.
+    """
 
-    VNNI = auto()  # at once, of which the first have no sign
-    PAIRS = auto()  # by twos first, in 16 bits; the first have no sign
-    SIGNED = auto()  # at once, and both have signs
+    VNNI = auto()  # all four at once; the first factor is unsigned
+    PAIRS = auto()  # products are first added in pairs, in 16 bits; the first factor is unsigned
+    SIGNED = auto()  # all four at once; both factors are signed
 
 
 @dataclass(frozen=True)
 class Instructions:
-    """The processor's `features`, by LLVM's names, `lanes` of 32 bits of a vector, and how many `registers` it has."""
+    """A set of vector instructions: `features` by LLVM's names, `lanes` of 32 bits per vector, `registers`
+    for vectors.
+    """
 
     name: str
     features: tuple[str, ...]
@@ -30,15 +34,19 @@ class Instructions:
 
     @property
     def levels(self) -> int:
-        """Of activations, as in `quantise_rows`: two products of more than 7 bits may not fit into 16."""
+        """The levels of activations, as in `quantise_rows`: 63, which are 7 bits, where two products are first added in
+        16 bits; else 127.
+        """
         return 63 if self.fours == Fours.PAIRS else 127
 
     def here(self) -> bool:
-        """Whether programs of them can run: the processor has them, PyTorch was not told to do without vectors so wide
-        (which it can be on x86-64), and there are threads for them.
+        """Whether kernels with these instructions can run on this machine.
+
+        The processor must have the instructions, the crew must be available, and on x86-64 PyTorch must not have been
+        limited to narrower vectors.
         """
         if self.fours == Fours.SIGNED:
-            has = torch.cpu.get_capabilities().get("dot", False)  # LLVM does not tell
+            has = torch.cpu.get_capabilities().get("dot", False)  # LLVM does not report it
         else:
             features, used = llvm.get_host_cpu_features(), torch.backends.cpu.get_cpu_capability()
             wide = used.startswith("AVX512" if self.lanes == 16 else "AVX")
@@ -55,5 +63,5 @@ ALL = (AVX512_VNNI, AVX_VNNI, AVX2, NEON)
 
 @cache
 def usable() -> Instructions | None:
-    """The widest that are here; None where no program can run."""
+    """The widest instructions that can run on this machine; None if no kernel can."""
     return next((each for each in ALL if each.here()), None)

@@ -1,10 +1,12 @@
-"""LLVM's language made to machine code."""
+"""Compiles LLVM IR to machine code."""
 
 import llvmlite.binding as llvm
 
 
 def machine_code(source: str, features: tuple[str, ...]) -> llvm.ExecutionEngine:
-    """The source compiled, with these instructions beside those that all processors have; kept as long as it lives."""
+    """Compile with these processor features, in addition to those that all processors have. The code lives as long as
+    the result.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     wanted = ",".join(f"+{name}" for name in features)

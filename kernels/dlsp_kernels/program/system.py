@@ -1,4 +1,4 @@
-"""What threads that share a program ask of the processor and of the system."""
+"""What threads that share a kernel need from the processor and the operating system: to pause, to sleep, to wake."""
 
 import ctypes
 import platform
@@ -10,46 +10,49 @@ from llvmlite import ir
 from dlsp_kernels.program.writing import INT, LONG, NOTHING, POINTER, function
 
 FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The number of Linux's call by processor."""
+"""The number of Linux's system call `futex`, by processor."""
 
 WAIT, WAKE, ALL = 128, 129, 2**31 - 1
-"""Its private kinds, and how many to wake."""
+"""FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE, and how many threads to wake."""
 
 COMPARE, WAKE_ALL = 1, 0x100
-"""What macOS's calls compare, 4 bytes, and to wake all."""
+"""For macOS: UL_COMPARE_AND_WAIT, which compares 4 bytes, and ULF_WAKE_ALL."""
 
 BARRIER = 15
-"""An `isb` of the whole system, for which a processor of Arm pauses as long as `pause` does elsewhere."""
+"""The operand of `isb` (the whole system). On Arm, `isb` pauses about as long as `pause` does on x86."""
 
 
 @dataclass(frozen=True)
 class System:
-    """`name` as Python has it, `processor` as Linux has it."""
+    """`name` as in `sys.platform`; `processor` by Linux's name."""
 
     name: str
     processor: str
 
     @classmethod
     def here(cls) -> "System | None":
-        """None where threads have not been taught to wait."""
+        """This machine's system; None if threads cannot sleep and wake each other on it."""
         processor = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
         return cls(sys.platform, processor) if sys.platform in ("linux", "darwin") and processor in FUTEX else None
 
     def calls(self) -> dict[str, int]:
-        """Addresses of what `wait` and `wake` call, in this process."""
+        """Name -> address, in this process, of each function that `wait` and `wake` call."""
         library = ctypes.CDLL(None)
         names = ("syscall",) if self.name == "linux" else ("__ulock_wait", "__ulock_wake")
         found = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names}
         return {name: address for name, address in found.items() if address}
 
     def pause(self, b: ir.IRBuilder) -> None:
+        """Emit a short pause, for a loop that polls."""
         if self.processor == "x86_64":
             b.call(function(b.module, "llvm.x86.sse2.pause", NOTHING, []), [])
         else:
             b.call(function(b.module, "llvm.aarch64.isb", NOTHING, [INT]), [INT(BARRIER)])
 
     def wait(self, b: ir.IRBuilder, word: ir.Value, value: ir.Value) -> None:
-        """Until somebody wakes who waits on the word; not at all if it is not `value`."""
+        """Emit: sleep until another thread wakes those that wait on the word. Returns at once if the word is not
+        `value`.
+        """
         if self.name == "linux":
             self._futex(b, word, WAIT, value)
         else:
@@ -57,7 +60,7 @@ class System:
             b.call(of, [INT(COMPARE), word, b.zext(value, LONG), INT(0)])
 
     def wake(self, b: ir.IRBuilder, word: ir.Value) -> None:
-        """All who wait on the word."""
+        """Emit: wake all threads that wait on the word."""
         if self.name == "linux":
             self._futex(b, word, WAKE, INT(ALL))
         else:

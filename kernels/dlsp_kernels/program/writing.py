@@ -1,4 +1,4 @@
-"""What the programs are written with: a few words more than llvmlite has."""
+"""Helpers with which kernels are written in LLVM IR, on top of llvmlite. They emit code at the builder's position."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +12,15 @@ FLOAT, POINTER, NOTHING = ir.FloatType(), ir.PointerType(), ir.VoidType()
 
 
 DEGREE = 6
-"""Of the series for powers of two."""
+"""The degree of the series for powers of two."""
 
 
 class Loop:
-    """From here to `close`, for each `index` from `first` to `last` - 1, at least once; it carries `values` along."""
+    """A loop for each `index` from `first` to `last` - 1, with at least one iteration.
+
+    Its body is what is emitted until `close`. `values` are carried from each iteration to the next; after the loop they
+    are no longer valid, but those given to `close` are.
+    """
 
     def __init__(self, b: ir.IRBuilder, first: ir.Value, last: ir.Value, values: Sequence[ir.Value] = ()) -> None:
         self._b, self._last, before = b, last, b.block
@@ -28,6 +32,7 @@ class Loop:
             phi.add_incoming(value, before)
 
     def close(self, values: Sequence[ir.Value] = ()) -> None:
+        """End the body. `values` are carried to the next iteration."""
         b, following = self._b, self._b.add(self.index, LONG(1))
         for phi, value in zip(self._phis, (following, *values), strict=True):
             phi.add_incoming(value, b.block)
@@ -37,12 +42,14 @@ class Loop:
 
 
 def function(module: ir.Module, name: str, returned: ir.Type, given: Sequence[ir.Type]) -> ir.Function:
-    """The one that has this name; declared if there is none yet."""
+    """The function of this name in the module. It is declared if it does not exist."""
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(returned, given), name)
 
 
 def inner(module: ir.Module, name: str, pointers: int, numbers: int) -> tuple[ir.IRBuilder, Sequence[ir.Value]]:
-    """A function of this module's own, which takes pointers to different memory first, then numbers; and these."""
+    """A new function for use within the module: its builder and its arguments. These are pointers, which must not
+    overlap, then integers.
+    """
     made = function(module, name, NOTHING, [POINTER] * pointers + [LONG] * numbers)
     made.linkage = "internal"
     for pointer in made.args[:pointers]:
@@ -52,7 +59,9 @@ def inner(module: ir.Module, name: str, pointers: int, numbers: int) -> tuple[ir
 
 @dataclass
 class Entry:
-    """`run(task, begin, end, worker)`: what the task holds, and who does these items, 0 for the caller."""
+    """The beginning of `run(task, begin, end, worker)`: the task's content, the worker's number (0 is the caller), the
+    range of items.
+    """
 
     b: ir.IRBuilder
     given: list[ir.Value]
@@ -61,7 +70,7 @@ class Entry:
 
     @classmethod
     def of(cls, module: ir.Module, pointers: str, numbers: str, name: str = "run") -> "Entry":
-        """The task holds pointers, then numbers, 8 bytes each."""
+        """Begin the function. The task holds the pointers, then the numbers, 8 bytes each."""
         b = ir.IRBuilder(function(module, name, NOTHING, [POINTER, LONG, LONG, LONG]).append_basic_block())
         kinds = [POINTER for _ in pointers.split()] + [LONG for _ in numbers.split()]
         task, begin, end, worker = b.function.args
@@ -70,19 +79,19 @@ class Entry:
 
     @contextmanager
     def each(self) -> Iterator[ir.Value]:
-        """What is written within is done for each of these items."""
+        """Emit a loop over the items, whose body is what is emitted within this context."""
         loop = Loop(self.b, *self.items)
         yield loop.index
         loop.close()
 
 
 def share(b: ir.IRBuilder, of: ir.Value, number: ir.Value, shares: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Where the share with this number begins and ends."""
+    """(begin, end) of the share with this number, when `of` items are divided into equal `shares`."""
     return b.udiv(b.mul(of, number), shares), b.udiv(b.mul(of, b.add(number, LONG(1))), shares)
 
 
 def cases(b: ir.IRBuilder, number: ir.Value, of: Sequence[ir.Function], given: Sequence[ir.Value]) -> None:
-    """Call the function with this number, from one on."""
+    """Emit a call of one of the functions: the first if `number` is 1, and so on."""
     behind = b.append_basic_block()
     chosen = b.switch(number, behind)
     for one, each in enumerate(of, 1):
@@ -96,7 +105,9 @@ def cases(b: ir.IRBuilder, number: ir.Value, of: Sequence[ir.Function], given: S
 
 @dataclass
 class Tile:
-    """Rows that are done together: the first, how many, which tile it is, and of how many."""
+    """Rows that are processed together: the first row, the number of rows, the number of the tile, the
+    number of tiles.
+    """
 
     row: ir.Value
     rows: ir.Value
@@ -106,7 +117,11 @@ class Tile:
 
 @contextmanager
 def tiles(b: ir.IRBuilder, rows: ir.Value, most: int) -> Iterator[Tile]:
-    """What is written within is done for all of at least one rows, in as few tiles of like size as hold `most`."""
+    """Emit a loop over tiles of rows, whose body is what is emitted within this context.
+
+    There are as few tiles as possible with at most `most` rows each, of almost equal size. There must be at least one
+    row.
+    """
     count = b.udiv(b.add(rows, LONG(most - 1)), LONG(most))
     loop = Loop(b, LONG(0), count)
     row, end = share(b, rows, loop.index, count)
@@ -115,12 +130,12 @@ def tiles(b: ir.IRBuilder, rows: ir.Value, most: int) -> Iterator[Tile]:
 
 
 def at(b: ir.IRBuilder, pointer: ir.Value, away: ir.Value | int) -> ir.Value:
-    """So many bytes behind the pointer."""
+    """The pointer plus this many bytes."""
     return b.gep(pointer, [LONG(away) if isinstance(away, int) else away], source_etype=BYTE)
 
 
 def float_at(b: ir.IRBuilder, pointer: ir.Value, number: ir.Value | int) -> ir.Value:
-    """So many floats behind the pointer."""
+    """The pointer plus this many floats."""
     return at(b, pointer, 4 * number if isinstance(number, int) else b.mul(number, LONG(4)))
 
 
@@ -133,14 +148,14 @@ def store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value) -> None:
 
 
 def masked_load(b: ir.IRBuilder, pointer: ir.Value, mask: ir.Value) -> ir.Value:
-    """Floats where the mask has ones, else zeros; nothing else is read."""
+    """The floats at the pointer where the mask is set, 0 elsewhere. No other memory is read."""
     kind = floats(mask.type.count)
     of = function(b.module, f"llvm.masked.load.v{kind.count}f32.p0", kind, [POINTER, INT, mask.type, kind])
     return b.call(of, [pointer, INT(4), mask, kind(None)])
 
 
 def masked_store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value, mask: ir.Value) -> None:
-    """Of a vector of floats those where the mask has ones."""
+    """Store those floats of a vector for which the mask is set."""
     named = f"llvm.masked.store.v{value.type.count}f32.p0"
     b.call(function(b.module, named, NOTHING, [value.type, POINTER, INT, mask.type]), [value, pointer, INT(4), mask])
 
@@ -154,24 +169,25 @@ def ints(lanes: int) -> ir.VectorType:
 
 
 def spread(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """The value in every lane."""
+    """A vector with the value in every lane."""
     vector, nothing = ir.VectorType(value.type, lanes), ir.Undefined
     one = b.insert_element(vector(nothing), value, INT(0))
     return b.shuffle_vector(one, vector(nothing), ints(lanes)(None))
 
 
 def same(kind: ir.Type, value: float, lanes: int) -> ir.Constant:
+    """A constant vector with the value in every lane."""
     return ir.VectorType(kind, lanes)([kind(value)] * lanes)
 
 
 def real(b: ir.IRBuilder, count: ir.Value, lanes: int, first: int = 0) -> ir.Value:
-    """Of the lanes that hold the numbers from `first` on, those below `count`."""
+    """A mask, set for each lane with first + lane < count."""
     numbers = ir.VectorType(LONG, lanes)([LONG(first + lane) for lane in range(lanes)])
     return b.icmp_signed("<", numbers, spread(b, count, lanes))
 
 
 def intrinsic(b: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
-    """LLVM's own function `name` of floats, or of vectors of floats, which returns the same."""
+    """Call LLVM's intrinsic `name` on floats, or on vectors of floats. The result has the same type."""
     kind = values[0].type
     suffix = f"v{kind.count}f32" if isinstance(kind, ir.VectorType) else "f32"
     return b.call(function(b.module, f"llvm.{name}.{suffix}", kind, [kind] * len(values)), values)
@@ -182,18 +198,21 @@ def fma(b: ir.IRBuilder, one: ir.Value, other: ir.Value, more: ir.Value) -> ir.V
 
 
 def total(b: ir.IRBuilder, vector: ir.Value) -> ir.Value:
-    """Of its floats, added by halves."""
+    """The sum of a vector's floats; the halves of the vector are added first."""
     named = f"llvm.vector.reduce.fadd.v{vector.type.count}f32"
     return b.call(function(b.module, named, FLOAT, [FLOAT, vector.type]), [FLOAT(-0.0), vector], fastmath=("reassoc",))
 
 
 def largest(b: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+    """The largest of a vector's floats."""
     named = f"llvm.vector.reduce.fmax.v{vector.type.count}f32"
     return b.call(function(b.module, named, FLOAT, [vector.type]), [vector])
 
 
 def power_of_two(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    """2 to the x, where -126 <= x <= 126, by a series for the fraction: within 2e-7 of it."""
+    """2 to the power x, for -126 <= x <= 126: exact for the whole part, a series for the fraction; relative error up to
+    2e-7.
+    """
     lanes = x.type.count
     whole = intrinsic(b, "nearbyint", x)
     fraction, series = b.fsub(x, whole), same(FLOAT, log(2) ** DEGREE / factorial(DEGREE), lanes)
@@ -210,8 +229,11 @@ def fold(
     lanes: int,
     first: int = 0,
 ) -> Sequence[ir.Value]:
-    """`vectors(number)` gives some vectors for each lane's number -> as many, whose lanes are the sums of these, if
-    `add` adds. Each is asked for when the one before has been added, so that few take registers.
+    """Sum vectors across their lanes, with `add` as the addition of two vectors.
+
+    `vectors(i)` returns n vectors for each i from `first` to first + lanes - 1. The result is n vectors: lane i - first
+    of result m is the sum of all lanes of vector m of `vectors(i)`. Each `vectors(i)` is called only when those before
+    have been folded, so that few registers are needed.
     """
     if lanes == 1:
         return vectors(first)

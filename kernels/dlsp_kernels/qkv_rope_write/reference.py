@@ -1,5 +1,7 @@
-"""The first half of an attention layer: RMSNorm, the projections of queries, keys and values with low-rank updates,
-rotary position embedding (arXiv 2104.09864), and keys and values written where attention will find them.
+"""The first half of an attention layer.
+
+RMSNorm; the projections of queries, keys and values with low-rank updates; rotary position embedding (arXiv
+2104.09864); writing keys and values to the cache.
 """
 
 from torch import Tensor
@@ -23,11 +25,11 @@ def qkv_rope_write(
     rows: PackedRows,
     update: LowRankUpdate | None = None,
 ) -> Tensor:
-    """x float32 [rows, ins]; weight [(heads + 2 * kv_heads) * d, ins], queries first, keys next, each of them a part of
-    `update`, which acts on canvas rows; cos, sin [positions, d / 2] -> q [rows, heads, d] in the keys' dtype.
+    """x float32 [rows, ins] -> q [rows, heads, d] in the keys' dtype. Writes the rows' keys and values to their slots.
 
-    keys, values [pages, kv_heads, PAGE, d] take the rows' own at their slots. Positions beyond the tables are those
-    of rows that are none: they are not rotated.
+    weight [(heads + 2 * kv_heads) * d, ins]: queries, keys, values, each of them a part of `update`, which applies to
+    canvas rows. cos, sin [positions, d / 2]. keys, values [pages, kv_heads, PAGE, d]. Unused rows have positions beyond
+    `cos` and `sin`: they are not rotated.
     """
     kv_heads, d = keys.shape[1], keys.shape[3]
     heads = weight.outs // d - 2 * kv_heads

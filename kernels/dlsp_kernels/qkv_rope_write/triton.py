@@ -1,4 +1,8 @@
-"""A tile is of one head, its columns in the pairs that are turned together; what is turned is written where it goes."""
+"""`qkv_rope_write` as a Triton kernel.
+
+A tile belongs to one head. Its columns are the pairs that are rotated together, and it is written straight to q or the
+cache.
+"""
 
 import torch
 import triton
@@ -26,7 +30,10 @@ def qkv_rope_write(
     update: LowRankUpdate | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
-    """See the reference. `cut` overrules the guess at how to cut the matrix."""
+    """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
+
+    Raises ValueError if the parts of `update` are not queries, keys and values.
+    """
     count, (kv_heads, _, d) = len(rows), keys.shape[1:]
     heads = weight.outs // d - 2 * kv_heads
     if update and update.ends != tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads)):
@@ -72,7 +79,7 @@ def qkv_rope_write(
     return q
 
 
-@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
+@triton.jit(do_not_specialize=["M"])  # else Triton compiles one variant per kind of M (1, a multiple of 16, other)
 def _kernel(
     x,
     data,
@@ -91,7 +98,7 @@ def _kernel(
     values,
     M,
     K,
-    known,  # positions in the tables
+    known,  # number of positions in `cos` and `sin`
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
@@ -99,7 +106,7 @@ def _kernel(
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HALF: tl.constexpr,
-    TILES: tl.constexpr,  # of a head
+    TILES: tl.constexpr,  # per head
     PAGE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -112,7 +119,7 @@ def _kernel(
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     j = tl.arange(0, BLOCK_N)
     first = tl.program_id(1) % TILES * PAIRS
-    # Pairs behind the head's last one are none.
+    # Pairs beyond the head's last one get n = N, which is masked everywhere.
     n = tl.where(first + j // 2 < HALF, head * D + first + j // 2 + j % 2 * HALF, N)
     part = (head >= HEADS).to(tl.int32) + (head >= HEADS + KV_HEADS).to(tl.int32)
     own = tl.zeros([BLOCK_N], tl.int32)

@@ -1,4 +1,4 @@
-"""`quantise_rows` by a program of ours (`source`)."""
+"""`quantise_rows` by a native kernel, compiled from the LLVM IR that `source` writes."""
 
 from functools import cache
 
@@ -13,6 +13,7 @@ from dlsp_kernels.quantise.source import NUMBERS, POINTERS, source
 
 
 def quantise_rows(x: Tensor, levels: int, kind: Instructions) -> tuple[Tensor, Tensor]:
+    """See the reference."""
     x, q, scale = contiguous(x), empty(*x.shape, dtype=torch.uint8), empty(len(x), 1)
     _program(kind, x.shape[1], levels)(x, q, scale, items=len(x), alone=ALONE)
     return q, scale

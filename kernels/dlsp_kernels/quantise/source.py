@@ -1,4 +1,4 @@
-"""The program of `quantise_rows`, written for a processor's instructions."""
+"""Writes the kernel of `quantise_rows` in LLVM IR, for given vector instructions."""
 
 from math import gcd
 
@@ -12,6 +12,7 @@ POINTERS, NUMBERS = "x q scale", ""
 
 
 def source(kind: Instructions, dim: int, levels: int) -> str:
+    """The kernel's LLVM IR. A work item is a row."""
     module, lanes = ir.Module(), gcd(dim, kind.lanes)
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (x, q, scale) = entry.b, entry.given

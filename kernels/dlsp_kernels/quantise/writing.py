@@ -1,4 +1,4 @@
-"""How programs quantise a row."""
+"""Emits LLVM IR that quantises a row, for use in several kernels."""
 
 from llvmlite import ir
 
@@ -21,11 +21,11 @@ from dlsp_kernels.program.writing import (
 )
 
 LEAST = 1e-10
-"""The greatest of a row counts as so much at least."""
+"""A row's largest magnitude counts as at least this, so that its scale is not 0."""
 
 
 def quantise_row(b: ir.IRBuilder, x: ir.Value, q: ir.Value, n: int, lanes: int, factor: ir.Value, levels: int) -> None:
-    """q uint8 [n] = x [n] * factor, rounded to the nearest and half to even, levels + 1 for zero."""
+    """Emit: q uint8 [n] = x [n] * factor, rounded to the nearest (half to even), plus the zero point levels + 1."""
     loop = Loop(b, LONG(0), LONG(n // lanes))
     here = b.mul(loop.index, LONG(lanes))
     scaled = b.fmul(load(b, float_at(b, x, here), floats(lanes)), spread(b, factor, lanes))
@@ -36,14 +36,16 @@ def quantise_row(b: ir.IRBuilder, x: ir.Value, q: ir.Value, n: int, lanes: int, 
 
 
 def greatest(b: ir.IRBuilder, values: ir.Value) -> ir.Value:
-    """Of a row's magnitudes, a vector of which is given."""
+    """Emit: a row's largest magnitude, but at least LEAST, from a vector of the largest magnitudes in each lane."""
     return intrinsic(b, "maxnum", largest(b, values), FLOAT(LEAST))
 
 
 def quantise_whole(
     b: ir.IRBuilder, x: ir.Value, q: ir.Value, scale: ir.Value, n: int, lanes: int, levels: int, factor: float = 1
 ) -> None:
-    """The row's greatest first, from which its scale follows; x stands for `factor` times as much."""
+    """Emit: find the largest magnitude of x [n], store the scale that follows from it, and quantise. The values to
+    quantise are x * factor.
+    """
     loop = Loop(b, LONG(0), LONG(n // lanes), [floats(lanes)(None)])
     value = load(b, float_at(b, x, b.mul(loop.index, LONG(lanes))), floats(lanes))
     most = intrinsic(b, "maxnum", intrinsic(b, "fabs", value), loop.values[0])

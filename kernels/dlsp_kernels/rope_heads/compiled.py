@@ -1,4 +1,4 @@
-"""`rope_heads` by a program of ours (`source`)."""
+"""`rope_heads` by a native kernel, compiled from the LLVM IR that `source` writes."""
 
 from functools import cache
 
@@ -21,6 +21,7 @@ def rope_heads(
     kv_heads: int,
     kind: Instructions,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """See the reference."""
     half = cos.shape[2]
     qkv = empty(len(y), heads + 2 * kv_heads, 2 * half)
     _program(kind, half, heads, kv_heads)(y, y_scale, bias, cos, sin, qkv, y.stride(0), items=len(y), alone=ALONE)

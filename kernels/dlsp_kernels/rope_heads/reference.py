@@ -1,4 +1,4 @@
-"""From the raw result of the int8 query, key and value projection to heads: scale, bias, rotary embedding."""
+"""Scale, bias and rotary embedding: makes heads from the raw result of the int8 query, key and value projection."""
 
 from torch import Tensor
 
@@ -8,8 +8,9 @@ from dlsp_kernels.rope.reference import rope
 def rope_heads(
     y: Tensor, y_scale: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, heads: int, kv_heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """y [rows, at least qkv], y_scale [rows, 1], bias [qkv], cos and sin by `rope_table`
-    -> q [rows, heads, d], k and v [rows, kv_heads, d].
+    """y [rows, at least qkv]; y_scale [rows, 1]; bias [qkv]; cos and sin from `rope_table`.
+
+    Returns q [rows, heads, d], k and v [rows, kv_heads, d].
     """
     qkv = (y[:, : len(bias)] * y_scale).add_(bias).view(len(y), heads + 2 * kv_heads, -1)
     qk, v = qkv.split([heads + kv_heads, kv_heads], 1)

@@ -1,4 +1,4 @@
-"""The program of `rope_heads`, written for a processor's instructions."""
+"""Writes the kernel of `rope_heads` in LLVM IR, for given vector instructions."""
 
 from llvmlite import ir
 
@@ -9,6 +9,7 @@ POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row"
 
 
 def source(_: Instructions, half: int, heads: int, kv_heads: int) -> str:
+    """The kernel's LLVM IR. A work item is a row; `half` is half the size of a head."""
     module, turned, count = ir.Module(), heads + kv_heads, heads + 2 * kv_heads
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (y, y_scale, bias, cos, sin, out, y_row) = entry.b, entry.given

@@ -1,4 +1,4 @@
-"""`swiglu_quantise` by a program of ours (`source`)."""
+"""`swiglu_quantise` by a native kernel, compiled from the LLVM IR that `source` writes."""
 
 from functools import cache
 
@@ -13,6 +13,7 @@ from dlsp_kernels.swiglu_quantise.source import NUMBERS, POINTERS, source
 
 
 def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int, kind: Instructions) -> tuple[Tensor, Tensor]:
+    """See the reference."""
     q, scale = empty(len(y), ff, dtype=torch.uint8), empty(len(y), 1)
     h = empty(workers(), ff)
     _program(kind, ff, levels)(y, y_scale, h, q, scale, y.stride(0), items=len(y), alone=ALONE)

@@ -1,4 +1,4 @@
-"""The gated activation between two int8 matrices: scale, SwiGLU, Hadamard transform, quantisation."""
+"""What comes between the two int8 matrices of a feed-forward layer: scale, SwiGLU, Hadamard transform, quantisation."""
 
 from torch import Tensor
 
@@ -8,7 +8,7 @@ from dlsp_kernels.swiglu.reference import swiglu
 
 
 def swiglu_quantise(y: Tensor, y_scale: Tensor, ff: int, levels: int) -> tuple[Tensor, Tensor]:
-    """y [rows, at least 2 * ff], raw, y_scale [rows, 1] -> uint8 [rows, ff], scale [rows, 1].
+    """y [rows, at least 2 * ff], not yet multiplied by y_scale [rows, 1] -> uint8 [rows, ff], scale [rows, 1].
 
     For `levels` see `quantise_rows`.
     """

@@ -1,4 +1,4 @@
-"""The program of `swiglu_quantise`, written for a processor's instructions."""
+"""Writes the kernel of `swiglu_quantise` in LLVM IR, for given vector instructions."""
 
 from collections.abc import Iterator
 from math import gcd, log
@@ -27,10 +27,13 @@ from dlsp_kernels.quantise.writing import quantise_whole
 POINTERS, NUMBERS = "y y_scale h q scale", "y_row"
 
 RADIX = 8
-"""Vectors that are added and subtracted in registers, three times, before they go back."""
+"""The number of vectors that are held in registers for three rounds of additions and subtractions, before they are
+stored.
+"""
 
 
 def source(kind: Instructions, ff: int, levels: int) -> str:
+    """The kernel's LLVM IR. A work item is a row."""
     module, lanes, size = ir.Module(), gcd(ff, kind.lanes), group_size(ff)
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (y, y_scale, h, q, scale, y_row) = entry.b, entry.given
@@ -42,7 +45,7 @@ def source(kind: Instructions, ff: int, levels: int) -> str:
             loop = Loop(b, LONG(0), LONG(count))
             _butterflies(b, float_at(b, mine, b.add(LONG(first), b.mul(loop.index, LONG(width)))), ff, size, width)
             loop.close()
-        # The matrix is orthogonal, the butterflies are not: its factor goes into the scale alone.
+        # The butterflies leave out the factor that makes the transform orthogonal; it only changes the scale.
         result = at(b, q, b.mul(row, LONG(ff)))
         quantise_whole(b, mine, result, float_at(b, scale, row), ff, lanes, levels, factor=size**-0.5)
     b.ret_void()
@@ -50,6 +53,7 @@ def source(kind: Instructions, ff: int, levels: int) -> str:
 
 
 def _swiglu(b: ir.IRBuilder, y: ir.Value, scale: ir.Value, h: ir.Value, ff: int, lanes: int) -> None:
+    """Emit: h [ff] = silu(gate) * up, where y * scale is gate [ff], then up [ff]."""
     loop = Loop(b, LONG(0), LONG(ff // lanes))
     here = b.mul(loop.index, LONG(lanes))
     gate, up = (
@@ -64,7 +68,9 @@ def _swiglu(b: ir.IRBuilder, y: ir.Value, scale: ir.Value, h: ir.Value, ff: int,
 
 
 def _runs(length: int, lanes: int) -> Iterator[tuple[int, int, int]]:
-    """Neighbours in vectors, wide ones first: where each kind begins, how many there are, and how wide."""
+    """Divide `length` neighbouring elements into vectors, the widest first: (first element, number of vectors, lanes)
+    per width.
+    """
     first = 0
     while lanes:
         if count := (length - first) // lanes:
@@ -74,12 +80,14 @@ def _runs(length: int, lanes: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _butterflies(b: ir.IRBuilder, h: ir.Value, n: int, size: int, width: int) -> None:
-    """`hadamard` without its factor, of `width` neighbouring groups: element i of theirs is n / size * i away."""
+    """Emit `hadamard` without its factor, in place, for `width` neighbouring groups. Element i of a group is n / size *
+    i floats from its first.
+    """
     done = 1
     while done < size:
         radix = min(RADIX, size // done)
         loop = Loop(b, LONG(0), LONG(size // radix))
-        # The group's elements whose numbers differ in the digit that counts in `done`s.
+        # The elements whose indices differ only in one digit: the one that is worth `done`.
         high, low = b.udiv(loop.index, LONG(done)), b.urem(loop.index, LONG(done))
         first = b.add(b.mul(high, LONG(done * radix)), low)
         places = [float_at(b, h, b.mul(b.add(first, LONG(done * digit)), LONG(n // size))) for digit in range(radix)]

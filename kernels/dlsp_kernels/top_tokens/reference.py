@@ -1,4 +1,4 @@
-"""The head, down to what decoding asks of it: the likeliest tokens, their probabilities, the entropy."""
+"""The head, reduced to what decoding needs: the likeliest tokens, their probabilities, the entropy."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,15 @@ from dlsp_kernels.matrix import Matrix
 
 @dataclass(frozen=True)
 class TopTokens:
+    """The likeliest tokens of each row, and the entropy of its whole distribution."""
+
     token: Tensor  # int32 [rows, top], the likeliest first
     probability: Tensor  # float32 [rows, top]
     entropy: Tensor  # float32 [rows], in nats
 
 
 def top_tokens(x: Tensor, weight: Matrix, norm: Tensor, eps: float, top: int = 1) -> TopTokens:
-    """x float32 [rows, ins], normed here; weight [vocab, ins]."""
+    """x float32 [rows, ins], before the norm; weight [vocab, ins]; norm [ins]. `top`: the number of tokens per row."""
     logits = gated_linear(x, weight, norm, eps)
     log_p = logits.log_softmax(1)
     entropy = -(log_p.exp() * log_p).sum(1)

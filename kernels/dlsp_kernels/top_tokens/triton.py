@@ -1,4 +1,7 @@
-"""Each program reduces one tile of the vocabulary; a second launch joins the tiles. No [rows, vocab] in memory."""
+"""`top_tokens` as Triton kernels.
+
+Each program reduces one tile of the vocabulary, and a second launch joins the tiles. No tensor [rows, vocab] is stored.
+"""
 
 import torch
 import triton
@@ -20,7 +23,9 @@ def top_tokens(
     top: int = 1,
     cut: Tiling | None = None,
 ) -> TopTokens:
-    """See the reference. Among equals the lower token comes first."""
+    """See the reference. Between equal logits, the lower token comes first. `cut` takes the place of the tiling that
+    `tiling` suggests.
+    """
     rows = len(x)
     cut = cut or tiling(rows, weight)
     tiles = triton.cdiv(weight.outs, cut.n)
@@ -69,7 +74,7 @@ def top_tokens(
     return TopTokens(token, probability, entropy)
 
 
-@triton.jit(do_not_specialize=["M"])  # or there is a program for each kind of number
+@triton.jit(do_not_specialize=["M"])  # else Triton compiles one variant per kind of M (1, a multiple of 16, other)
 def _tiles(
     x,
     data,
@@ -125,7 +130,7 @@ def _join(best, best_token, sums, token, probability, entropy, tiles, TOP: tl.co
     inside = i < tiles * TOP
     value = tl.load(best + row * tiles * TOP + i, mask=inside, other=float("-inf"))
     highest = tl.max(value, 0)
-    # The sums of a tile stand at its best token's place.
+    # Only the lane of a tile's best token takes the tile's sums.
     lead = inside & (i % TOP == 0) & (value > float("-inf"))
     gap = tl.where(lead, value - highest, 0.0)
     factor = tl.where(lead, tl.exp(gap), 0.0)
