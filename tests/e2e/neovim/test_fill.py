@@ -120,7 +120,7 @@ def test_a_server_that_ends_meanwhile_gives_the_keys_back(manners: Neovim, stub:
     asked(manners, stub)
     stub.wait_for(lambda stub: bodies(stub))
     manners.command("Dlsp restart")
-    manners.until(lambda: "before it had an answer" in manners.messages(), "it is said")
+    manners.until(lambda: "The server is shutting down." in manners.messages(), "it is said")
     assert manners.eval("maparg('<Esc>', 'n')") == ""
     stub.hold.clear()
     manners.wait_for_server()
