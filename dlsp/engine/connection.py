@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 # A failed start is retried after MIN_RETRY_S, then after twice the last delay each time, up to MAX_RETRY_S.
 MIN_RETRY_S, MAX_RETRY_S = 1.0, 16.0
-# A lost engine is replaced at once, but at most this often within the window: otherwise a request that crashes it would
-# make it load its weights again at every keystroke.
+# A lost engine is replaced at once. Engines that are lost before they have filled a gap are replaced at most this often
+# within the window: otherwise a request that crashes them would make them load their weights again at every keystroke.
 MAX_LOSSES, LOSS_WINDOW_S = 4, 180.0
 HEALTH_TIMEOUT_S = 1.0
 
@@ -108,6 +108,7 @@ class EngineConnection:
         self._checked: Engine | None = None
         self._told: set[str] = set()
         self._losses: list[float] = []
+        self._has_filled = False  # whether this engine has answered a request of ours with a fill
         self._wait_s = MIN_RETRY_S
         self._retry_at = -float("inf")
         self._closed = False
@@ -138,6 +139,7 @@ class EngineConnection:
         try:
             async with aclosing(engine.infill(counted)) as events:
                 async for event in events:
+                    self._has_filled = self._has_filled or event.get("event") == "fill"
                     yield event
         except EngineGone as error:
             if self._counters:
@@ -192,6 +194,8 @@ class EngineConnection:
             return  # another request has already noticed
         now = self._clock()
         self._engine = None
+        if self._has_filled:  # it worked: what ended it is not what it is asked each time
+            self._losses, self._has_filled = [], False
         self._spawn(engine.close())
         self._losses = [*(at for at in self._losses if now - at < LOSS_WINDOW_S), now]
         silent = engine.state if isinstance(error, EngineSilent) else None

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,15 @@ def test_an_engine_is_ended_while_it_loads(state_folder: Path, capsys: Output) -
         assert process.poll() is not None
 
 
+def interrupted(process: "subprocess.Popen[str]") -> None:
+    """Press Ctrl-C, and again where nothing came of it."""
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+            return
+
+
 def test_who_is_interrupted_while_an_engine_loads_learns_that_it_goes_on(state_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     command = loading(DEFAULT, state_folder)
@@ -109,7 +119,7 @@ def test_who_is_interrupted_while_an_engine_loads_learns_that_it_goes_on(state_f
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         assert process.stderr
         assert process.stderr.readline() == "converting\n"
-        process.send_signal(signal.SIGINT)
+        interrupted(process)
         assert process.stderr.read() == "\ndlsp: The engine of 0.5b goes on loading; `dlsp engine stop` ends it.\n"
         assert process.wait(10) == 130
     assert cli.main(["engine", "stop"]) == 0

@@ -227,6 +227,16 @@ async def test_a_request_that_kills_every_engine_is_not_given_one_for_ever(makin
     assert await seen.connection.ready(), "later it is tried again"
 
 
+async def test_engines_that_worked_are_replaced_however_often_they_end(making: Making) -> None:
+    seen = Seen()
+    making.outcomes = [Engine({"event": "fill"}, EngineGone("It is gone.")) for _ in range(3 * MAX_LOSSES + 1)]
+    for _ in range(3 * MAX_LOSSES):
+        assert await seen.connection.ready()
+        with pytest.raises(EngineGone):
+            await seen.ask()
+    assert seen.told == []
+
+
 async def test_a_loss_now_and_then_is_no_reason_to_wait(making: Making) -> None:
     seen = Seen()
     making.outcomes = [Engine(EngineGone("It is gone.")) for _ in range(3 * MAX_LOSSES + 1)]
