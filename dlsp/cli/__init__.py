@@ -50,7 +50,7 @@ def guarded(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _let_go()
+        _discard_output()
         return 1
     except Exception as error:
         if why := _unprinted(error):
@@ -83,12 +83,12 @@ def _unprinted(error: Exception) -> str:
             if error.errno == errno.ENOSPC and getattr(sys.stdout, "write_through", False):
                 raise error  # with PYTHONUNBUFFERED there is nothing to flush
     except OSError as full:
-        _let_go()
+        _discard_output()
         return f"Standard output cannot be written: {full.strerror}."
     return ""
 
 
-def _let_go() -> None:
+def _discard_output() -> None:
     """Discard what is still buffered for standard output; otherwise Python reports an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -82,9 +82,9 @@ def stop(args: Namespace) -> int:
 
 
 def status(args: Namespace) -> int:
-    told = [lines for model in _meant(args) if (lines := asyncio.run(_told(model)))]
-    print("\n\n".join(told) or _none(args))
-    return 0 if any("\n" in lines for lines in told) else 1
+    reports = [lines for model in _meant(args) if (lines := asyncio.run(_health_report(model)))]
+    print("\n\n".join(reports) or _none(args))
+    return 0 if any("\n" in lines for lines in reports) else 1
 
 
 def _stopped(model: Model) -> bool:
@@ -108,7 +108,7 @@ def _stopped_loading(model: Model) -> bool:
     return True
 
 
-async def _told(model: Model) -> str:
+async def _health_report(model: Model) -> str:
     """The engine's health report, one line per field; one sentence while it loads, "" if there is none."""
     from dlsp.engine import launch
 

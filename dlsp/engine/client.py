@@ -54,17 +54,17 @@ class Engine:
     async def health(self, timeout: float = 2) -> dict[str, Any]:
         """The answer to `GET /health`, within `timeout` seconds; raises EngineGone, also for an invalid answer."""
         try:
-            return dict(json.loads(await self._told("GET", "/health", timeout)))
+            return dict(json.loads(await self._body("GET", "/health", timeout)))
         except (ValueError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
     async def metrics(self) -> str:
         """The answer to `GET /metrics`."""
-        return (await self._told("GET", "/metrics")).decode("utf-8", "replace")
+        return (await self._body("GET", "/metrics")).decode("utf-8", "replace")
 
     async def shutdown(self) -> None:
         """Ask the engine to exit after the step in progress."""
-        await self._told("POST", "/v1/shutdown")
+        await self._body("POST", "/v1/shutdown")
 
     def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of an infill request as they arrive, up to `done`; raises EngineError for an `error`
@@ -75,7 +75,7 @@ class Engine:
         """Yield the events of a request to judge sites, likewise."""
         return self._events("/v1/sites", request)
 
-    async def _told(self, method: str, path: str, within: float = READ_S) -> bytes:
+    async def _body(self, method: str, path: str, within: float = READ_S) -> bytes:
         """The body of a successful answer, complete within `within` seconds. Raises EngineGone."""
         try:
             async with asyncio.timeout(within), self._http.ask(method, path, read_s=within) as answer:

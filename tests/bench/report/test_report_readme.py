@@ -53,10 +53,12 @@ def test_check_tells_by_its_exit_status(texts: list[str], tmp_path, monkeypatch,
     for copy, text in zip(copies, texts, strict=True):
         copy.write_text(text.replace("| autoregressive | 5", "| autoregressive | 9"), encoding="utf-8")
     monkeypatch.setattr(readme, "PAGES", copies)
+    monkeypatch.setattr(readme, "PLOT", plot := tmp_path / "peers.svg")
     assert readme.main(["--check"]) == 1
     assert "run `python -m bench.report.readme`" in capsys.readouterr().err
     assert readme.main([]) == 0
     assert [copy.read_text(encoding="utf-8") for copy in copies] == texts
+    assert plot.exists()
     assert readme.main(["--check"]) == 0
 
 
