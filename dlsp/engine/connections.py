@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from dlsp.engine import identity
 
 CONNECT_S = 2.0  # to connect, and then to verify who is at the other end
 READ_S = 5.0  # until the response's header arrives, and between two pieces of its body
+BACKLOG_RETRY_S = 0.01  # between two tries to connect while too many other connections wait to be accepted
 MOST_IDLE = 4
 CHUNK_BYTES = 2**16
 MOST_PROOF_BYTES = 1_000
@@ -115,7 +117,7 @@ class Connections:
         try:
             async with asyncio.timeout(CONNECT_S):
                 if self._address.startswith(UNIX):
-                    streams = await asyncio.open_unix_connection(self._address.removeprefix(UNIX))
+                    streams = await asyncio.open_unix_connection(sock=await _connected(self._address.removeprefix(UNIX)))
                 else:
                     parts = urlsplit(self._address)
                     streams = await asyncio.open_connection(parts.hostname, parts.port)
@@ -142,7 +144,7 @@ class Connections:
         the engine must prove that it knows the token.
         """
         if self._address.startswith(UNIX):
-            return identity.same_user(connection.socket)
+            return identity.same_user(connection.peer)
         challenge = identity.challenge()
         head = h11.Request(method="GET", target=f"/v1/proof?challenge={challenge}", headers=self._headers)
         answer = Answer(await connection.status(head, b"", CONNECT_S), connection.body(CONNECT_S))
@@ -157,6 +159,26 @@ class Connections:
         connection.close()
 
 
+async def _connected(path: str) -> socket.socket:
+    """A socket connected to the Unix socket at `path`; waits while the listener's backlog is full. Raises OSError.
+
+    asyncio itself takes the refusal of a full backlog (EAGAIN) for a connection that is on its way, and then for one
+    that stands.
+    """
+    connecting = socket.socket(socket.AF_UNIX)
+    try:
+        connecting.setblocking(False)
+        while True:
+            try:
+                connecting.connect(path)
+                return connecting
+            except BlockingIOError:
+                await asyncio.sleep(BACKLOG_RETRY_S)
+    except BaseException:
+        connecting.close()
+        raise
+
+
 class _Connection:
     """One HTTP connection, which carries one request at a time."""
 
@@ -165,7 +187,8 @@ class _Connection:
         self._http = h11.Connection(h11.CLIENT)
 
     @property
-    def socket(self) -> object:
+    def peer(self) -> object:
+        """The connected socket."""
         return self._writer.get_extra_info("socket")
 
     async def status(self, head: h11.Request, body: bytes, read_s: float) -> int:

@@ -1,5 +1,8 @@
 import asyncio
 import json
+import socket
+import sys
+import threading
 from contextlib import aclosing
 
 import pytest
@@ -87,6 +90,21 @@ async def test_several_requests_at_once(stub: StubEngine) -> None:
     async with await engine_of(stub) as engine:
         asked = [engine.fill({"gaps": [{"prefix": str(number), "suffix": ""}]}) for number in range(8)]
         assert [each["text"] for each in await asyncio.gather(*asked)] == [str(number) for number in range(8)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an engine listens on TCP there")
+async def test_a_full_backlog_is_waited_for(stub: StubEngine) -> None:
+    async with await engine_of(stub) as engine:
+        stub.http.shutdown()  # accepts nothing, and still listens
+        stub.leave()
+        stub.http.socket.listen(0)
+        with socket.socket(socket.AF_UNIX) as first:
+            first.connect(stub.address.removeprefix("unix:"))  # the one that may wait to be accepted
+            asked = asyncio.create_task(engine.fill(REQUEST))
+            _, still = await asyncio.wait([asked], timeout=0.2)
+            assert still, "answered though nothing was accepted"
+        threading.Thread(target=stub.http.serve_forever, args=(0.02,), daemon=True).start()
+        assert (await asked)["text"] == "a + b"
 
 
 async def test_a_cancelled_task_closes_the_connection(stub: StubEngine) -> None:
