@@ -1,7 +1,7 @@
 """Runs the tests that failed in the last run once more, alone: what a busy machine did is told from what is broken.
 
-`python -m tests.second_try` exits 0 if all of them pass now, and prints each as UNSTEADY: such a test, or what it tests,
-is to be mended. It runs nothing and exits 1 where more than MOST_TESTS failed.
+`python -m tests.second_try` exits 0 if all of them pass now, and prints each as UNSTEADY: such a test, or what it
+tests, is to be mended. It runs nothing and exits 1 where more than MOST_TESTS failed.
 """
 
 import json

@@ -117,7 +117,9 @@ class Connections:
         try:
             async with asyncio.timeout(CONNECT_S):
                 if self._address.startswith(UNIX):
-                    streams = await asyncio.open_unix_connection(sock=await _connected(self._address.removeprefix(UNIX)))
+                    streams = await asyncio.open_unix_connection(
+                        sock=await _connected(self._address.removeprefix(UNIX))
+                    )
                 else:
                     parts = urlsplit(self._address)
                     streams = await asyncio.open_connection(parts.hostname, parts.port)
