@@ -35,10 +35,9 @@ check-editors: $(READY)
 format-editors: $(READY)
 	@$(BIN)/python -m tests.e2e.lint --write
 
-# 200 real gaps under every kind of draft, in float32: about half an hour on two cores.
+# The long proofs. `make prove PART=identity` runs one part; tests/prove.py lists them.
 prove: model editors
-	@$(BIN)/python -m pytest -m prove
-	@$(BIN)/python -m bench.identity --gaps 200
+	@$(BIN)/python -m tests.prove $(PART)
 
 # Neovim 0.10, 0.11 and 0.12, Helix, Emacs, and VS Code in a browser with the extension, for the end-to-end tests: unpacked in
 # the cache, in at most 5 minutes each. What cannot be had is said, and counts as not run. Screenshots go to build/screens.
