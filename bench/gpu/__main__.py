@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.gpu.report import told
+from bench.gpu.report import report
 from dlsp_kernels.ops import NAMES
 
 
@@ -157,7 +157,7 @@ def write(folder: Path, found: list[dict[str, Any]], rehearse: bool) -> None:
     seconds = {one["part"]: one.get("seconds") for one in found}
     body = head | {"command": " ".join(sys.argv), "failed": failed, "seconds": seconds, "samples": samples}
     (folder / "gpu.json").write_text(json.dumps(body, indent=1))
-    (folder / "gpu.txt").write_text(told(body))
+    (folder / "gpu.txt").write_text(report(body))
 
 
 def machine() -> dict[str, Any]:

@@ -227,8 +227,8 @@ class Maker:
             more = {} if wide or splits is None else {"splits": splits}
             return {"y": call(widened(q, wide), widened(keys, wide), widened(values, wide), rows, **more)}
 
-        told = sessions if len(sessions) < 4 else f"{len(sessions)} sessions"
-        name = f"{told}, {heads}/{kv_heads} heads of {d}, {_short(dtype)}, splits {splits or 'auto'}"
+        described = sessions if len(sessions) < 4 else f"{len(sessions)} sessions"
+        name = f"{described}, {heads}/{kv_heads} heads of {d}, {_short(dtype)}, splits {splits or 'auto'}"
         return Case("paged_attention", name, TOLERANCE[dtype], outputs)
 
     def rows(self, sessions: list[tuple[int, int, int]]) -> PackedRows:
@@ -332,8 +332,8 @@ class Maker:
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
             own = replace(state, **{field.name: getattr(state, field.name).clone() for field in fields(state)})
-            told = call(own, token, probability, merged)
-            return {"told": told} | {field.name: getattr(own, field.name) for field in fields(own)}
+            result = call(own, token, probability, merged)
+            return {"result": result} | {field.name: getattr(own, field.name) for field in fields(own)}
 
         return Case("commit", f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}", 0.0, outputs)
 
@@ -343,17 +343,17 @@ class Maker:
         drafted = self.integers(-1, 2, gaps)
         drafted = torch.where(drafted > 0, width, drafted)
         state = replace(self.state(gaps, width), last=self.integers(0, vocab, gaps), drafted=drafted)
-        told = self.integers(0, vocab, gaps, 3 + 4 * width)
-        told[:, 0] = self.integers(1, 2 + width, gaps) if merged else 1
-        told[:, 3 + 3 * width :] = 0
+        result = self.integers(0, vocab, gaps, 3 + 4 * width)
+        result[:, 0] = self.integers(1, 2 + width, gaps) if merged else 1
+        result[:, 3 + 3 * width :] = 0
         token = torch.rand(rows, vocab, device=self.device).topk(top).indices.int()
         probability = torch.rand(rows, top, device=self.device) / top
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            own, own_told = replace(state, draft=state.draft.clone()), told.clone()
-            call(own, own_told, token, widened(probability, wide), pairs, merged)
-            tokens, sure = own_told.split([3 + 3 * width, width], 1)
-            return {"draft": own.draft, "told": tokens, "probability": sure.view(torch.float32)}
+            own, own_result = replace(state, draft=state.draft.clone()), result.clone()
+            call(own, own_result, token, widened(probability, wide), pairs, merged)
+            tokens, chance = own_result.split([3 + 3 * width, width], 1)
+            return {"draft": own.draft, "result": tokens, "probability": chance.view(torch.float32)}
 
         name = f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}, {count} pairs of {vocab} tokens"
         return Case("pair_choice", name, 1e-5, outputs)

@@ -28,7 +28,7 @@ ORDER = (
 )
 
 
-def told(body: dict[str, Any]) -> str:
+def report(body: dict[str, Any]) -> str:
     """Failures first, each with its kernel and case; then the checks in one line an op; then what was measured."""
     lines = [f"{body['machine']}, {body['versions']}"]
     if body.get("rehearsal"):

@@ -8,10 +8,9 @@ from torch import Tensor
 
 FORMATS = ("dense", "int8", "fp8", "int4")
 
+# The number of inputs that share a scale in int4. Byte i of a group holds input i (low 4 bits) and input i + GROUP / 2
+# (high 4 bits).
 GROUP = 64
-"""The number of inputs that share a scale in int4. Byte i of a group holds input i (low 4 bits) and input i + GROUP / 2
-(high 4 bits).
-"""
 
 LARGEST_FP8 = 448.0
 

@@ -21,8 +21,8 @@ NAMES = (
     "pair_choice",
 )
 
+# Parts of error messages after which the device cannot continue: it has failed, or its memory is full.
 BROKEN = ("CUDA error", "out of memory", "HIP error", "illegal memory access", "misaligned address")
-"""Parts of error messages after which the device cannot continue: it has failed, or its memory is full."""
 
 
 class Op:

@@ -12,16 +12,15 @@ from triton.language.target_info import cuda_capability_geq
 
 from dlsp_kernels.project import INTERPRETED
 
+# The bytes of a cache line.
 LINE = tl.constexpr(128)
-"""The bytes of a cache line."""
 
+# The most bytes of its weights that a program prefetches before it waits. For all programs together this is about what
+# the memory delivers while a kernel runs, and a fraction of the L2 cache.
 AHEAD = tl.constexpr(64 * 1024)
-"""The most bytes of its weights that a program prefetches before it waits. For all programs together this is about what
-the memory delivers while a kernel runs, and a fraction of the L2 cache.
-"""
 
+# False launches the kernels one after the other; `bench.gpu` measures both.
 wanted = True
-"""False launches the kernels one after the other; `bench.gpu` measures both."""
 
 
 def early() -> dict[str, bool]:

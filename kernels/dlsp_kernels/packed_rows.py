@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+# Positions per page of the KV cache.
 PAGE = 64
-"""Positions per page of the KV cache."""
 
+# The number of rows of one session that one attention program processes.
 TILE_ROWS = 8
-"""The number of rows of one session that one attention program processes."""
 
+# The position of an unused row: one that only fills up a buffer, sees nothing and is seen by no row.
 NOWHERE = 2**30
-"""The position of an unused row: one that only fills up a buffer, sees nothing and is seen by no row."""
 
 
 @dataclass(frozen=True)

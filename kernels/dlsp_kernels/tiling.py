@@ -20,8 +20,8 @@ class Tiling:
     m: int
     n: int
     k: int
+    # The number of programs among which the inputs of one tile are divided. Their sums are added in a fixed order.
     splits: int = 1
-    """The number of programs among which the inputs of one tile are divided. Their sums are added in a fixed order."""
     warps: int = 4
     stages: int = 3
 

@@ -41,9 +41,9 @@ def run(words: Sequence[str], path: str = "") -> str:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (path, os.environ.get("PYTHONPATH", ""))))
     command = [sys.executable, *words]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
-    return told.stdout
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_small_heads_compile():
@@ -53,7 +53,7 @@ def test_small_heads_compile():
 
 def test_every_kernel_of_a_step_waits_before_it_touches_memory():
     options = ["--shapes", "tiny", "--dtypes", "bfloat16", "--formats", "dense", "--rows", "5"]
-    told = run(["-m", "bench.gpu.compile", *options])
+    output = run(["-m", "bench.gpu.compile", *options])
     for kernel in (
         "embed._kernel",
         "qkv_rope_write._kernel",
@@ -61,7 +61,7 @@ def test_every_kernel_of_a_step_waits_before_it_touches_memory():
         "paged_attention._join",
         "pair_choice",
     ):
-        assert kernel in told
+        assert kernel in output
 
 
 def test_a_kernel_that_reads_before_it_waits_is_seen(tmp_path: Path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.gpu import __main__ as gpu
-from bench.gpu.report import told
+from bench.gpu.report import report
 
 
 def test_a_failure_names_the_kernel_and_the_case():
@@ -23,7 +23,7 @@ def test_a_failure_names_the_kernel_and_the_case():
             {"part": "steps", "name": "0.5b 32 rows", "ms": 0.61234, "of_floor": 2.5},
         ],
     }
-    lines = told(body).splitlines()
+    lines = report(body).splitlines()
     assert "FAILED steps-7b: it took more than 60 s" in lines
     assert "    last words" in lines
     assert "WRONG lay: 4 gaps: CompilationError: no" in lines
@@ -61,7 +61,7 @@ def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeyp
     assert time.monotonic() - began < 6, "parts of a group share their time"
 
 
-def test_what_no_time_was_left_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_no_time_was_left_for_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gpu, "parts", lambda rehearse: [[gpu.Part(("steps", "0.5b"), 60)]])
     gpu.run(rehearse=True, only=(), options=(), seconds=0, scratch=tmp_path, out=tmp_path)
     assert "FAILED steps-0.5b: no time was left for it" in (tmp_path / "gpu.txt").read_text()

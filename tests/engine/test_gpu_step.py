@@ -39,11 +39,11 @@ class Replayed(Graphs):
 
     def prepare(self, key: Hashable, step: Callable[[], torch.Tensor]) -> None:
         if not self.ready(key):
-            self._held[key] = (step, step())
+            self._captured[key] = (step, step())
 
     def __call__(self, key: Hashable, step: Callable[[], torch.Tensor]) -> torch.Tensor:
         self.prepare(key, step)
-        first, result = self._held[key]
+        first, result = self._captured[key]
         return result.copy_(first())
 
 
@@ -150,7 +150,7 @@ def test_a_gap_filled_by_the_kernels(tiny: Engine, kernels: GpuQwen2):
 def drafted(model: GpuQwen2, width: int) -> tuple[list[GapStep], list[tuple[torch.Tensor, torch.Tensor]]]:
     """A step of three gaps: with a draft of which two tokens would stand, with one that does not, and with none.
 
-    With what it told, the candidates of each gap's rows and their probabilities.
+    With what it steps, the candidates of each gap's rows and their probabilities.
     """
     found: list[TopTokens] = []
     head = model.ops.top_tokens
@@ -161,10 +161,10 @@ def drafted(model: GpuQwen2, width: int) -> tuple[list[GapStep], list[tuple[torc
         right += loop.step([GapState(ahead, right[-1])], 0)[0].tokens
         ahead.length += 1
     drafts = ((*right[1:], 0), (0,), ())
-    told = loop.step([GapState(model.new_cache(), 7, draft) for draft in drafts], width)
+    steps = loop.step([GapState(model.new_cache(), 7, draft) for draft in drafts], width)
     last = found[-1]
     candidates, probability = (field.unflatten(0, (4, -1)) for field in (last.token, last.probability))
-    return told, list(zip(candidates, probability, strict=True))
+    return steps, list(zip(candidates, probability, strict=True))
 
 
 @pytest.mark.parametrize(("width", "merged", "fused"), [(3, True, False), (12, False, False), (1, True, True)])
@@ -172,12 +172,12 @@ def test_drafts_are_chosen_by_pairs(
     pairs: Bigrams, width: int, merged: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
 ):
     """By `draft.pick` on as many candidates, from the token that was committed last; what stands is the same."""
-    monkeypatch.setattr(drafting, "SHARPNESS", 1.0)  # the device tells probabilities as they are
-    (told, tops), (plain, alone) = (drafted(gpu(fused, bigrams=one), width) for one in (pairs, None))
-    assert [len(one.tokens) for one in told] == [1 + min(2, width), 1, 1]
-    assert [one.tokens for one in told] == [one.tokens for one in plain]
-    assert [bool(one.draft) for one in told] == [merged, merged, True]
-    for one, other, (candidates, p), (likely, _) in zip(told, plain, tops, alone, strict=False):
+    monkeypatch.setattr(drafting, "SHARPNESS", 1.0)  # the device reports probabilities unsharpened
+    (steps, tops), (plain, alone) = (drafted(gpu(fused, bigrams=one), width) for one in (pairs, None))
+    assert [len(one.tokens) for one in steps] == [1 + min(2, width), 1, 1]
+    assert [one.tokens for one in steps] == [one.tokens for one in plain]
+    assert [bool(one.draft) for one in steps] == [merged, merged, True]
+    for one, other, (candidates, p), (likely, _) in zip(steps, plain, tops, alone, strict=False):
         if one.draft:
             start = 1 + width + (len(one.tokens) - 1) * width if merged else 1
             rows = slice(start, start + width)
@@ -187,7 +187,7 @@ def test_drafts_are_chosen_by_pairs(
             assert candidates.shape[1] == CANDIDATES
             assert likely.shape[1] == 1
             assert other.draft == likely[rows, 0].tolist()
-    assert [one.draft for one in told] != [one.draft for one in plain]
+    assert [one.draft for one in steps] != [one.draft for one in plain]
 
 
 def test_typing_on_is_fresh(engine: Engine):
@@ -207,16 +207,16 @@ def test_sampling_needs_logits_and_gives_what_the_other_step_gives(tiny: Engine,
     assert engine.fill(GAPS[0], options).tokens == tiny.fill(GAPS[0], options).tokens
 
 
-def test_the_device_is_told_only_what_it_does_not_know(engine: Engine):
+def test_only_a_state_the_device_lacks_is_uploaded(engine: Engine):
     """A gap that goes on from the device's own draft costs no copy to it."""
     model = engine.model
     assert isinstance(model, GpuQwen2)
     loop, cache = Loop(model), model.new_cache()
     first = loop.step([GapState(cache, 7)], 2)[0]
     puts: list[int] = []
-    for places in loop._places.values():
-        put = places.put
-        places.put = lambda states, put=put: (puts.append(len(states)), put(states))[1]  # type: ignore[method-assign]
+    for batch in loop._batches.values():
+        put = batch.put
+        batch.put = lambda states, put=put: (puts.append(len(states)), put(states))[1]  # type: ignore[method-assign]
     cache.length += 1
     second = loop.step([GapState(cache, first.tokens[-1], tuple(first.draft))], 2)[0]
     assert puts == []
@@ -226,7 +226,7 @@ def test_the_device_is_told_only_what_it_does_not_know(engine: Engine):
 
 
 def test_two_loops_of_one_model_have_steps_of_their_own():
-    """A captured step reads and writes the places of the loop that it was captured for."""
+    """A captured step reads and writes the buffers of the loop that it was captured for."""
     model = gpu()
     first, second = (loop.step([GapState(model.new_cache(), 7, (1, 2))], 2) for loop in (Loop(model), Loop(model)))
     assert first == second

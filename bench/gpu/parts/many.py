@@ -29,12 +29,12 @@ def concurrent(setting: Setting, loop: Loop, counts: tuple[int, ...]) -> Iterato
             states = [GapState(cache, 7) for cache in caches]
 
             def step(states: list[GapState] = states, width: int = width) -> None:
-                told = loop.step(states, width)
-                for state, one in zip(states, told, strict=True):
+                step_results = loop.step(states, width)
+                for state, one in zip(states, step_results, strict=True):
                     state.cache.length += len(one.tokens)
                 states[:] = [
                     GapState(state.cache, one.tokens[-1], tuple(one.draft))
-                    for state, one in zip(states, told, strict=True)
+                    for state, one in zip(states, step_results, strict=True)
                 ]
 
             for _ in range(3):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from bench.gpu.setting import Sample, Setting
-from dlsp_engine.model.gpu.buffers import Buffer, Shape
+from dlsp_engine.model.gpu.buffers import BatchShape, Buffer
 from dlsp_engine.model.gpu.loop import CANDIDATES
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.rows import MASK, Rows
@@ -98,7 +98,7 @@ def step(
     while len(rows) < count:
         after = setting.context + len(rows) % clean
         rows.add_canvas([MASK] * min(4, count - len(rows)), after=after)
-    shape = Shape(count, 1, canvas)
+    shape = BatchShape(count, 1, canvas)
     buffer = Buffer(shape, model.device)
     cache = setting.cache(model, setting.context)
     buffer.fill([(cache, rows)])

@@ -12,7 +12,7 @@ from dlsp_kernels.overlap import early, wait
 def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -> Tensor:
     """See the reference."""
     width = state.width
-    told = torch.empty(len(state.last), 3 + 4 * width, dtype=torch.int32, device=token.device)
+    result = torch.empty(len(state.last), 3 + 4 * width, dtype=torch.int32, device=token.device)
     _kernel[(len(state.last),)](
         state.last,
         state.length,
@@ -20,7 +20,7 @@ def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -
         state.draft,
         token,
         probability,
-        told,
+        result,
         WIDTH=width,
         SIZE=rows_per_gap(width, merged),
         MERGED=merged,
@@ -29,7 +29,7 @@ def commit(state: GapStates, token: Tensor, probability: Tensor, merged: bool) -
         num_warps=1,
         **early(),
     )
-    return told
+    return result
 
 
 @triton.jit
@@ -40,7 +40,7 @@ def _kernel(
     drafts,
     token,
     probability,
-    told,
+    result,
     WIDTH: tl.constexpr,
     SIZE: tl.constexpr,
     MERGED: tl.constexpr,
@@ -55,7 +55,7 @@ def _kernel(
     is_draft = i < WIDTH
     draft = tl.load(drafts + gap * WIDTH + i, mask=is_draft, other=0)
     chosen = tl.load(token + (gap * SIZE + i) * TOP, mask=i <= WIDTH, other=0)
-    chosen_sure = tl.load(probability + (gap * SIZE + i) * TOP, mask=i <= WIDTH, other=0.0)
+    chosen_p = tl.load(probability + (gap * SIZE + i) * TOP, mask=i <= WIDTH, other=0.0)
     agrees = (i < drafted) & (draft == chosen)
     run = tl.min(tl.where(agrees, WIDTH, i), 0)
     last = tl.load(token + (gap * SIZE + run) * TOP)
@@ -66,22 +66,22 @@ def _kernel(
     else:
         canvas = drafted == 0
         start = 1
-    laid = tl.where(canvas, WIDTH, 0)
-    masks = i < laid
+    next_drafted = tl.where(canvas, WIDTH, 0)
+    masks = i < next_drafted
     tokens = tl.load(token + (gap * SIZE + start + i) * TOP, mask=masks, other=-1)
-    sure = tl.load(probability + (gap * SIZE + start + i) * TOP, mask=masks, other=0.0)
+    p = tl.load(probability + (gap * SIZE + start + i) * TOP, mask=masks, other=0.0)
 
     # All threads must have read the state before any of them writes it.
     tl.debug_barrier()
-    to = told + gap * (3 + 4 * WIDTH)
+    to = result + gap * (3 + 4 * WIDTH)
     committed = tl.where(live, run + 1, 0)
     tl.store(to, committed)
     tl.store(to + 1 + i, tl.where(i < committed, chosen, 0), mask=i <= WIDTH)
-    tl.store(to + 2 + WIDTH + i, tl.where(i < committed, chosen_sure.to(tl.int32, bitcast=True), 0), mask=i <= WIDTH)
+    tl.store(to + 2 + WIDTH + i, tl.where(i < committed, chosen_p.to(tl.int32, bitcast=True), 0), mask=i <= WIDTH)
     tl.store(to + 3 + 2 * WIDTH + i, tokens, mask=is_draft)
-    tl.store(to + 3 + 3 * WIDTH + i, sure.to(tl.int32, bitcast=True), mask=is_draft)
+    tl.store(to + 3 + 3 * WIDTH + i, p.to(tl.int32, bitcast=True), mask=is_draft)
     if live:
         tl.store(lasts + gap, last)
         tl.store(lengths + gap, length + run + 1)
-        tl.store(drafteds + gap, laid)
+        tl.store(drafteds + gap, next_drafted)
         tl.store(drafts + gap * WIDTH + i, tokens, mask=masks)

@@ -8,5 +8,5 @@ from dlsp_kernels.packed_rows import wide
 
 def embed(token: Tensor, embedding: Tensor, mask: Tensor) -> Tensor:
     """token int32 [rows], negative for a mask; embedding [vocab, dim]; mask [dim] -> float32 [rows, dim]."""
-    known = embedding[token.clamp(min=0)]
-    return wide(torch.where((token < 0)[:, None], mask, known))
+    embedded = embedding[token.clamp(min=0)]
+    return wide(torch.where((token < 0)[:, None], mask, embedded))

@@ -22,6 +22,6 @@ def _kernel(token, embedding, mask, out, dim, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     i = tl.arange(0, BLOCK)
     number = tl.load(token + row).to(tl.int64)
-    known = tl.load(embedding + tl.maximum(number, 0) * dim + i, mask=i < tl.where(number >= 0, dim, 0), other=0.0)
+    embedded = tl.load(embedding + tl.maximum(number, 0) * dim + i, mask=i < tl.where(number >= 0, dim, 0), other=0.0)
     masked = tl.load(mask + i, mask=i < tl.where(number < 0, dim, 0), other=0.0)
-    tl.store(out + row * dim + i, known.to(tl.float32) + masked.to(tl.float32), mask=i < dim)
+    tl.store(out + row * dim + i, embedded.to(tl.float32) + masked.to(tl.float32), mask=i < dim)

@@ -46,17 +46,17 @@ def lay(state: GapStates, rows: PackedRows, merged: bool) -> None:
     for gap, (last, length, drafted) in enumerate(
         zip(state.last.tolist(), state.length.tolist(), state.drafted.tolist(), strict=True)
     ):
-        laid = [(0, NOWHERE, 0, 0)] * size
+        contents = [(0, NOWHERE, 0, 0)] * size
         draft = state.draft[gap, : max(0, drafted)].tolist()
         if drafted >= 0:
             for j, token in enumerate([last, *draft]):
-                laid[j] = (token, length + j, length + j + 1, 0)
+                contents[j] = (token, length + j, length + j + 1, 0)
             for j in range(1 + drafted if merged else int(drafted == 0)):
                 for i in range(width):
                     at = 1 + width + j * width + i if merged else 1 + i
-                    laid[at] = (-1, length + j + 1 + i, length + j + 1, 1 + j)
+                    contents[at] = (-1, length + j + 1 + i, length + j + 1, 1 + j)
         own = slice(gap * size, (gap + 1) * size)
-        fields = torch.tensor(laid, dtype=torch.int32, device=rows.token.device).unbind(1)
+        fields = torch.tensor(contents, dtype=torch.int32, device=rows.token.device).unbind(1)
         for field, values in zip((rows.token, rows.position, rows.visible, rows.canvas), fields, strict=True):
             field[own] = values
         place = torch.arange(length, length + size, device=rows.token.device)

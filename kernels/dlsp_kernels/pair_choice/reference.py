@@ -27,14 +27,16 @@ class Pairs:
 
     def lift(self, before: int, token: Tensor, dtype: torch.dtype) -> Tensor:
         """P(token | before) / P(token), smoothed: token [top] -> [top] of this dtype."""
-        known = slice(int(self.starts[before]), int(self.starts[before + 1]))
-        together = ((self.after[known] == token[:, None]) * self.count[known]).sum(1)
+        pairs = slice(int(self.starts[before]), int(self.starts[before + 1]))
+        together = ((self.after[pairs] == token[:, None]) * self.count[pairs]).sum(1)
         share = (self.alone[token].to(dtype) + 0.5) / self.total
         return (together / share + self.smoothing) / (self.alone[before] + self.smoothing)
 
 
-def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tensor, pairs: Pairs, merged: bool) -> None:
-    """Replace the next draft and its probabilities, in `state` and in `told`, which `commit` returned.
+def pair_choice(
+    state: GapStates, result: Tensor, token: Tensor, probability: Tensor, pairs: Pairs, merged: bool
+) -> None:
+    """Replace the next draft and its probabilities, in `state` and in `result`, which `commit` returned.
 
     token int32, probability float32 [gaps * rows per gap, top]: the candidates of each row that `lay` wrote. The draft
     comes from the canvas after the last committed token. Its first row is chosen given that token, each further row
@@ -44,8 +46,8 @@ def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tens
     for gap, drafted in enumerate(state.drafted.tolist()):
         if drafted <= 0:
             continue
-        *_, guess, guess_sure = told[gap].split([3 + 2 * width, width, width])
-        run = int(told[gap, 0]) - 1
+        *_, next_draft, next_chances = result[gap].split([3 + 2 * width, width, width])
+        run = int(result[gap, 0]) - 1
         start = gap * size + (1 + width + run * width if merged else 1)
         before = int(state.last[gap])
         for i in range(width):
@@ -53,7 +55,7 @@ def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tens
             moved = p * pairs.lift(before, token[start + i], p.dtype) ** pairs.strength
             best = moved.argmax()
             before = int(token[start + i, best])
-            guess[i] = before
+            next_draft[i] = before
             rest = (1 - p.sum()).clamp(min=0)
-            guess_sure[i] = (moved[best] / (moved.sum() + rest)).float().view(torch.int32)
-        state.draft[gap] = guess
+            next_chances[i] = (moved[best] / (moved.sum() + rest)).float().view(torch.int32)
+        state.draft[gap] = next_draft

@@ -9,14 +9,16 @@ from dlsp_kernels.overlap import early, wait
 from dlsp_kernels.pair_choice.reference import Pairs
 
 
-def pair_choice(state: GapStates, told: Tensor, token: Tensor, probability: Tensor, pairs: Pairs, merged: bool) -> None:
+def pair_choice(
+    state: GapStates, result: Tensor, token: Tensor, probability: Tensor, pairs: Pairs, merged: bool
+) -> None:
     """See the reference. Between equal results, the candidate that was likelier at first is chosen."""
     top = token.shape[1]
     _kernel[(len(state.last),)](
         state.last,
         state.drafted,
         state.draft,
-        told,
+        result,
         token,
         probability,
         pairs.starts,
@@ -41,7 +43,7 @@ def _kernel(
     lasts,
     drafteds,
     drafts,
-    told,
+    result,
     token,
     probability,
     starts,
@@ -62,10 +64,10 @@ def _kernel(
     i = tl.arange(0, BLOCK)
     inside = i < TOP
     if tl.load(drafteds + gap) > 0:
-        to = told + gap * (3 + 4 * WIDTH) + 3 + 2 * WIDTH
+        to = result + gap * (3 + 4 * WIDTH) + 3 + 2 * WIDTH
         row = gap * SIZE + 1
         if MERGED:
-            run = tl.load(told + gap * (3 + 4 * WIDTH)) - 1
+            run = tl.load(result + gap * (3 + 4 * WIDTH)) - 1
             row += WIDTH + run * WIDTH
         before = tl.load(lasts + gap)
         for mask in range(WIDTH):
@@ -77,10 +79,10 @@ def _kernel(
             lift = (together / share + smoothing) / (tl.load(alone + before) + smoothing)
             moved = p * tl.exp(strength * tl.log(lift))
             highest, best = tl.max(moved, 0, return_indices=True)
-            sure = highest / (tl.sum(moved, 0) + tl.maximum(1 - tl.sum(p, 0), 0.0))
+            chance = highest / (tl.sum(moved, 0) + tl.maximum(1 - tl.sum(p, 0), 0.0))
             before = tl.sum(tl.where(i == best, candidates, 0), 0)
             tl.store(to + mask, before)
-            tl.store(to + WIDTH + mask, sure.to(tl.int32, bitcast=True))
+            tl.store(to + WIDTH + mask, chance.to(tl.int32, bitcast=True))
             tl.store(drafts + gap * WIDTH + mask, before)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from dlsp_engine.backend import Committed, GreedyStep, Logits, RowsStep, forward
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.model.gpu.loop import GAPS, GapState, Loop
+from dlsp_engine.model.gpu.loop import GAP_COUNTS, GapState, Loop
 from dlsp_engine.model.gpu.pool import PagedCache
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class CudaBackend:
     """The `Backend` of one model on a GPU.
 
-    Greedy steps with the same canvas width share a step of the device loop (`Loop`), at most `GAPS[-1]` at a time. All
-    `RowsStep` entries of a batch share one forward pass.
+    Greedy steps with the same canvas width share a step of the device loop (`Loop`), at most `GAP_COUNTS[-1]` at a
+    time. All `RowsStep` entries of a batch share one forward pass.
     """
 
     drafts = True
@@ -42,16 +42,16 @@ class CudaBackend:
     def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
         """Run the batch. Returns one result per entry, in the order of `batch`."""
         results: dict[int, Logits | Committed] = {}
-        greedy = {place: step for place, step in enumerate(batch) if isinstance(step, GreedyStep)}
+        greedy = {index: step for index, step in enumerate(batch) if isinstance(step, GreedyStep)}
         for width in dict.fromkeys(step.width for step in greedy.values()):
-            alike = [place for place, step in greedy.items() if step.width == width]
-            for start in range(0, len(alike), GAPS[-1]):
-                places = alike[start : start + GAPS[-1]]
-                results |= zip(places, self._greedy([greedy[place] for place in places], width), strict=True)
-        others = {place: step for place, step in enumerate(batch) if isinstance(step, RowsStep)}
+            alike = [index for index, step in greedy.items() if step.width == width]
+            for start in range(0, len(alike), GAP_COUNTS[-1]):
+                group = alike[start : start + GAP_COUNTS[-1]]
+                results |= zip(group, self._greedy([greedy[index] for index in group], width), strict=True)
+        others = {index: step for index, step in enumerate(batch) if isinstance(step, RowsStep)}
         if others:
             results |= zip(others, forward(self.model, self.costs, list(others.values())), strict=True)
-        return [results[place] for place in range(len(batch))]
+        return [results[index] for index in range(len(batch))]
 
     def _greedy(self, steps: Sequence[GreedyStep], width: int) -> list[Committed]:
         began = time.perf_counter()

@@ -6,33 +6,34 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache
+from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache
 from dlsp_engine.model.rows import Rows
 from dlsp_kernels.packed_rows import NOWHERE, TILE_ROWS, PackedRows
 
-ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
-SESSIONS = (1, 4, 16, 64, 256)
+ROW_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+SESSION_COUNTS = (1, 4, 16, 64, 256)
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """The capacity of a captured step. A step uses the smallest shape that holds its batch."""
 
     rows: int
     sessions: int
+    # Whether any row is a canvas row. If none is, the step does not read the adapter's low-rank updates.
     canvas: bool
-    """Whether any row is a canvas row. If none is, the step does not read the adapter's low-rank updates."""
 
     @classmethod
-    def of(cls, batch: Sequence[Rows]) -> "Shape":
-        """The smallest shape that holds the batch, with sizes from ROWS and SESSIONS.
+    def of(cls, batch: Sequence[Rows]) -> "BatchShape":
+        """The smallest shape that holds the batch, with sizes from ROW_COUNTS and SESSION_COUNTS.
 
-        More rows than ROWS[-1] are rounded up to a multiple of it. More sessions than SESSIONS[-1] are not rounded.
+        More rows than ROW_COUNTS[-1] are rounded up to a multiple of it. More sessions than SESSION_COUNTS[-1] are not
+        rounded.
         """
         rows = sum(len(one) for one in batch)
         return cls(
-            next((size for size in ROWS if rows <= size), -(-rows // ROWS[-1]) * ROWS[-1]),
-            next((size for size in SESSIONS if len(batch) <= size), len(batch)),
+            next((size for size in ROW_COUNTS if rows <= size), -(-rows // ROW_COUNTS[-1]) * ROW_COUNTS[-1]),
+            next((size for size in SESSION_COUNTS if len(batch) <= size), len(batch)),
             any(any(one.canvas) for one in batch),
         )
 
@@ -45,11 +46,11 @@ class Shape:
 class Buffer:
     """The `PackedRows` of one shape: views of a single int32 tensor on the device, so that one copy fills them all."""
 
-    def __init__(self, shape: Shape, device: torch.device) -> None:
+    def __init__(self, shape: BatchShape, device: torch.device) -> None:
         self.shape = shape
-        self._sizes = [shape.rows] * 5 + [shape.sessions] * 3 + [shape.sessions * MOST_PAGES, shape.tiles * 2]
-        self._held = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
-        self.rows = _rows(self._held, self._sizes)
+        self._sizes = [shape.rows] * 5 + [shape.sessions] * 3 + [shape.sessions * MAX_SESSION_PAGES, shape.tiles * 2]
+        self._buffer = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
+        self.rows = _rows(self._buffer, self._sizes)
 
     def fill(self, batch: Sequence[tuple[PagedCache, Rows]]) -> None:
         """Copy the batch's rows to the device, and reserve cache pages for them.
@@ -57,7 +58,7 @@ class Buffer:
         Unused rows get the position NOWHERE, unused tiles the session -1. Raises MemoryError when the page pool is
         exhausted.
         """
-        host = torch.zeros(len(self._held), dtype=torch.int32)
+        host = torch.zeros(len(self._buffer), dtype=torch.int32)
         rows = _rows(host, self._sizes)
         rows.position.fill_(NOWHERE)
         rows.tile[:, 0] = -1
@@ -78,12 +79,12 @@ class Buffer:
             tiles += [(number, row) for row in range(start, start + len(own), TILE_ROWS)]
             start += len(own)
         rows.tile[: len(tiles)] = torch.tensor(tiles, dtype=torch.int32)
-        self._held.copy_(host)
+        self._buffer.copy_(host)
 
 
 def _rows(buffer: Tensor, sizes: list[int]) -> PackedRows:
     *fields, table, tile = views(buffer, sizes)
-    return PackedRows(*[*fields, table.view(-1, MOST_PAGES), tile.view(-1, 2)])
+    return PackedRows(*[*fields, table.view(-1, MAX_SESSION_PAGES), tile.view(-1, 2)])
 
 
 def total(sizes: list[int]) -> int:

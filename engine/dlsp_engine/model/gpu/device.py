@@ -10,11 +10,11 @@ from dlsp_engine.model.weights import Weights
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
-OLDEST = (8, 0)
-"""The lowest NVIDIA compute capability that supports bf16."""
+# The lowest NVIDIA compute capability that supports bf16.
+MIN_COMPUTE_CAPABILITY = (8, 0)
 
-POOL_BYTES = 8 * 2**30
-"""The largest KV page pool. On CUDA the pool also takes at most a third of the memory that the weights leave free."""
+# The largest KV page pool. On CUDA the pool also takes at most a third of the memory that the weights leave free.
+MAX_POOL_BYTES = 8 * 2**30
 
 
 def resolve(device: str) -> str:
@@ -38,7 +38,11 @@ def is_nvidia() -> bool:
 
     Other GPUs run the reference ops, which are untested there.
     """
-    return torch.cuda.is_available() and not torch.version.hip and torch.cuda.get_device_capability() >= OLDEST
+    return (
+        torch.cuda.is_available()
+        and not torch.version.hip
+        and torch.cuda.get_device_capability() >= MIN_COMPUTE_CAPABILITY
+    )
 
 
 def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> GpuQwen2:
@@ -48,7 +52,7 @@ def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> 
     Raises EngineError when the GPU has too little free memory.
     """
     page = Pool.page_bytes(weights.architecture, weights.dtype)
-    room = POOL_BYTES
+    room = MAX_POOL_BYTES
     if device == "cuda":
         matrices = sum(t.nbytes for layer in weights.layers for t in vars(layer).values()) + weights.embedding.nbytes
         room = min(room, max(0, torch.cuda.mem_get_info()[0] - 2 * matrices) // 3)

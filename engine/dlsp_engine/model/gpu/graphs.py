@@ -22,12 +22,12 @@ class Graphs:
         self.failure: str | None = None
         self.wanted = wanted
         self._capturable = capturable
-        self._held: dict[Hashable, tuple[Any, Any]] = {}
+        self._captured: dict[Hashable, tuple[Any, Any]] = {}
         self._memory: Any = None
 
     def ready(self, key: Hashable) -> bool:
         """Whether a call with this key runs its step exactly once, without a run for compilation and capture."""
-        return not self.wanted or key in self._held
+        return not self.wanted or key in self._captured
 
     def prepare(self, key: Hashable, step: Callable[[], Any]) -> None:
         """Run `step` once, which compiles its kernels, then capture it under `key`. Does nothing if `key` is `ready`.
@@ -59,7 +59,7 @@ class Graphs:
             log.warning("A step cannot be captured here and runs launch by launch (%s)", self.failure)
             return
         self._memory = graph.pool()
-        self._held[key] = (graph, result)
+        self._captured[key] = (graph, result)
 
     def __call__(self, key: Hashable, step: Callable[[], Any]) -> Any:
         """Run the step of this key by replaying its graph, captured first if necessary, and return its result.
@@ -67,11 +67,11 @@ class Graphs:
         The result lies in memory shared by all graphs: copy it before any other replay.
         """
         self.prepare(key, step)
-        if key not in self._held:
+        if key not in self._captured:
             return step()
-        graph, result = self._held[key]
+        graph, result = self._captured[key]
         graph.replay()
         return result
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._captured)

@@ -10,8 +10,8 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
 from dlsp_kernels.packed_rows import PAGE
 
-MOST_PAGES = 520
-"""The most pages of a session: more positions than the models were trained on."""
+# The most pages of a session: more positions than the models were trained on.
+MAX_SESSION_PAGES = 520
 
 
 _numbers = count()
@@ -69,11 +69,11 @@ class PagedCache(Cache):
     def reserve(self, rows: int) -> None:
         """Allocate pages until `rows` more rows fit behind the `length` cached positions.
 
-        Raises MemoryError beyond MOST_PAGES pages, or when the pool is exhausted.
+        Raises MemoryError beyond MAX_SESSION_PAGES pages, or when the pool is exhausted.
         """
         need = -(-(self.length + rows) // PAGE)
-        if need > MOST_PAGES:
-            raise MemoryError(f"a session takes at most {MOST_PAGES * PAGE} positions")
+        if need > MAX_SESSION_PAGES:
+            raise MemoryError(f"a session takes at most {MAX_SESSION_PAGES * PAGE} positions")
         if need > len(self.pages):
             self.pages += self.pool.take(need - len(self.pages))
             self._count(self.bytes)

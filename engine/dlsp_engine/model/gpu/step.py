@@ -10,9 +10,9 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.gpu.backend import CudaBackend
-from dlsp_engine.model.gpu.buffers import Buffer, Shape
+from dlsp_engine.model.gpu.buffers import BatchShape, Buffer
 from dlsp_engine.model.gpu.graphs import Graphs
-from dlsp_engine.model.gpu.pool import MOST_PAGES, PagedCache, Pool
+from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.weights import GpuWeights
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
@@ -45,10 +45,10 @@ class GpuQwen2(Model):
         self.pool = Pool(self.shape, weights.dtype, self.device, pages)
         self.ops = StepOps(fused)
         self.graphs = Graphs(fused and self.device.type == "cuda", capturable=lambda: not self.ops.failures)
-        positions = torch.arange(MOST_PAGES * PAGE)
+        positions = torch.arange(MAX_SESSION_PAGES * PAGE)
         cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta)
         self._cos, self._sin = (part[:, 0].contiguous().to(self.device) for part in (cos, sin))
-        self._buffers: dict[Shape, Buffer] = {}
+        self._buffers: dict[BatchShape, Buffer] = {}
 
     def backend(self, costs: Costs) -> CudaBackend:
         return CudaBackend(self, costs)
@@ -63,7 +63,7 @@ class GpuQwen2(Model):
         The result is the residual stream after the last layer. The next step overwrites it.
         """
         sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
-        shape = Shape.of([rows for _, rows in sessions])
+        shape = BatchShape.of([rows for _, rows in sessions])
         buffer = self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
         buffer.fill(sessions)
         hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape.canvas))
