@@ -49,8 +49,8 @@ class Field:
     threads: int
     isa: str = "native"
     context: int = CONTEXT
+    # Whether gaps come at once too: llama.cpp takes part with several slots then, in place of its n-grams.
     several: bool = False
-    """Whether gaps come at once too: llama.cpp takes part with several slots then, in place of its n-grams."""
 
     def enter(self, stack: ExitStack) -> tuple[list[Contender], dict[str, str]]:
         """Those that take part, llama.cpp first, and of the others a sentence each; UserError where nobody does."""

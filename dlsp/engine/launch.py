@@ -22,11 +22,11 @@ Progress = Callable[[str], None]
 
 START_S = 300
 STOP_S = 15
+# How long an engine that did not answer has to come back, or to end, before it is killed.
 SILENT_S = 1.5
-"""How long an engine that did not answer has to come back, or to end, before it is killed."""
 HEALTH_S = 2.0
+# How long an engine that has been silent has to say that it is there.
 LAST_S = 1.0
-"""How long an engine that has been silent has to say that it is there."""
 LOOK_S = 0.05
 
 

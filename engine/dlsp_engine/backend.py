@@ -66,8 +66,8 @@ class Backend(Protocol):
     """Runs steps of one model, each for any number of sessions. Keeps no state of its own for a session."""
 
     costs: Costs
+    # Whether it takes a GreedyStep. Then rows of prompts and of answers go into steps of their own.
     drafts: bool
-    """Whether it takes a GreedyStep. Then rows of prompts and of answers go into steps of their own."""
 
     @property
     def replaced(self) -> dict[str, str]:

@@ -24,31 +24,29 @@ from dlsp_engine.threads import using
 
 CONTEXT = 256
 ROWS = (1, 4, 8, 16, 32, 128)
+# Clean rows and canvas rows of the steps that tell what canvas rows add.
 CANVASES = ((1, 4), (4, 12))
-"""Clean rows and canvas rows of the steps that tell what canvas rows add."""
 
+# How often steps are timed; those of more than NARROW rows every third turn. Memory that other programs read too has
+# good and bad seconds: by the least of five turns four rows took 0.8 to 1.6 of one row's time, by the median of fifteen
+# 1.04 to 1.14.
 TURNS, WIDE = 15, 3
-"""How often steps are timed; those of more than NARROW rows every third turn. Memory that other programs read too has
-good and bad seconds: by the least of five turns four rows took 0.8 to 1.6 of one row's time, by the median of fifteen
-1.04 to 1.14.
-"""
 
+# Counts up with every change of what a step takes, or of how that is measured.
 STEP = 7
-"""Counts up with every change of what a step takes, or of how that is measured."""
 
+# Rows up to which fewer threads than all are tried.
 NARROW = 16
-"""Rows up to which fewer threads than all are tried."""
 
+# The fewest threads that take at most so much of the least time are used: two that wait for each other at every op take
+# a multiple of it where another program works, too.
 THREADS_SLOWDOWN = 1.25
-"""The fewest threads that take at most so much of the least time are used: two that wait for each other at every op
-take a multiple of it where another program works, too.
-"""
 
+# Rows of the step that remembered costs are checked by: all threads share it, memory's good seconds do not show.
 CHECKED = 32
-"""Rows of the step that remembered costs are checked by: all threads share it, memory's good seconds do not show."""
 
+# A step that takes less than this share of what is remembered shows that the machine was busy when it was measured.
 FASTER = 0.7
-"""A step that takes less than this share of what is remembered shows that the machine was busy when it was measured."""
 
 
 # The machine counts as busy if, while costs are measured, other programs use more than OTHERS_SHARE of the processors'

@@ -30,10 +30,10 @@ class Request(ABC):
         self.session = session
         self.options = options
         self.cost = Cost()
+        # Index of the first row whose logits are needed; the rows before it are prefilled.
         self.prompt_end = 0
-        """Index of the first row whose logits are needed; the rows before it are prefilled."""
+        # Steps since the last one that had room for it.
         self.left_out = 0
-        """Steps since the last one that had room for it."""
         self.half_taken = False
         self._prefilled_rows = 0  # prompt rows in the step that was planned last
         self._created: float | None = time.perf_counter()

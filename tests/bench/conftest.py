@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+# A file below DLSP_EVAL_DIR and its rows -> its path.
 WriteSet = Callable[[str, Sequence[Mapping[str, Any]]], Path]
-"""A file below DLSP_EVAL_DIR and its rows -> its path."""
 
 
 @pytest.fixture

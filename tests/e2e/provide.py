@@ -9,10 +9,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+# How long providing one editor may take.
 LIMIT_S = 300
-"""How long providing one editor may take."""
+# How long a reason why it cannot be had holds, before it is tried again.
 AGAIN_S = 900
-"""How long a reason why it cannot be had holds, before it is tried again."""
 REASONS = 6
 
 

@@ -23,8 +23,8 @@ from dlsp_engine.decode.draft import (
 from dlsp_engine.model.bigrams import Bigrams
 
 VOCAB = 40
+# A token that nothing is known of.
 NEITHER = 30
-"""A token that nothing is known of."""
 
 
 @pytest.fixture

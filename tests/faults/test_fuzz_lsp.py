@@ -21,8 +21,8 @@ from tests.faults.mutation import bent, damaged, encoded
 URI = "file:///p/a.py"
 HERE = {"line": 1, "character": 4}
 TEXT = "def f():\r\n    x = 1\n    # é😋\n"
+# No input may keep the server longer. Far above what one takes, so that a busy machine is not taken for a hang.
 LEAST_S = 5.0
-"""No input may keep the server longer. Far above what one takes, so that a busy machine is not taken for a hang."""
 
 
 def seeds() -> list[dict[str, Any]]:
@@ -60,8 +60,8 @@ def seeds() -> list[dict[str, Any]]:
     return [*made, made[-4], made[-4], {"jsonrpc": "2.0", "id": 7, "result": None}]
 
 
+# Messages that may be in the making.
 MOST_KEPT = 100
-"""Messages that may be in the making."""
 
 
 class Pipe:

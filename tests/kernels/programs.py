@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dlsp_kernels.program.instructions import ALL, AVX_VNNI
 
+# The 256-bit programs with VNNI, on a processor that has these instructions as part of AVX-512 alone.
 ELSEWHERE = replace(AVX_VNNI, name="AVX-VNNI by AVX-512", features=("avx2", "fma", "avx512vl", "avx512vnni"))
-"""The 256-bit programs with VNNI, on a processor that has these instructions as part of AVX-512 alone."""
 
 KINDS = [each for each in (*ALL, ELSEWHERE) if each.here()]

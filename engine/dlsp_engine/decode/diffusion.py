@@ -11,10 +11,9 @@ from dlsp_engine.model.rows import MASK, Rows
 
 REMASK_FLOOR = 0.1  # a placed token less probable than this is masked again, once a position (ReMDM, arXiv 2503.00307)
 
+# Which of n open positions to place: (probability of the best token [n], entropy in nats [n], the rule's number) ->
+# their indices.
 Rule = Callable[[Tensor, Tensor, float], list[int]]
-"""Which of n open positions to place: (probability of the best token [n], entropy in nats [n], the rule's number) ->
-their indices.
-"""
 
 
 def threshold(probability: Tensor, entropy: Tensor, value: float) -> list[int]:

@@ -18,11 +18,11 @@ from torch import Tensor
 
 from dlsp_engine.model.bigrams import STRENGTH, Bigrams
 
+# Tokens, and the probability of each to be accepted if those before it are.
 Proposal = tuple[list[int], list[float]]
-"""Tokens, and the probability of each to be accepted if those before it are."""
 
+# Takes all tokens so far, prompt and answer, and proposes those that follow; ([], []) when it has no idea.
 Drafter = Callable[[list[int]], Proposal]
-"""Takes all tokens so far, prompt and answer, and proposes those that follow; ([], []) when it has no idea."""
 
 # How a canvas is read
 CANDIDATES = 64  # likeliest tokens of a row that are considered

@@ -14,15 +14,12 @@ from torch import Tensor
 
 from dlsp_kernels.pair_choice.reference import Pairs
 
+# The factor of the mutual information when it is added to a candidate's log-probability: below 1, since the canvas
+# already models some of it.
 STRENGTH = 0.3
-"""The factor of the mutual information when it is added to a candidate's log-probability: below 1, since the canvas
-already models some of it.
-"""
 
+# The number of imagined further occurrences of each preceding token, followed by all tokens at their overall frequency.
 SMOOTHING = 100.0
-"""The number of imagined further occurrences of each preceding token, followed by all tokens at their overall
-frequency.
-"""
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ class Cache:
     clean rows. What lies beyond (rejected drafts, canvases) is overwritten by the next step.
     """
 
+    # The number of positions that the prompt and its longest possible answer take, if known: `reserve` makes no spare
+    # room beyond it.
     expected: int | None = None
-    """The number of positions that the prompt and its longest possible answer take, if known: `reserve` makes no spare
-    room beyond it.
-    """
 
     def __init__(self, architecture: Architecture, dtype: torch.dtype) -> None:
         self.length = 0

@@ -18,10 +18,9 @@ from dlsp_kernels.canvas_attention.source import Place
 from dlsp_kernels.program.capture import Capture, Memory
 from dlsp_kernels.program.crew import workers
 
+# The most rows of a captured step, and the most shapes that are remembered. A capture takes 43 kB with the 0.5B model,
+# 74 kB with canvases.
 MOST, KNOWN = 128, 256
-"""The most rows of a captured step, and the most shapes that are remembered. A capture takes 43 kB with the 0.5B model,
-74 kB with canvases.
-"""
 
 
 @dataclass

@@ -22,11 +22,10 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
+# The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
 FORMAT = "1"
-"""The version of the layout. It is part of the folder's name, so that the engine never reads files of
-another version.
-"""
 
+# Our name within a layer -> the GGUF tensors that are concatenated along their outputs.
 FUSED = {
     "qkv.weight": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
     "qkv.bias": ("attn_q.bias", "attn_k.bias", "attn_v.bias"),
@@ -36,7 +35,6 @@ FUSED = {
     "attention_norm": ("attn_norm.weight",),
     "mlp_norm": ("ffn_norm.weight",),
 }
-"""Our name within a layer -> the GGUF tensors that are concatenated along their outputs."""
 
 
 Say = Callable[[str], None]

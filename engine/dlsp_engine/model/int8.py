@@ -32,8 +32,8 @@ from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import Instructions, usable
 
+# The number of rotated token embeddings that are kept, 4 kB each.
 REMEMBERED = 4096
-"""The number of rotated token embeddings that are kept, 4 kB each."""
 
 
 class Int8Linear:

@@ -21,8 +21,8 @@ from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.kinds import Int8
 
+# The version of the file's content. Increase it with every change of the content.
 LAYOUT = 2
-"""The version of the file's content. Increase it with every change of the content."""
 
 
 def stored(

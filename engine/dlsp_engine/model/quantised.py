@@ -11,10 +11,9 @@ from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight
 from dlsp_kernels.int8_linear.kinds import Int8
 
+# Rows of the head that are rotated at once: the whole head in float32 would take several times the memory of all the
+# rest.
 HEAD_ROWS = 8192
-"""Rows of the head that are rotated at once: the whole head in float32 would take several times the memory of all the
-rest.
-"""
 
 
 def quantised(

@@ -22,13 +22,12 @@ class Model(Protocol):
 
     shape: Architecture
     adapter: Adapter
+    # Whether a step may contain alternatives (see `Rows.add_alternative`). An alternative has the same result as the
+    # clean row that it may become: to the bit in int8, up to rounding in float32.
     alternatives: bool = False
-    """Whether a step may contain alternatives (see `Rows.add_alternative`). An alternative has the same result as the
-    clean row that it may become: to the bit in int8, up to rounding in float32.
-    """
 
+    # Whether narrow steps may be faster with fewer PyTorch threads.
     fewer_threads: bool = False
-    """Whether narrow steps may be faster with fewer PyTorch threads."""
 
     def new_cache(self) -> Cache: ...
 

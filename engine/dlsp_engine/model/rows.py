@@ -10,8 +10,8 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.cache import Cache
 from dlsp_kernels import rope_table
 
+# The token id of a mask. The model embeds it by the adapter's learned vector.
 MASK = -1
-"""The token id of a mask. The model embeds it by the adapter's learned vector."""
 
 
 @dataclass
@@ -70,8 +70,8 @@ class Rows:
         self.canvas.append(canvas)
 
 
+# The sessions of a step: each one's cache and rows.
 Batch = Sequence[tuple[Cache, Rows]]
-"""The sessions of a step: each one's cache and rows."""
 
 
 @dataclass

@@ -27,8 +27,8 @@ from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
 
+# Counts up when a client of an earlier number could not use this engine.
 API = 2
-"""Counts up when a client of an earlier number could not use this engine."""
 
 MOST_BYTES = 8 * MOST_CHARACTERS
 

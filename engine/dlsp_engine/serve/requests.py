@@ -32,10 +32,10 @@ class Parsed(Generic[Asked]):
     asked: tuple[Asked, ...]
     options: Options
     priority: int  # index into PRIORITIES: smaller goes first
+    # Who asks: clients have equal shares, and sessions of their own.
     client: str = ""
-    """Who asks: clients have equal shares, and sessions of their own."""
+    # Reasons for which the client stayed quiet since its last request, and how often.
     quiet: dict[str, int] = field(default_factory=dict)
-    """Reasons for which the client stayed quiet since its last request, and how often."""
 
 
 def parse(body: Any) -> Parsed[Gap]:

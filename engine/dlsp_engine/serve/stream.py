@@ -17,12 +17,12 @@ from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
 from dlsp_engine.text.prompt import Gap
 
+# Events that wait for a client that does not read; no more canvases are laid beside them.
 MOST_UNREAD = 256
-"""Events that wait for a client that does not read; no more canvases are laid beside them."""
 _numbers = count(1)
 
+# A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck.
 BEAT_S = 0.5
-"""A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck."""
 
 
 class Stream(StreamingResponse):

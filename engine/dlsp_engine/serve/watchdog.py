@@ -10,10 +10,10 @@ from dlsp_engine.serve.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
+# No step is taken for wedged sooner.
 LEAST_S = 6.0
-"""No step is taken for wedged sooner."""
+# The limit while no step has ended yet.
 UNMEASURED_S = 30.0
-"""The limit while no step has ended yet."""
 TIMES_USUAL = 30
 LOOK_S = 0.25
 WEDGED_STATUS = 75

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from dlsp_engine.errors import Damaged
 
+# Texts whose tokens are kept, and their characters: most of a prompt stood in the one before, or in its neighbour.
 KEPT, LONGEST_KEPT = 64, 100_000
-"""Texts whose tokens are kept, and their characters: most of a prompt stood in the one before, or in its neighbour."""
 
 
 class Tokenizer(Protocol):

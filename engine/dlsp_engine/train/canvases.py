@@ -15,8 +15,8 @@ from torch import Tensor
 from dlsp_engine.model.rows import MASK
 from dlsp_engine.train.segments import MIDDLE, START, TEXT
 
+# A canvas in a gap is so many times as likely as one in other text.
 PREFERRED = 8.0
-"""A canvas in a gap is so many times as likely as one in other text."""
 
 
 @dataclass

@@ -14,18 +14,18 @@ from dlsp_engine.train.corpus.shards import Row
 from dlsp_engine.train.segments import Segment
 
 SHARES = {"rest": 20, "line": 10, "block": 30, "body": 20, "span": 10, "plain": 10}
+# A document gives one segment for each so many of its characters.
 CHARACTERS = 1_200
-"""A document gives one segment for each so many of its characters."""
 
 WITH_FILES = 0.25
+# Share of gaps that see one or two other files of their package, and how much of the window one takes.
 SNIPPET = (1 / 20, 1 / 6)
-"""Share of gaps that see one or two other files of their package, and how much of the window one takes."""
 
+# Tokens that are no room for a gap.
 LITTLE = 64
-"""Tokens that are no room for a gap."""
 
+# The share of a window that lies before the gap.
 BEFORE = 2 / 3
-"""The share of a window that lies before the gap."""
 
 
 class Documents:

@@ -42,8 +42,8 @@ class HeldOut:
     package: str = ""
 
 
+# The schedules that can be foretold: `auto` depends on the machine.
 FIXED = ("split", "merged")
-"""The schedules that can be foretold: `auto` depends on the machine."""
 
 
 @dataclass(frozen=True)

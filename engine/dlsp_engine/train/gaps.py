@@ -26,8 +26,8 @@ AT_BRACKET = 0.75  # share of gaps inside a line that end at a bracket if there 
 WHOLE_BRACKET = 0.6  # share of gaps before a closing bracket that begin right after its opening one
 IN_BLOCK = 0.5  # share that is kept of gaps of several lines that end their block
 
+# First character of the gap, and the first behind it.
 Span = tuple[int, int]
-"""First character of the gap, and the first behind it."""
 
 
 def cut(text: str, kind: str, rng: random.Random) -> Span | None:

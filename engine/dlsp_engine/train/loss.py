@@ -11,8 +11,8 @@ from torch import Tensor
 from dlsp_engine.decode.draft import CANDIDATES, Draft, pick
 from dlsp_engine.model.bigrams import Bigrams
 
+# Soft targets hold so many of the base's tokens.
 TOP = 8
-"""Soft targets hold so many of the base's tokens."""
 
 
 @dataclass

@@ -19,8 +19,8 @@ from dlsp_kernels.rope.reference import rope, rope_table
 from dlsp_kernels.swiglu.reference import swiglu
 
 Low = dict[str, tuple[Tensor, Tensor]]
+# Keys and values [batch, kv_heads, length, head_dim] of the clean rows, layer by layer.
 Past = list[tuple[Tensor, Tensor]]
-"""Keys and values [batch, kv_heads, length, head_dim] of the clean rows, layer by layer."""
 
 
 class Pair(nn.Module):

@@ -6,10 +6,10 @@ from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.train.segments import START
 from dlsp_engine.train.store import Samples
 
+# Pairs that an adapter carries, in less than 5 MB.
 MOST = 420_000
-"""Pairs that an adapter carries, in less than 5 MB."""
+# Of a pair, and of a token of the vocabulary.
 BYTES = 8
-"""Of a pair, and of a token of the vocabulary."""
 
 
 def counted(samples: Samples, vocab: int, room: int) -> Bigrams:

@@ -20,14 +20,14 @@ from dlsp_engine.train.documents import Documents, Stream
 FORMAT = 2
 HELD_OUT_ROWS = 512
 GAPS = "gaps.jsonl.xz"
+# Held-out gaps of each kind, in Python and in each other language.
 PYTHON_GAPS, OTHER_GAPS = 80, 12
-"""Held-out gaps of each kind, in Python and in each other language."""
 
+# Characters around a held-out gap.
 WINDOW = 2_100
-"""Characters around a held-out gap."""
 
+# Segments are drawn at least so long, while a row has room.
 SHORTEST = 128
-"""Segments are drawn at least so long, while a row has room."""
 
 
 def build(corpus: Path, out: Path, tokenizer: Tokenizer, tokens: int, length: int, seed: int, name: str = "") -> None:

@@ -8,17 +8,17 @@ from typing import NamedTuple
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
+# Marks of a token: a canvas may follow it inside the gap; in other text; it is the first of its segment.
 MIDDLE, TEXT, START = 1, 2, 4
-"""Marks of a token: a canvas may follow it inside the gap; in other text; it is the first of its segment."""
 
+# Text this close to a segment's start says too little to draft from.
 LEAD = 8
-"""Text this close to a segment's start says too little to draft from."""
 
+# The gap's own tokens take at most this share of a segment.
 WITHIN = 0.5
-"""The gap's own tokens take at most this share of a segment."""
 
+# What stands around a gap is not cut below this share of a segment.
 AROUND = 0.3
-"""What stands around a gap is not cut below this share of a segment."""
 
 
 class Segment(NamedTuple):

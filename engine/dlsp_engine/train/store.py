@@ -11,8 +11,8 @@ import numpy as np
 
 from dlsp_engine.errors import EngineError
 
+# Tokens of a file: 8 to 12 MB packed, always below 16 MiB at the size of real vocabularies.
 SHARD_TOKENS = 8 << 20
-"""Tokens of a file: 8 to 12 MB packed, always below 16 MiB at the size of real vocabularies."""
 
 INDEX = "samples.json"
 

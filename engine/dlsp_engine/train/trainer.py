@@ -18,11 +18,11 @@ from dlsp_engine.train.model import CanvasModel, LowRanks, Parameters, Past
 from dlsp_engine.train.recipe import AnyRecipe, Recipe
 from dlsp_engine.train.store import Samples
 
+# The mean of the parameters weighs about the last 1 / (LATE + 1) of the steps.
 LATE = 9
-"""The mean of the parameters weighs about the last 1 / (LATE + 1) of the steps."""
 
+# Steps one after the other whose gradients are not finite, after which a run is given up.
 LOST = 20
-"""Steps one after the other whose gradients are not finite, after which a run is given up."""
 
 
 Trained = TypeVar("Trained", bound=LowRanks)

@@ -12,8 +12,8 @@ from dlsp_engine.train.loss import drafts as drafted
 from dlsp_engine.train.model import CanvasModel
 from dlsp_engine.train.trainer import canvas_states, look
 
+# Canvases of a forward.
 AT_ONCE = 64
-"""Canvases of a forward."""
 
 
 @torch.no_grad()

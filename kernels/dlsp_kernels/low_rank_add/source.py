@@ -28,14 +28,13 @@ from dlsp_kernels.program.writing import (
     tiles,
 )
 
+# The number of vectors in a block of outputs.
 VECTORS = 4
-"""The number of vectors in a block of outputs."""
 
+# The kernel's arguments. y float32 [any rows, width]; b int8 [blocks, rank, block]; scale float32 [blocks, block];
+# blocks int64 [blocks, 3]: first output, number of real outputs, column where the update's first half begins; rows
+# int64 [row_count]: the rows to update.
 POINTERS, NUMBERS = "y b scale blocks rows", "width rank row_count"
-"""The kernel's arguments. y float32 [any rows, width]; b int8 [blocks, rank, block]; scale float32 [blocks, block];
-blocks int64 [blocks, 3]: first output, number of real outputs, column where the update's first half begins; rows int64
-[row_count]: the rows to update.
-"""
 
 
 def block_size(kind: Instructions) -> int:

@@ -9,17 +9,17 @@ from llvmlite import ir
 
 from dlsp_kernels.program.writing import INT, LONG, NOTHING, POINTER, function
 
+# The number of Linux's system call `futex`, by processor.
 FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The number of Linux's system call `futex`, by processor."""
 
+# FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE, and how many threads to wake.
 WAIT, WAKE, ALL = 128, 129, 2**31 - 1
-"""FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE, and how many threads to wake."""
 
+# For macOS: UL_COMPARE_AND_WAIT, which compares 4 bytes, and ULF_WAKE_ALL.
 COMPARE, WAKE_ALL = 1, 0x100
-"""For macOS: UL_COMPARE_AND_WAIT, which compares 4 bytes, and ULF_WAKE_ALL."""
 
+# The operand of `isb` (the whole system). On Arm, `isb` pauses about as long as `pause` does on x86.
 BARRIER = 15
-"""The operand of `isb` (the whole system). On Arm, `isb` pauses about as long as `pause` does on x86."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dlsp_kernels.program.writing import (
     store,
 )
 
+# A row's largest magnitude counts as at least this, so that its scale is not 0.
 LEAST = 1e-10
-"""A row's largest magnitude counts as at least this, so that its scale is not 0."""
 
 
 def quantise_row(b: ir.IRBuilder, x: ir.Value, q: ir.Value, n: int, lanes: int, factor: ir.Value, levels: int) -> None:

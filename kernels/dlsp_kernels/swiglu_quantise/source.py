@@ -26,10 +26,9 @@ from dlsp_kernels.quantise.writing import quantise_whole
 
 POINTERS, NUMBERS = "y y_scale h q scale", "y_row"
 
+# The number of vectors that are held in registers for three rounds of additions and subtractions, before they are
+# stored.
 RADIX = 8
-"""The number of vectors that are held in registers for three rounds of additions and subtractions, before they are
-stored.
-"""
 
 
 def source(kind: Instructions, ff: int, levels: int) -> str:

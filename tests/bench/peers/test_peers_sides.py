@@ -22,11 +22,11 @@ LINE = (
     "def add(a, b):\n    total = a + b\n    return total\n\n\ndef subtract(a, b):\n",
     "    return total\n",
 )
+# The model answers this one with line breaks first.
 BREAK = (
     "def add(a, b):\n    return a + b\n\n\ndef subtract(a, b):\n",
     "\n\ndef multiply(a, b):\n    return a * b\n",
 )
-"""The model answers this one with line breaks first."""
 SIDES = {
     "bfloat16": (Ours, "bfloat16"),
     "llama.cpp": (Llama, False),

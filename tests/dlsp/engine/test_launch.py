@@ -27,8 +27,8 @@ from tests.dlsp.stub_engine import StubEngine
 
 Starting = Callable[..., None]
 
+# What other programs may take of the time in which something has to happen.
 BUSY_S = 5
-"""What other programs may take of the time in which something has to happen."""
 
 
 @pytest.fixture

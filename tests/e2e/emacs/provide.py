@@ -16,8 +16,8 @@ from tests.e2e.provide import Missing, announce, provide, run
 VERSION, SUITE = "30.1", "trixie"
 PROGRAM = "usr/bin/emacs-nox"
 LISP, ADDED = f"usr/share/emacs/{VERSION}/lisp", "usr/share/emacs/site-lisp/elpa-src"
+# What Emacs came with to compile itself further, which the tests do without: most of the space.
 COMPILER = "usr/lib/gcc", "usr/lib/llvm", "usr/include", "usr/libexec/gcc"
-"""What Emacs came with to compile itself further, which the tests do without: most of the space."""
 
 
 def emacs() -> Path:

@@ -10,8 +10,8 @@ from tests.e2e.neovim.screen import Screen
 
 WIDTH, HEIGHT, SIZE, MARGIN = 8.4, 19, 14, 12
 FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+# How long the last picture stays before all begins anew.
 KEEP_S = 3.0
-"""How long the last picture stays before all begins anew."""
 
 Row = str
 

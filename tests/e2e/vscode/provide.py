@@ -18,8 +18,8 @@ from tests.e2e.vscode.node import Node
 
 CODE_SERVER = "4.139.1"
 CHROMIUM = "153.0.0"
+# What of code-server must be compiled; the rest that it would compile is not used here.
 NATIVE = ("@vscode/native-watchdog", "@vscode/spdlog")
-"""What of code-server must be compiled; the rest that it would compile is not used here."""
 EXTENSION = Path(__file__).parents[3] / "editors" / "vscode"
 UNPACK = "import('@sparticuz/chromium').then(async (it) => console.log(await it.default.executablePath()))"
 

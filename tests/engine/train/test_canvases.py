@@ -15,8 +15,8 @@ from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.segments import MIDDLE, START, TEXT
 from dlsp_engine.train.trainer import canvas_states, look
 
+# Two segments a row: tokens 0 … 8 and 9 … 23.
 LENGTH, SECOND = 24, 9
-"""Two segments a row: tokens 0 … 8 and 9 … 23."""
 
 
 def batch(rows: int = 2, seed: int = 0) -> Batch:

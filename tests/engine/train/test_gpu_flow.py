@@ -20,8 +20,8 @@ from dlsp_engine.train import checkpoint, samples
 from tests.engine import gguf_file
 
 ROOT = Path(__file__).parents[3]
+# The real one: how much of a file its embedding is.
 VOCAB = 151_936
-"""The real one: how much of a file its embedding is."""
 
 
 def write_tokenizer(folder: Path) -> None:
