@@ -3,7 +3,7 @@ import torch
 
 from dlsp_kernels import attention_bias, canvas_attention
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
-from dlsp_kernels.canvas_attention.source import Place
+from dlsp_kernels.canvas_attention.source import TILE, TOGETHER, Place
 from tests.kernels.programs import KINDS
 
 # A cache of 3; clean rows at 3, 4, 5; one canvas of two after position 3, one of two after position 5; an alternative
@@ -65,7 +65,7 @@ def test_the_program_against_the_reference(kind, heads, kv_heads, d, cached, cle
     own = [(0, 0)] * clean + [(cached + clean, keys)] * canvas
     kind_bytes, layer_bytes, head_bytes, *_ = (4 * stride for stride in kv.stride())
     memory = kv.data_ptr(), layer_bytes, kind_bytes, head_bytes
-    places = torch.tensor([Place(*memory, cached + row, visible[row], *own[row]) for row in range(rows)])
+    places = torch.tensor([Place(*memory, cached + row, visible[row], *own[row], together=1) for row in range(rows)])
     qkv = torch.randn(rows, heads + 2 * kv_heads, d)
     q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
     numbers = torch.tensor([[*range(cached, keys)], visible, [int(row >= clean) for row in range(rows)]])
@@ -73,8 +73,8 @@ def test_the_program_against_the_reference(kind, heads, kv_heads, d, cached, cle
     theirs[:, layer, :, cached:keys] = torch.stack([k, v]).transpose(1, 2)
     expected = canvas_attention(q, theirs[0, layer], theirs[1, layer], bias)
 
-    one = CompiledAttention(places[:1], keys, heads, kv_heads, d, kind)(layer, q[:1], k[:1], v[:1])
-    found = CompiledAttention(places, keys, heads, kv_heads, d, kind)(layer, q, k, v)
+    one = CompiledAttention(places[:1], heads, kv_heads, d, kind)(layer, q[:1], k[:1], v[:1])
+    found = CompiledAttention(places, heads, kv_heads, d, kind)(layer, q, k, v)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     assert torch.equal(kv[:, layer], theirs[:, layer]), "keys and values are in their places"
     assert kv[:, :layer, :, cached:].isnan().all(), "nothing else changed"
@@ -94,15 +94,39 @@ def test_an_alternative_has_the_bits_of_the_clean_row_that_it_would_be(kind, hea
         kv = given.clone()
         layer, head = (4 * stride for stride in kv.stride()[1:3])
         memory = kv.data_ptr(), layer, 4 * kv.stride(0), head
-        places = [Place(*memory, cached + row, cached + row + 1, 0, 0) for row in range(len(qkv) - 1)]
+        places = [Place(*memory, cached + row, cached + row + 1, 0, 0, 1) for row in range(len(qkv) - 1)]
         q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
         places = torch.tensor([*places, own._replace(**dict(zip(Place._fields, memory, strict=False)))])
-        return CompiledAttention(places, keys, heads, kv_heads, d, kind)(0, q, k, v)[-1]
+        return CompiledAttention(places, heads, kv_heads, d, kind)(0, q, k, v)[-1]
 
-    place = Place(0, 0, 0, 0, cached + at, cached + at + 1, 0, 0)
+    place = Place(0, 0, 0, 0, cached + at, cached + at + 1, 0, 0, 1)
     alone = attended(torch.cat([rows[:at], rows[-1:]]), place)
     behind = cached + at + 3
-    assert torch.equal(attended(rows, Place(0, 0, 0, 0, behind, cached + at, behind, behind + 1)), alone)
+    assert torch.equal(attended(rows, Place(0, 0, 0, 0, behind, cached + at, behind, behind + 1, 1)), alone)
+
+
+@pytest.mark.parametrize(("kind", "heads", "kv_heads", "d"), CASES)
+@pytest.mark.parametrize("cached", [0, 1, 13, TILE - 5, TILE, 3 * TILE - 1, 700])
+def test_rows_that_attend_together_have_the_bits_of_rows_alone(kind, heads, kv_heads, d, cached):
+    """In groups of every size, from 1 to TOGETHER rows, which cross the ends of vectors and tiles at any place."""
+    torch.manual_seed(cached)
+    sizes = [*range(1, TOGETHER + 1), TOGETHER, 3]
+    rows = sum(sizes)
+    kv = torch.randn(2, 1, kv_heads, cached + rows, d)
+    kv[:, :, :, cached:] = torch.nan
+    layer, head = (4 * stride for stride in kv.stride()[1:3])
+    memory = kv.data_ptr(), layer, 4 * kv.stride(0), head
+    q, k, v = torch.randn(rows, heads + 2 * kv_heads, d).split([heads, kv_heads, kv_heads], 1)
+
+    def attended(sizes: list[int]) -> torch.Tensor:
+        together = [number for size in sizes for number in (size, *[0] * (size - 1))]
+        seen = [(cached + row, cached + row + 1, cached + row, cached + row) for row in range(rows)]
+        places = [Place(*memory, *own, number) for own, number in zip(seen, together, strict=True)]
+        return CompiledAttention(torch.tensor(places), heads, kv_heads, d, kind)(0, q, k, v)
+
+    alone = attended([1] * rows)
+    assert alone.isfinite().all()
+    assert torch.equal(attended(sizes), alone)
 
 
 def test_heads_that_make_no_vectors_have_no_program():

@@ -64,7 +64,7 @@ class CapturedSteps:
     def _done(self, inputs: Inputs) -> Tensor:
         attend, rows = inputs.attend, len(inputs.x)
         assert isinstance(attend, CompiledAttention)
-        shape = _rows(inputs), attend.size, workers()
+        shape = _rows(inputs), workers()
         if shape not in self._known:
             self._known[shape] = None
             if len(self._known) > KNOWN:

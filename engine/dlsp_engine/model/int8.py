@@ -24,7 +24,7 @@ from dlsp_engine.model.rows import MASK, Batch, Rows, packed
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_add
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
-from dlsp_kernels.canvas_attention.source import Place
+from dlsp_kernels.canvas_attention.source import TOGETHER, Place
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.kinds import Int8
 from dlsp_kernels.int8_ops import Int8Ops
@@ -32,8 +32,8 @@ from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import Instructions, usable
 
-# The number of rotated token embeddings that are kept, 4 kB each.
-REMEMBERED = 4096
+REMEMBERED = 4096  # rotated token embeddings that are kept, 4 kB each
+PROMPT_ROWS = 32  # clean rows of a session from which on they attend together; fewer are better shared among threads
 
 
 class Int8Linear:
@@ -189,9 +189,11 @@ def compiled_attention(batch: Batch, shape: Architecture, kind: Instructions) ->
     for cache, rows in batch:
         memory, length = cache.memory, cache.length
         numbers = [abs(number) for number in rows.canvas]
+        clean = rows.canvas.count(0)
+        at_once = TOGETHER if clean >= PROMPT_ROWS else 1
         for row, (visible, own) in enumerate(zip(rows.visible, rows.canvas, strict=True)):
             first = length + numbers.index(own) if own > 0 else length + row
             count = numbers.count(own) if own > 0 else int(own < 0)
-            places.append(Place(*memory, length + row, visible, first, first + count))
-    most = max(cache.length + len(rows) for cache, rows in batch)
-    return CompiledAttention(torch.tensor(places), most, shape.heads, shape.kv_heads, shape.head_dim, kind)
+            together = 1 if own else 0 if row % at_once else min(at_once, clean - row)
+            places.append(Place(*memory, length + row, visible, first, first + count, together))
+    return CompiledAttention(torch.tensor(places), shape.heads, shape.kv_heads, shape.head_dim, kind)

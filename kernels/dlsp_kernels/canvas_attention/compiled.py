@@ -7,29 +7,23 @@ from functools import cache
 
 from torch import Tensor
 
-from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Writer
+from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Writer, scratch_floats
 from dlsp_kernels.program.capture import empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 
-ROUND = 4096
-"""The room for scores is rounded up to a multiple of this many keys, so that a step with a few more keys has the same
-shape.
-"""
-
 
 class CompiledAttention:
     """The attention of one step's rows, called once for each layer."""
 
-    def __init__(self, places: Tensor, keys: int, heads: int, kv_heads: int, d: int, kind: Instructions) -> None:
-        """`places` int64 [rows, 8]: a `Place` per row. `keys`: no row sees more keys than this. `kind`: from
+    def __init__(self, places: Tensor, heads: int, kv_heads: int, d: int, kind: Instructions) -> None:
+        """`places` int64 [rows, 9]: a `Place` per row. `kind`: from
         `suited(d)`.
         """
         self._run = _program(kind, d, heads, kv_heads)
-        self.places, self._heads, self._groups, self._d = places, heads, heads // kv_heads, d
-        # Scores are padded to whole vectors; one more float holds 1 / their sum.
-        self.size = -(-keys // ROUND) * ROUND + kind.lanes + 1
+        self.places, self._heads, self._d = places, heads, d
+        self._scratch = scratch_floats(kind.lanes, d, heads // kv_heads)
 
     def of(self, places: Tensor) -> "CompiledAttention":
         """The same attention with the places in another tensor."""
@@ -42,9 +36,9 @@ class CompiledAttention:
 
         The rows of q, k and v need not be contiguous in memory, but each row must be.
         """
-        out, scores = empty(len(q), self._heads * self._d), empty(workers(), self._groups, self.size)
-        numbers = q.stride(0), k.stride(0), v.stride(0), layer, self.size
-        self._run(q, k, v, out, scores, self.places, *numbers, items=len(q) * k.shape[1])
+        out, scratch = empty(len(q), self._heads * self._d), empty(workers(), self._scratch)
+        numbers = q.stride(0), k.stride(0), v.stride(0), layer
+        self._run(q, k, v, out, scratch, self.places, *numbers, items=len(q) * k.shape[1])
         return out
 
 

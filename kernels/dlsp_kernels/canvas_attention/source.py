@@ -1,8 +1,15 @@
 """Writes the attention kernel in LLVM IR, for given vector instructions and sizes of heads.
 
-A work item is one row and one key head, with all query heads that share it. A row sees the first `visible` keys, then
-those of its own canvas. The kernel treats both as one sequence of keys. So a row's sums are added in the same order,
-wherever its own keys are and whatever else is in the step.
+A work item is a few rows and one key head, with all query heads that share it. A row sees the first `visible` keys,
+then those of its own canvas. The kernel treats both as one sequence of keys. So a row's sums are added in the same
+order, wherever its own keys are and whatever else is in the step.
+
+The keys are taken in tiles of TILE. After each tile, sums and results are those of a softmax over the keys so far, all
+relative to the highest score so far. So no scores are kept but those of one tile.
+
+Clean rows that follow each other in a prompt are attended together: they all use a tile while it is in the processor's
+caches. Each row's sums are added in the same order as if it were alone, because for a row the tiles begin at its key 0
+in either case, and a masked key adds exactly 0.
 
 As many keys are scored at once as a vector has lanes: each key gives a vector of products, and these vectors are folded
 into one vector of sums. At the end of the sequence, where fewer keys are left, the kernel reads on and masks the
@@ -40,11 +47,9 @@ from dlsp_kernels.program.writing import (
     total,
 )
 
-POINTERS, NUMBERS = "q k v out scores places", "q_row k_row v_row layer size"
-"""The kernel's arguments. q, k, v as in `canvas_attention`, with `q_row`, `k_row`, `v_row` floats from one row to the
-next; out [rows, heads * d]; scores [workers, query heads per key head, size]; places int64 [rows, 8], a `Place` per
-row.
-"""
+# The kernel's arguments. q, k, v as in `canvas_attention`, with `q_row`, `k_row`, `v_row` floats from one row to the
+# next; out [rows, heads * d]; scratch [workers, scratch_floats(…)]; places int64 [rows, 9], a `Place` per row.
+POINTERS, NUMBERS = "q k v out scratch places", "q_row k_row v_row layer"
 
 
 class Place(NamedTuple):
@@ -55,6 +60,9 @@ class Place(NamedTuple):
     - `place`: number of the row's own key
     - `visible`: the row sees the keys 0 … visible - 1
     - `first`, `last`: it also sees the keys first … last - 1, which are its canvas, or only itself for an alternative
+    - `together`: this row and the next `together` - 1 rows, at most TOGETHER, are attended together. They must be of
+      one session, each must see one more key than the row before, and none may have a canvas. 0 if an earlier row's
+      number counts this row.
     """
 
     keys: int
@@ -65,13 +73,24 @@ class Place(NamedTuple):
     visible: int
     first: int
     last: int
+    together: int
 
 
-CHAIN = 8
-"""The most additions of a dot product in one chain, where each has to wait for the one before."""
+CHAIN = 8  # additions of a dot product in one chain, at most: each has to wait for the one before
+TILE = 128  # keys: a multiple of every number of lanes
+TOGETHER = 8  # rows that are attended together, at most
 
-NEAR = 64
-"""The number of keys whose values stay in the first-level cache while all query heads use them."""
+
+def query_floats(lanes: int, d: int) -> int:
+    """The floats of scratch memory for one query: the scores of a tile, the highest score so far (in each lane), the
+    sums of exponentials (lane by lane), the result.
+    """
+    return TILE + 2 * lanes + d
+
+
+def scratch_floats(lanes: int, d: int, groups: int) -> int:
+    """The floats of scratch memory for one worker. `groups` is the number of query heads per key head."""
+    return TOGETHER * groups * query_floats(lanes, d)
 
 
 class Writer:
@@ -83,117 +102,163 @@ class Writer:
         self.floats = floats(kind.lanes)
         self.parts = range(0, d, kind.lanes)
         self.sums_at_once = 3 * kind.registers // 4
-        self.at_once = 2 if 4 * len(self.parts) <= kind.registers else 1  # query heads
+        # Query heads at once, as many as the registers hold.
+        self.scored_at_once = 2 if 4 * len(self.parts) <= kind.registers else 1
+        self.weighed_at_once = min(max(1, self.sums_at_once // len(self.parts)), -(-self.groups // 2))
 
     def source(self) -> str:
         """The LLVM IR of two functions: `before` writes keys and values to the caches, `run` attends."""
         self._put_first()
-        self._run(self._row(self._score(), self._softmax(), self._weigh()))
+        self._run(self._rows(self._begin(), self._score(), self._exponentials(), self._weigh(), self._end()))
         return str(self.module)
 
+    def _begin(self) -> ir.Function:
+        """A function that sets the highest scores to -inf, and the sums and results to 0."""
+        b, (scratch, queries) = inner(self.module, "begin", 1, 1)
+        query = Loop(b, LONG(0), queries)
+        _, highest, sums, result = self._scratch(b, scratch, query.index)
+        store(b, self._all(float("-inf")), highest)
+        store(b, self.floats(None), sums)
+        self._put(b, [self.floats(None)] * len(self.parts), result)
+        query.close()
+        b.ret_void()
+        return b.function
+
     def _score(self) -> ir.Function:
-        """A function that writes scores [groups, size] of `count` keys, padded with -inf to whole vectors."""
-        b, (q, keys, scores, visible, away, count, size) = inner(self.module, "score", 3, 4)
-        blocks = self._blocks(b, count)
+        """A function that writes the scores of a tile's keys, from number `begin` on, for the queries of all rows. Row
+        number r sees `count` + r keys; scores of other keys are -inf.
+        """
+        b, (q, keys, scratch, q_row, rows, visible, away, count, begin, blocks) = inner(self.module, "score", 3, 7)
         block = Loop(b, LONG(0), blocks)
-        key = b.mul(block.index, LONG(self.lanes))
+        of_tile = b.mul(block.index, LONG(self.lanes))
+        key = b.add(begin, of_tile)
         places = [self._place(b, b.add(key, LONG(lane)), visible, away) for lane in range(self.lanes)]
-        seen = real(b, b.sub(count, key), self.lanes)
+        row = Loop(b, LONG(0), rows)
+        seen = real(b, b.sub(b.add(count, row.index), key), self.lanes)
+        row_queries, first = float_at(b, q, b.mul(row.index, q_row)), b.mul(row.index, LONG(self.groups))
 
         def score(heads: list[ir.Value]) -> None:
-            queries = [self._vectors(b, float_at(b, q, b.mul(head, LONG(self.d)))) for head in heads]
+            queries = [self._vectors(b, float_at(b, row_queries, b.mul(head, LONG(self.d)))) for head in heads]
 
             def products(lane: int) -> list[ir.Value]:
                 mine = self._vectors(b, float_at(b, keys, places[lane]))
                 return [self._product(b, query, mine) for query in queries]
 
             for head, found in zip(heads, fold(b, b.fadd, products, self.lanes), strict=True):
-                masked = b.select(seen, found, self._all(float("-inf")))
-                store(b, masked, float_at(b, scores, b.add(b.mul(head, size), key)))
+                scores, *_ = self._scratch(b, scratch, b.add(first, head))
+                store(b, b.select(seen, found, self._all(float("-inf"))), float_at(b, scores, of_tile))
 
-        self._all_heads(b, score)
+        self._all_heads(b, self.scored_at_once, score)
+        row.close()
         block.close()
         b.ret_void()
         return b.function
 
-    def _softmax(self) -> ir.Function:
-        """A function that turns the first `count` (whole vectors) of scores [groups, size] into exponentials, not yet
-        normalised. Behind those of each head it stores 1 / their sum.
+    def _exponentials(self) -> ir.Function:
+        """A function that turns the scores of a tile into exponentials relative to the highest score so far, and adds
+        these to the sums. Sums and results so far become relative to that score too.
         """
-        b, (scores, count, size) = inner(self.module, "softmax", 1, 2)
-        blocks = self._blocks(b, count)
-        head = Loop(b, LONG(0), LONG(self.groups))
-        mine = float_at(b, scores, b.mul(head.index, size))
+        b, (scratch, queries, blocks) = inner(self.module, "exponentials", 1, 2)
+        query = Loop(b, LONG(0), queries)
+        scores, top, sums, result = self._scratch(b, scratch, query.index)
 
         def vector(loop: Loop) -> ir.Value:
-            return float_at(b, mine, b.mul(loop.index, LONG(self.lanes)))
+            return float_at(b, scores, b.mul(loop.index, LONG(self.lanes)))
 
-        loop = Loop(b, LONG(0), blocks, [self._all(float("-inf"))])
+        before = load(b, top, self.floats)
+        loop = Loop(b, LONG(0), blocks, [before])
         highest = intrinsic(b, "maxnum", loop.values[0], load(b, vector(loop), self.floats))
         loop.close([highest])
         highest = spread(b, largest(b, highest), self.lanes)
+        store(b, highest, top)
 
-        loop = Loop(b, LONG(0), blocks, [self.floats(None)])
-        less = b.fsub(load(b, vector(loop), self.floats), highest)
-        power, lowest = b.fmul(less, self._all(1 / (log(2) * sqrt(self.d)))), self._all(-126.0)
-        weights = power_of_two(b, intrinsic(b, "maxnum", power, lowest))
-        weights = b.select(b.fcmp_ordered("<", power, lowest), self._all(0.0), weights)
+        factor = self._exponential(b, b.fsub(before, highest))
+        loop = Loop(b, LONG(0), blocks, [b.fmul(load(b, sums, self.floats), factor)])
+        weights = self._exponential(b, b.fsub(load(b, vector(loop), self.floats), highest))
         store(b, weights, vector(loop))
-        sums = b.fadd(loop.values[0], weights)
-        loop.close([sums])
-        store(b, b.fdiv(FLOAT(1), total(b, sums)), float_at(b, mine, count))
-        head.close()
+        more = b.fadd(loop.values[0], weights)
+        loop.close([more])
+        store(b, more, sums)
+        self._put(b, [b.fmul(part, factor) for part in self._vectors(b, result)], result)
+        query.close()
         b.ret_void()
         return b.function
+
+    def _exponential(self, b: ir.IRBuilder, less: ir.Value) -> ir.Value:
+        """e to the power less / sqrt(d), for less <= 0; 0 if that is below 2 to the power -126."""
+        power, lowest = b.fmul(less, self._all(1 / (log(2) * sqrt(self.d)))), self._all(-126.0)
+        found = power_of_two(b, intrinsic(b, "maxnum", power, lowest))
+        return b.select(b.fcmp_ordered("<", power, lowest), self._all(0.0), found)
 
     def _weigh(self) -> ir.Function:
-        """A function that adds to out [groups, d] the `count` values, multiplied by weights [groups, size]."""
-        b, (weights, values, out, visible, away, count, size) = inner(self.module, "weigh", 3, 4)
-        tiles = b.udiv(b.add(count, LONG(NEAR - 1)), LONG(NEAR))
-        tile = Loop(b, LONG(0), tiles)
-        begin = b.mul(tile.index, LONG(NEAR))
-        end = b.add(begin, LONG(NEAR))
-        end = b.select(b.icmp_unsigned("<", end, count), end, count)
+        """A function that adds a tile's first `count` values, multiplied by the weights, to the results of one row's
+        queries.
+        """
+        b, (scratch, values, visible, away, begin, count) = inner(self.module, "weigh", 2, 4)
 
         def weigh(heads: list[ir.Value]) -> None:
-            mine = [float_at(b, weights, b.mul(head, size)) for head in heads]
+            mine = [self._scratch(b, scratch, head) for head in heads]
             turns = -(-len(heads) * len(self.parts) // self.sums_at_once)
             for turn in range(turns):
-                weigh_parts(heads, mine, self.parts[turn::turns])
+                weigh_parts([(weights, result) for weights, _, _, result in mine], self.parts[turn::turns])
 
-        def weigh_parts(heads: list[ir.Value], mine: list[ir.Value], parts: Sequence[int]) -> None:
-            results = [float_at(b, out, b.mul(head, LONG(self.d))) for head in heads]
-            key = Loop(b, begin, end, [vector for result in results for vector in self._vectors(b, result, parts)])
-            here = float_at(b, values, self._place(b, key.index, visible, away))
+        def weigh_parts(mine: list[tuple[ir.Value, ir.Value]], parts: Sequence[int]) -> None:
+            key = Loop(b, LONG(0), count, [vector for _, result in mine for vector in self._vectors(b, result, parts)])
+            here = float_at(b, values, self._place(b, b.add(begin, key.index), visible, away))
             value, before = self._vectors(b, here, parts), iter(key.values)
-            factors = [spread(b, load(b, float_at(b, each, key.index), FLOAT), self.lanes) for each in mine]
+            factors = [spread(b, load(b, float_at(b, weights, key.index), FLOAT), self.lanes) for weights, _ in mine]
             sums = [fma(b, factor, part, next(before)) for factor in factors for part in value]
             key.close(sums)
-            for number, result in enumerate(results):
+            for number, (_, result) in enumerate(mine):
                 self._put(b, sums[number * len(parts) :][: len(parts)], result, parts)
 
-        self._all_heads(b, weigh)
-        tile.close()
+        self._all_heads(b, self.weighed_at_once, weigh)
         b.ret_void()
         return b.function
 
-    def _row(self, score: ir.Function, softmax: ir.Function, weigh: ir.Function) -> ir.Function:
-        """A function for one work item: out [groups, d] from q [groups, d] and one head's keys and values."""
-        b, (q, keys, values, scores, out, visible, first, last, size) = inner(self.module, "row", 5, 4)
-        canvas, away = b.sub(last, first), b.sub(first, visible)
-        count = b.add(visible, canvas)
-        seen = [visible, away, count, size]
-        b.call(score, [q, keys, scores, *seen])
-        keys_scored = b.mul(self._blocks(b, count), LONG(self.lanes))
-        b.call(softmax, [scores, keys_scored, size])
-        for number in range(self.groups):
-            self._put(b, [self.floats(None)] * len(self.parts), float_at(b, out, number * self.d))
-        b.call(weigh, [scores, values, out, *seen])
+    def _end(self) -> ir.Function:
+        """A function that writes one row's out [groups, d]: the results divided by the sums of exponentials."""
+        b, (scratch, out) = inner(self.module, "end", 2, 0)
         head = Loop(b, LONG(0), LONG(self.groups))
-        by_sum = load(b, float_at(b, scores, b.add(b.mul(head.index, size), keys_scored)), FLOAT)
-        here = float_at(b, out, b.mul(head.index, LONG(self.d)))
-        self._put(b, [b.fmul(one, spread(b, by_sum, self.lanes)) for one in self._vectors(b, here)], here)
+        _, _, sums, result = self._scratch(b, scratch, head.index)
+        by_sum = spread(b, b.fdiv(FLOAT(1), total(b, load(b, sums, self.floats))), self.lanes)
+        divided = [b.fmul(one, by_sum) for one in self._vectors(b, result)]
+        self._put(b, divided, float_at(b, out, b.mul(head.index, LONG(self.d))))
         head.close()
+        b.ret_void()
+        return b.function
+
+    def _rows(
+        self, begin: ir.Function, score: ir.Function, exponentials: ir.Function, weigh: ir.Function, end: ir.Function
+    ) -> ir.Function:
+        """A function for one work item: out from q and one head's keys and values. `visible`, `first` and `last` are
+        those of the first row.
+        """
+        b, given = inner(self.module, "rows", 5, 5)
+        q, keys, values, scratch, out, q_row, rows, visible, first, last = given
+        later = b.sub(rows, LONG(1))
+        away, count = b.sub(first, visible), b.add(visible, b.sub(last, first))
+        visible, most, queries = b.add(visible, later), b.add(count, later), b.mul(rows, LONG(self.groups))
+
+        def of_row(row: Loop) -> ir.Value:
+            return float_at(b, scratch, b.mul(row.index, LONG(self.groups * query_floats(self.lanes, self.d))))
+
+        b.call(begin, [scratch, queries])
+        tile = Loop(b, LONG(0), b.udiv(b.add(most, LONG(TILE - 1)), LONG(TILE)))
+        first_key = b.mul(tile.index, LONG(TILE))
+        blocks = self._blocks(b, self._least(b, LONG(TILE), b.sub(most, first_key)))
+        b.call(score, [q, keys, scratch, q_row, rows, visible, away, count, first_key, blocks])
+        b.call(exponentials, [scratch, queries, blocks])
+        row = Loop(b, LONG(0), rows)
+        seen = b.sub(b.add(count, row.index), first_key)
+        with b.if_then(b.icmp_signed("<", LONG(0), seen)):
+            b.call(weigh, [of_row(row), values, visible, away, first_key, self._least(b, LONG(TILE), seen)])
+        row.close()
+        tile.close()
+        row = Loop(b, LONG(0), rows)
+        width = LONG(self.kv_heads * self.groups * self.d)
+        b.call(end, [of_row(row), float_at(b, out, b.mul(row.index, width))])
+        row.close()
         b.ret_void()
         return b.function
 
@@ -202,7 +267,7 @@ class Writer:
         row attends.
         """
         entry = Entry.of(self.module, POINTERS, NUMBERS, "before")
-        b, (_, k, v, _, _, places, _, k_row, v_row, layer, _) = entry.b, entry.given
+        b, (_, k, v, _, _, places, _, k_row, v_row, layer) = entry.b, entry.given
         with entry.each() as item:
             of_row, head, keys, values, (place, *_) = self._of(b, places, layer, item)
             for given, stride, kept in ((k, k_row, keys), (v, v_row, values)):
@@ -210,17 +275,18 @@ class Writer:
                 self._put(b, self._vectors(b, new), float_at(b, kept, b.mul(place, LONG(self.d))))
         b.ret_void()
 
-    def _run(self, row: ir.Function) -> None:
+    def _run(self, rows: ir.Function) -> None:
         entry = Entry.of(self.module, POINTERS, NUMBERS)
-        b, (q, _, _, out, scores, places, q_row, _, _, layer, size) = entry.b, entry.given
-        mine = float_at(b, scores, b.mul(entry.worker, b.mul(size, LONG(self.groups))))
+        b, (q, _, _, out, scratch, places, q_row, _, _, layer) = entry.b, entry.given
+        mine = float_at(b, scratch, b.mul(entry.worker, LONG(scratch_floats(self.lanes, self.d, self.groups))))
         with entry.each() as item:
-            of_row, head, keys, values, (_, *seen) = self._of(b, places, layer, item)
-            first_query = b.mul(head, LONG(self.groups * self.d))
-            query = float_at(b, q, b.add(b.mul(of_row, q_row), first_query))
-            width = LONG(self.kv_heads * self.groups * self.d)
-            result = float_at(b, out, b.add(b.mul(of_row, width), first_query))
-            b.call(row, [query, keys, values, mine, result, *seen, size])
+            of_row, head, keys, values, (_, *seen, together) = self._of(b, places, layer, item)
+            with b.if_then(b.icmp_unsigned("<", LONG(0), together)):
+                first_query = b.mul(head, LONG(self.groups * self.d))
+                query = float_at(b, q, b.add(b.mul(of_row, q_row), first_query))
+                width = LONG(self.kv_heads * self.groups * self.d)
+                result = float_at(b, out, b.add(b.mul(of_row, width), first_query))
+                b.call(rows, [query, keys, values, mine, result, q_row, together, *seen])
         b.ret_void()
 
     def _of(
@@ -244,16 +310,24 @@ class Writer:
         moved = b.select(b.icmp_unsigned("<", key, visible), key, b.add(key, away))
         return b.mul(moved, LONG(self.d))
 
-    def _all_heads(self, b: ir.IRBuilder, write: Callable[[list[ir.Value]], None]) -> None:
-        """Emit what `write` emits for a few query heads at once, for all query heads of a key head."""
-        together, rest = divmod(self.groups, self.at_once)
+    def _scratch(self, b: ir.IRBuilder, scratch: ir.Value, query: ir.Value) -> list[ir.Value]:
+        """The addresses of a query's scores, highest score, sums and result; see `query_floats`."""
+        own = float_at(b, scratch, b.mul(query, LONG(query_floats(self.lanes, self.d))))
+        return [float_at(b, own, away) for away in (0, TILE, TILE + self.lanes, TILE + 2 * self.lanes)]
+
+    def _all_heads(self, b: ir.IRBuilder, at_once: int, write: Callable[[list[ir.Value]], None]) -> None:
+        """Emit what `write` emits for `at_once` query heads, for all query heads of a key head."""
+        together, rest = divmod(self.groups, at_once)
         if together:
             loop = Loop(b, LONG(0), LONG(together))
-            first = b.mul(loop.index, LONG(self.at_once))
-            write([b.add(first, LONG(number)) for number in range(self.at_once)])
+            first = b.mul(loop.index, LONG(at_once))
+            write([b.add(first, LONG(number)) for number in range(at_once)])
             loop.close()
         if rest:
-            write([LONG(together * self.at_once + number) for number in range(rest)])
+            write([LONG(together * at_once + number) for number in range(rest)])
+
+    def _least(self, b: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+        return b.select(b.icmp_unsigned("<", one, other), one, other)
 
     def _product(self, b: ir.IRBuilder, one: list[ir.Value], other: list[ir.Value]) -> ir.Value:
         """A vector whose lanes sum to the product of `one` and `other`. The products are added in several chains,
