@@ -14,7 +14,7 @@ import psutil
 import torch
 import torch.nn.functional as F
 
-from dlsp_engine.decode.budget import Costs
+from dlsp_engine.decode.budget import MEASURED_CONTEXT, Costs
 from dlsp_engine.decode.sampling import greedy
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
@@ -22,7 +22,7 @@ from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.threads import using
 
-CONTEXT = 256
+LONG_CONTEXT, LONG_CONTEXT_ROWS = 4096, 16  # of the step that tells what a longer context adds
 ROWS = (1, 4, 8, 16, 32, 128)
 # Clean rows and canvas rows of the steps that tell what canvas rows add.
 CANVASES = ((1, 4), (4, 12))
@@ -33,7 +33,7 @@ CANVASES = ((1, 4), (4, 12))
 TURNS, WIDE = 15, 3
 
 # Counts up with every change of what a step takes, or of how that is measured.
-STEP = 7
+STEP = 8
 
 # Rows up to which fewer threads than all are tried.
 NARROW = 16
@@ -150,11 +150,11 @@ def faster_dense() -> str:
 
 
 def measure(model: Model) -> Costs:
-    """Measure the costs of a step. Each is the median time of whole steps, output head included, after a context of
-    CONTEXT tokens. Steps of different shapes are timed in random order.
+    """Measure the costs of a step. Each is the median time of whole steps, output head included, behind a context of
+    MEASURED_CONTEXT tokens. Steps of different shapes are timed in random order.
     """
     cache = model.new_cache()
-    for start in range(0, CONTEXT, 128):
+    for start in range(0, MEASURED_CONTEXT, 128):
         model.forward([(cache, _rows(128, 0, start))])
         cache.length += 128
     every = torch.get_num_threads()
@@ -169,7 +169,14 @@ def measure(model: Model) -> Costs:
     few, many = drafts
     more, most = (found[shape] - costs(shape.clean + shape.canvas) for shape in drafts)
     a_row = max(0.0, (most - more) / (many.canvas - few.canvas))
-    return replace(costs, canvas=max(0.0, more - a_row * few.canvas), canvas_row=a_row)
+    costs = replace(costs, canvas=max(0.0, more - a_row * few.canvas), canvas_row=a_row)
+
+    cache = model.new_cache()
+    cache.reserve(LONG_CONTEXT)
+    cache.length = LONG_CONTEXT  # of keys that no step has written, which take as long to attend to
+    behind = Shape(LONG_CONTEXT_ROWS, 0, costs.threads_for(LONG_CONTEXT_ROWS) or every)
+    longer = _usual(model, cache, [behind], TURNS)[behind] - costs(LONG_CONTEXT_ROWS)
+    return replace(costs, row_key=max(0.0, longer) / LONG_CONTEXT_ROWS / (LONG_CONTEXT - MEASURED_CONTEXT))
 
 
 def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> dict[Shape, float]:

@@ -32,6 +32,8 @@ DTYPES = ("auto", "int8", "bfloat16", "float32")
 ADAPTERS = Path(__file__).parent / "adapters"
 
 STEP_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
+PREFILL_MS = 250  # that rows of prompts add to a step at most, so that a request that is cancelled ends soon
+MIN_PREFILL_ROWS = 16  # of a prompt in a step, whatever they cost: fewer would hardly be faster
 PREFILL_RESERVED_ROWS = 32  # rows that prefill gets in a step however many answers are decoded in it
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
@@ -158,7 +160,7 @@ class Engine:
         """Run one step for as many of `requests` as fit into it, and return those that took part. See `share_step`,
         also for `sharing`.
         """
-        batch = share_step(requests, self.backend.drafts, sharing)
+        batch = share_step(requests, self.backend.costs, self.backend.drafts, sharing)
         for request, _ in batch:
             request.start()
         results = self.backend.step([step for _, step in batch])
@@ -236,10 +238,11 @@ def _tokenizer(folder: Path) -> Tokenizer:
 
 
 def share_step(
-    requests: Sequence[AnyRequest], backend_drafts: bool = False, sharing: int | None = None
+    requests: Sequence[AnyRequest], costs: Costs, backend_drafts: bool = False, sharing: int | None = None
 ) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
     """Choose the requests of the next step, and return each with its part of the step. The step has at most STEP_ROWS
-    rows, unless the first request alone needs more.
+    rows, unless the first request alone needs more. By what they cost behind their contexts (`costs`), rows of prompts
+    add at most PREFILL_MS, or MIN_PREFILL_ROWS rows if these take longer.
 
     Requests that decode come first, those that were left out for the most steps in front; prompts get the remaining
     rows, and at least PREFILL_RESERVED_ROWS. If a request earlier in the step prefills the same beginning of a prompt,
@@ -258,7 +261,7 @@ def share_step(
         # If another request's prompt fills the step, every row displaces one of that prompt's rows.
         sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
     batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
-    room = STEP_ROWS
+    room, left_ms = STEP_ROWS, PREFILL_MS
     for request in [*decoding, *prefilling]:
         reserved = PREFILL_RESERVED_ROWS if prefilling and not request.prefilling else 0
         if room - reserved < 1:
@@ -266,10 +269,19 @@ def share_step(
         request.borrow(other.session for other in requests if other is not request)
         if request.prefilling and any(_prefills_the_same(before, request) for before, _ in batch):
             continue
-        step = request.plan(room, sharing, separate_prefill=backend_drafts)
+        rows, here = room, costs.behind(request.session.cache.length)
+        if request.prefilling:
+            rows = here.rows_within(left_ms, room)
+            if rows < MIN_PREFILL_ROWS:
+                if left_ms < PREFILL_MS:
+                    continue
+                rows = min(room, MIN_PREFILL_ROWS)
+        prompt = request.prefilling
+        step = request.plan(rows, sharing, separate_prefill=backend_drafts)
         if not batch or len(step.rows) <= room - reserved:
             batch.append((request, step))
             room -= len(step.rows)
+            left_ms -= here(len(step.rows)) if prompt else 0
     return [*greedy, *batch]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, Acceptance, Costs, StepPlan, best_plan
+from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, MEASURED_CONTEXT, Acceptance, Costs, StepPlan, best_plan
 from dlsp_engine.decode.draft import Draft
 
 CPU = Costs((1, 4, 8, 16, 32, 128), (27.6, 27.7, 34.5, 45.9, 77.4, 226.3), 1.9, 0.7)
@@ -30,6 +30,13 @@ def test_costs_between_and_beyond_the_measured_rows():
     costs = Costs((1, 4, 8), (10.0, 16.0, 24.0), canvas=2.0, canvas_row=0.5)
     assert [costs(1), costs(2), costs(6), costs(16)] == [10, 12, 20, 48]
     assert costs(1, 3) == 16 + 2 + 1.5
+
+
+def test_costs_behind_a_longer_context():
+    costs = Costs((1, 4, 8), (10.0, 16.0, 24.0), canvas=2.0, canvas_row=0.5, row_key=0.01)
+    assert costs.behind(MEASURED_CONTEXT)(6, 2) == costs(6, 2)
+    assert costs.behind(MEASURED_CONTEXT + 300)(6, 2) == pytest.approx(costs(6, 2) + 8 * 3)
+    assert [costs.rows_within(ms, 8) for ms in (9, 10, 20, 24, 99)] == [0, 1, 6, 8, 8]
 
 
 def test_where_rows_are_dear_nothing_is_drafted():

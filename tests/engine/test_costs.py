@@ -30,6 +30,7 @@ def test_measured_costs_are_times(tiny, counted):
     assert measured(128) > measured(1) > 0
     assert measured.canvas >= 0
     assert measured.canvas_row >= 0
+    assert measured.row_key > 0, "attention to a longer context takes longer"
 
 
 @pytest.mark.parametrize(("alone", "chosen"), [(12.4, 1), (12.6, 2)])

@@ -7,7 +7,7 @@ import pytest
 
 from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.engine import STEP_ROWS, Engine, share_step
+from dlsp_engine.engine import MIN_PREFILL_ROWS, PREFILL_MS, STEP_ROWS, Engine, share_step
 from dlsp_engine.options import MODES, SCHEDULES, Options
 from dlsp_engine.request import GapRequest
 from dlsp_engine.text.prompt import File, Gap
@@ -20,7 +20,7 @@ class Counted(Engine):
     """Counts the rows of its steps, and looks at the budget."""
 
     def step(self, requests, sharing=None):
-        planned = share_step(requests, sharing=sharing)
+        planned = share_step(requests, self.backend.costs, sharing=sharing)
         rows = sum(len(step.rows) for _, step in planned if isinstance(step, RowsStep))
         assert rows <= STEP_ROWS or len(planned) == 1
         self.rows = getattr(self, "rows", 0) + rows
@@ -112,6 +112,40 @@ def test_who_waited_for_one_that_left_prefills_by_itself(engine: Counted):
         engine.step([second])
     assert second.outcome().tokens == engine.fill(gaps[1], options).tokens
     assert second.cost.cached_tokens == 0
+
+
+def test_rows_of_prompts_are_bounded_by_time_at_any_length(tiny: Engine):
+    """So a request that is cancelled ends soon, however long its prompt is."""
+    costs = Costs((1, 128), (10, 137), row_key=0.01)
+    engine = Engine(tiny.model, tiny.tokenizer, costs)
+    options = Options(mode="autoregressive", max_tokens=1)
+    request = engine.request(Gap("x = 1\n" * 400, ""), options)
+    other = engine.request(Gap("y = 2\n" * 400, ""), options)
+    widths = []
+    while request.prefilling:
+        planned = share_step([request, other], costs)
+        steps = [step for _, step in planned if isinstance(step, RowsStep)]
+        took = sum(costs.behind(step.cache.length)(len(step.rows)) for step in steps)
+        assert took <= PREFILL_MS or [len(step.rows) for step in steps] == [MIN_PREFILL_ROWS]
+        widths.append(len(steps[0].rows))
+        engine.step([request, other])
+    assert widths[0] == STEP_ROWS
+    assert widths[-2] == MIN_PREFILL_ROWS, "behind 2,000 tokens a row takes 20 ms"
+    assert widths[:-1] == sorted(widths[:-1], reverse=True)
+    assert len(set(widths)) > 5
+    while not other.done:
+        engine.step([other])
+    assert other.outcome().tokens
+
+
+def test_a_prompt_behind_a_long_context_leaves_room_for_nobody_until_it_is_its_turn(tiny: Engine):
+    """Each of two prompts that together take too long gets steps, the later one when the earlier is done."""
+    costs = Costs((1, 128), (10, 260))
+    engine = Engine(tiny.model, tiny.tokenizer, costs)
+    first, second = (engine.request(Gap(f"{name} = 1\n" * 60, ""), Options(max_tokens=1)) for name in "xy")
+    assert engine.step([first, second]) == [first]
+    while not (first.done and second.done):
+        engine.step([one for one in (first, second) if not one.done])
 
 
 def test_decoding_is_not_held_up_by_prefilling(engine: Counted):

@@ -1,5 +1,6 @@
 """The row budget of verified decoding: chooses the rows of a step by what each is expected to gain."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -8,6 +9,7 @@ from typing import Any
 
 from dlsp_engine.decode.draft import Node
 
+MEASURED_CONTEXT = 256  # tokens of context behind which costs are measured
 FIRST_ACCEPTANCE = (0.75, 0.72, 0.75, 0.75)  # of a canvas's tokens, by offset, before any was observed
 NEW_WEIGHT = 0.02  # of a new observation in the moving average
 CANVAS_DISCOUNT = 0.5  # the gain of a canvas counts half: the best of several noisy estimates is too high
@@ -19,14 +21,16 @@ class Costs:
     """What a step takes on this machine: call it with the numbers of clean and canvas rows to get milliseconds.
 
     `milliseconds` are the times of steps with as many rows as `rows` says (ascending); between them it interpolates
-    linearly. A step with canvases takes `canvas` ms more, and `canvas_row` ms more for each canvas row. `threads` says
-    how many threads to use for each of `rows`; empty means all.
+    linearly. A step with canvases takes `canvas` ms more, and `canvas_row` ms more for each canvas row. All this holds
+    behind a context of MEASURED_CONTEXT tokens; behind a longer one, each row takes `row_key` ms more for each further
+    token. `threads` says how many threads to use for each of `rows`; empty means all.
     """
 
     rows: tuple[float, ...] = (1, 128)
     milliseconds: tuple[float, ...] = (1.0, 3.0)
     canvas: float = 0.0
     canvas_row: float = 0.0
+    row_key: float = 0.0
     threads: tuple[int, ...] = ()
 
     def __call__(self, clean: int, canvas: int = 0) -> float:
@@ -39,6 +43,16 @@ class Costs:
         """
         measured = zip(self.rows, self.threads, strict=False)
         return next((threads for most, threads in measured if rows <= most), None)
+
+    def behind(self, context: int) -> "Costs":
+        """Return the costs of a step behind a context of so many tokens."""
+        a_row = self.row_key * max(0, context - MEASURED_CONTEXT)
+        milliseconds = tuple(ms + rows * a_row for rows, ms in zip(self.rows, self.milliseconds, strict=True))
+        return Costs(self.rows, milliseconds, self.canvas, self.canvas_row, threads=self.threads)
+
+    def rows_within(self, milliseconds: float, most: int) -> int:
+        """Return the most clean rows, up to `most`, of a step that takes at most so many milliseconds."""
+        return bisect_right(range(1, most + 1), milliseconds, key=self)
 
     def shared(self, sessions: int) -> "Costs":
         """Return one session's share of these costs, if `sessions` sessions each bring as many rows as it does."""
@@ -57,7 +71,8 @@ class Costs:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Costs":
         rows, milliseconds, threads = (tuple(stored[name]) for name in ("rows", "milliseconds", "threads"))
-        return cls(rows, milliseconds, float(stored["canvas"]), float(stored["canvas_row"]), threads)
+        canvas, canvas_row, row_key = (float(stored[name]) for name in ("canvas", "canvas_row", "row_key"))
+        return cls(rows, milliseconds, canvas, canvas_row, row_key, threads)
 
 
 @dataclass

@@ -131,7 +131,7 @@ class Verified(Decoder):
         return best_plan(
             nodes,
             options.draft,
-            self.drafting.costs.shared(sharing),
+            self.drafting.costs.behind(self.session.cache.length).shared(sharing),
             self.drafting.acceptance,
             min_verified=int(self.draft.canvas),
             prompt_rows=len(self.session.pending) - 1,

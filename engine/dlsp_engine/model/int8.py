@@ -33,7 +33,7 @@ from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import Instructions, usable
 
 REMEMBERED = 4096  # rotated token embeddings that are kept, 4 kB each
-PROMPT_ROWS = 32  # clean rows of a session from which on they attend together; fewer are better shared among threads
+PROMPT_ROWS = 16  # clean rows of a session from which on they attend together; fewer are better shared among threads
 
 
 class Int8Linear:
