@@ -1,7 +1,8 @@
 """Where model files are stored, and which of them are accepted.
 
-A file is accepted only by its SHA-256. A small note next to it records that together with the file's size and time, so
-that a later start need not hash it again; a file that has changed is hashed again.
+A file is accepted only by its SHA-256. A small note next to it records that together with the file's inode, size and
+times, so that a later start need not hash it again; a file that has changed is hashed again. A program can set back a
+file's modification time, but not its change time (ctime).
 """
 
 import json
@@ -83,7 +84,8 @@ def _record(file: Path, model: Model) -> Record | None:
         stat = file.stat()
     except OSError:
         return None
-    return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": model.sha256}
+    stamp = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "ctime_ns": stat.st_ctime_ns, "inode": stat.st_ino}
+    return stamp | {"sha256": model.sha256}
 
 
 def _remember(file: Path, record: Record) -> None:

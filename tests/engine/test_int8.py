@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from dlsp_engine import Engine, EngineError, Gap, Options
-from dlsp_engine.model import int8_file
+from dlsp_engine.model import int8_file, manifest
 from dlsp_engine.model import quantised as quantised_module
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
@@ -170,7 +170,8 @@ def test_weights_from_the_file_are_the_same_to_the_bit(tiny, tmp_path):
     other = Adapter.random(dense.shape, seed=7)
     int8_file.stored(tmp_path, dense.weights, other, kind, said.append)
     assert sum("once" in line for line in said) == 2
-    assert len(list(tmp_path.glob("int8-*"))) == 1, "what serves no more is removed"
+    kinds = sorted(each.suffix for each in tmp_path.glob("int8-*"))
+    assert kinds == [".manifest", ".safetensors"], "what serves no more is removed"
 
 
 def test_the_head_is_quantised_a_few_rows_at_once(tiny, kind, monkeypatch):
@@ -197,7 +198,7 @@ def kind() -> Int8:
 @pytest.fixture
 def file(tiny, kind, tmp_path) -> Path:
     int8_file.stored(tmp_path, tiny.model.weights, tiny.model.adapter, kind, lambda line: None)
-    (made,) = tmp_path.glob("int8-*")
+    (made,) = tmp_path.glob("int8-*.safetensors")
     return made
 
 
@@ -227,10 +228,12 @@ def test_what_a_killed_engine_left_half_written_goes(tiny, kind, file):
     assert not half.exists()
 
 
-def test_a_damaged_file_is_one_sentence(tiny, kind, file):
-    file.write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(EngineError, match="damaged; delete it"):
-        int8_file.stored(file.parent, tiny.model.weights, tiny.model.adapter, kind)
+def test_a_damaged_file_is_made_again(tiny, kind, file):
+    right, said = file.read_bytes(), []
+    file.write_bytes(right[:1000])
+    int8_file.stored(file.parent, tiny.model.weights, tiny.model.adapter, kind, said.append)
+    assert file.read_bytes() == right
+    assert "damaged" in said[0]
 
 
 def test_a_file_that_memory_lacks_for_is_not_damaged(tiny, kind, file, monkeypatch):
@@ -250,8 +253,15 @@ def test_a_file_of_another_model_is_one_sentence(tiny, kind, file):
         {"head.scale": tensors["head.scale"][1:].clone()},
         {"1.out.weight": tensors["1.out.weight"].float()},
         {"0.qkv.b": tensors["0.out.b"].clone()},
+        {"0.qkv.b_scale": tensors["0.qkv.b_scale"][1:].clone()},
+        {"1.qkv_bias": tensors["1.qkv_bias"].double()},
+        {"turn": tensors["turn"][1:].clone()},
+        {"mask": tensors["mask"][1:].clone()},
+        {"head.weight": tensors["head.weight"].flatten(0, 1)[None].clone()},
+        {"0.down.weight": torch.cat([tensors["0.down.weight"]] * 4)},
     ):
-        save_file(tensors | wrong, file)
+        save_file(tensors | wrong, partial := file.with_suffix(".partial"))
+        manifest.publish(partial, file)
         with pytest.raises(EngineError, match="damaged; delete it"):
             int8_file.stored(file.parent, weights, adapter, kind)
 

@@ -3,6 +3,7 @@
 import json
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,8 @@ RANK = 3
 
 @pytest.fixture(autouse=True)
 def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert, "_tokenizer", lambda path, target: target.write_text("{}"))
+    made = SimpleNamespace(save=lambda path: Path(path).write_text("{}"))
+    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda reader: made)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from dlsp_engine.errors import EngineError
+from dlsp_engine.model import manifest
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
@@ -48,29 +49,29 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file. Converts the file on first use.
 
     `update` is added to the weights if it was trained for this file. When two engines start at once, one converts and
-    the other waits. A conversion that was killed is started again. Afterwards, conversions of the same file with
-    another update are removed, and so are those of a file that this one has replaced.
+    the other waits. A conversion that was killed is started again, and so is one whose files are no longer what their
+    manifests describe. Afterwards, conversions of the same file with another update are removed, and so are those of a
+    file that this one has replaced.
 
     `say` reports progress. Raises EngineError when the folder cannot be written.
     """
-    made, version = cache / "converted", f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
-    stat = gguf.stat()
-    by_time = made / f"{gguf.stem}-{stat.st_size}-{int(stat.st_mtime)}-{version}"  # the older naming scheme
-    if (by_time / "weights.safetensors").exists():
-        return by_time
-    folder = made / f"{gguf.stem}-{_content(gguf)}-{version}"
-    weights = folder / "weights.safetensors"
-    if weights.exists():
+    version = f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
+    folder = cache / "converted" / f"{gguf.stem}-{_content(gguf)}-{version}"
+    weights, tokenizer = folder / "weights.safetensors", folder / "tokenizer.json"
+    files = (weights, tokenizer)
+    manifest.sweep(folder)
+    if all(map(manifest.whole, files)):
         return folder
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / "lock"):
-            if not weights.exists():
-                say(f"converting {gguf.name}, once for this machine")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(folder / manifest.LOCK):
+            if not all(map(manifest.whole, files)):
+                damaged = any(manifest.path_of(file).exists() for file in files)
+                say(f"converting {gguf.name}{' again, since it was damaged' if damaged else ', once for this machine'}")
                 if update and not update.belongs_to(gguf):
                     say(f"{gguf.name} is not the file that the infill update was trained for: it is left as it is")
                     update = None
-                _tokenizer(gguf, folder / "tokenizer.json")
+                _tokenizer(gguf, tokenizer)
                 _weights(gguf, weights, say, update)
                 _forget_others(folder, replaced=gguf.parent == cache / "models")
     except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
@@ -176,7 +177,7 @@ def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
     partial = target.with_suffix(".partial")
     try:
         save_file(tensors, partial, metadata=metadata)
-        partial.replace(target)
+        manifest.publish(partial, target)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -184,4 +185,4 @@ def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
 def _tokenizer(gguf: Path, target: Path) -> None:
     partial = target.with_suffix(".partial")
     tokenizer_from_gguf(GGUFReader(gguf)).save(str(partial))
-    partial.replace(target)
+    manifest.publish(partial, target)

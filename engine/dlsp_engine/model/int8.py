@@ -49,8 +49,12 @@ class Int8Linear:
         parts, b = len(outs), tensors.get("b")
         rows = sum(outs) + (0 if b is None else parts * len(b))
         weight, scale = tensors["weight"], tensors["scale"]
-        if weight.dtype != torch.int8 or scale.shape != (rows,) or (b is not None and b.shape[1] != sum(outs)):
+        _demand(scale, torch.float32, rows)
+        if weight.dtype != torch.int8:
             raise ValueError("tensors of another model")
+        if b is not None:
+            _demand(b, torch.int8, len(b), sum(outs))
+            _demand(tensors["b_scale"], torch.float32, sum(outs))
         self._matrix = kind.matrix(weight, scale)
         if self._matrix.ins != ins:
             raise ValueError("weights of another model")
@@ -62,6 +66,13 @@ class Int8Linear:
         if self._update and canvas is not None:
             self._update(y, canvas)
         return y
+
+
+def _demand(tensor: Tensor, dtype: torch.dtype, *size: int) -> Tensor:
+    """Return `tensor`. Raises ValueError if it has another dtype or shape: native code is given its address alone."""
+    if tensor.dtype != dtype or tensor.shape != size or not tensor.is_contiguous():
+        raise ValueError("tensors of another model")
+    return tensor
 
 
 def _update(ends: list[int], b: Tensor, b_scale: Tensor) -> Callable[[Tensor, slice | Tensor], None]:
@@ -100,13 +111,14 @@ class Int8Weights:
             groups[of][what] = tensor
         layers = [
             Int8Layer(
-                qkv_bias=groups[str(i)]["qkv_bias"],
+                qkv_bias=_demand(groups[str(i)]["qkv_bias"], torch.float32, shape.qkv),
                 **{name: Int8Linear(groups[f"{i}.{name}"], *sizes, kind) for name, sizes in projections(shape).items()},
             )
             for i in range(shape.layers)
         ]
         head = Int8Linear(groups["head"], shape.dim, [shape.vocab], kind)
-        return cls(groups[""]["turn"], groups[""]["mask"], layers, head, kind)
+        turn = _demand(groups[""]["turn"], torch.float32, shape.dim, shape.dim)
+        return cls(turn, _demand(groups[""]["mask"], torch.float32, shape.dim), layers, head, kind)
 
 
 class Int8Qwen2(Model):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import Damaged, EngineError, out_of_memory
 from dlsp_engine.machine import machine
+from dlsp_engine.model import manifest
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.int8 import Int8Weights
@@ -33,17 +34,19 @@ def stored(
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
 ) -> Int8Weights:
     """The int8 weights, mapped from a file in `folder`, the folder of the converted weights. Makes the file on first
-    use.
+    use, and again when it is no longer what its manifest describes.
 
     A new file replaces the one that this machine made for another adapter. `say` reports progress. Raises EngineError
     when the file cannot be written, Damaged when it cannot be read.
     """
     path = folder / f"int8-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
     try:
-        if not path.exists():
-            with FileLock(folder / "lock"):
-                if not path.exists():
-                    say("quantising the weights to int8, once for this machine and this adapter")
+        if not manifest.whole(path):
+            with FileLock(folder / manifest.LOCK):
+                if not manifest.whole(path):
+                    damaged = manifest.path_of(path).exists()
+                    why = "again, since they were damaged" if damaged else "once for this machine and this adapter"
+                    say(f"quantising the weights to int8, {why}")
                     _write(path, quantised(weights, adapter, kind, say))
     except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
@@ -79,7 +82,7 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
         for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*"):
             if old != partial:
                 old.unlink(missing_ok=True)
-        partial.replace(path)
+        manifest.publish(partial, path)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -47,29 +47,32 @@ class Weights:
         """Load a converted model. bf16 weights are memory-mapped, and shared between processes; another dtype is a
         private copy.
 
-        Raises Damaged when the file is missing or cannot be read.
+        Raises Damaged when the file is missing, cannot be read, or has a tensor of another shape than the sizes demand.
         """
         path = folder / "weights.safetensors"
         try:
             with safe_open(path, framework="pt") as file:
                 shape = Architecture.from_json(file.metadata()["architecture"])
 
-                def get(name: str) -> Tensor:
-                    return file.get_tensor(name).to(dtype)
+                def get(name: str, *size: int) -> Tensor:
+                    tensor = file.get_tensor(name)
+                    if tensor.shape != size or not tensor.is_floating_point():
+                        raise ValueError(f"{name} is {tensor.dtype} {list(tensor.shape)}, not {list(size)}")
+                    return tensor.to(dtype)
 
                 layers = [
                     Layer(
-                        qkv=get(f"layers.{i}.qkv.weight"),
-                        qkv_bias=get(f"layers.{i}.qkv.bias"),
-                        out=get(f"layers.{i}.out.weight"),
-                        gate_up=get(f"layers.{i}.gate_up.weight"),
-                        down=get(f"layers.{i}.down.weight"),
-                        attention_norm=get(f"layers.{i}.attention_norm"),
-                        mlp_norm=get(f"layers.{i}.mlp_norm"),
+                        qkv=get(f"layers.{i}.qkv.weight", shape.qkv, shape.dim),
+                        qkv_bias=get(f"layers.{i}.qkv.bias", shape.qkv),
+                        out=get(f"layers.{i}.out.weight", shape.dim, shape.heads * shape.head_dim),
+                        gate_up=get(f"layers.{i}.gate_up.weight", 2 * shape.ff, shape.dim),
+                        down=get(f"layers.{i}.down.weight", shape.dim, shape.ff),
+                        attention_norm=get(f"layers.{i}.attention_norm", shape.dim),
+                        mlp_norm=get(f"layers.{i}.mlp_norm", shape.dim),
                     )
                     for i in range(shape.layers)
                 ]
-                return cls(shape, layers, get("embedding"), get("norm"))
+                return cls(shape, layers, get("embedding", shape.vocab, shape.dim), get("norm", shape.dim))
         except Exception as error:
             if out_of_memory(error):
                 raise

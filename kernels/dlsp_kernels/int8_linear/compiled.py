@@ -46,7 +46,14 @@ class Compiled:
         return padded.view(-1, block, ins // 4, 4).transpose(1, 2).contiguous()
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "CompiledMatrix":
-        """The matrix with the packed weights `laid`, which are not copied, and with scale float32 [out]."""
+        """The matrix with the packed weights `laid`, which are not copied, and with scale float32 [out].
+
+        Raises ValueError if they are no packed int8 weights of so many outputs.
+        """
+        block = block_size(self.kind)
+        right = laid.dim() == 4 and laid.shape == (-(-len(scale) // block), laid.shape[1], block, 4)
+        if not right or laid.dtype != torch.int8 or scale.dtype != torch.float32 or not laid.is_contiguous():
+            raise ValueError(f"{laid.dtype} {list(laid.shape)} is not a packed matrix of {len(scale)} outputs")
         run = _program(self.kind, fours_at_once(self.kind, laid.shape[1]))
         return CompiledMatrix(run, laid, scale, 0 if self.kind.fours == Fours.SIGNED else self.levels + 1)
 

@@ -27,7 +27,11 @@ class OneDnn:
         return weight
 
     def matrix(self, laid: Tensor, scale: Tensor) -> "OneDnnMatrix":
-        """The matrix with scale float32 [out]. Raises RuntimeError if oneDNN cannot pack it."""
+        """The matrix with scale float32 [out]. Raises RuntimeError if oneDNN cannot pack it, ValueError if
+        `laid` has another number of outputs.
+        """
+        if laid.dtype != torch.int8 or laid.shape != (len(scale), laid.shape[-1]):
+            raise ValueError(f"{laid.dtype} {list(laid.shape)} is not a matrix of {len(scale)} outputs")
         return OneDnnMatrix(laid, scale, self.levels + 1)
 
 

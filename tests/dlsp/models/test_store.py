@@ -67,14 +67,12 @@ def test_a_truncated_file_is_not_believed_and_not_even_hashed(
         store.path(model)
 
 
-def test_only_verify_finds_a_change_that_hides(model: Model, file: Path, data: bytes):
+def test_a_change_whose_time_was_set_back_is_found(model: Model, file: Path, data: bytes):
     store.path(model)
-    stat = file.stat()
-    file.write_bytes(b"?" + data[1:])
-    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert store.path(model) == file
-    with pytest.raises(ModelMissing, match="damaged or incomplete"):
-        store.verify(model)
+    before = file.stat()
+    while file.stat().st_ctime_ns == before.st_ctime_ns:  # within a tick of the clock two changes have the same time
+        file.write_bytes(b"?" + data[1:])
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(ModelMissing, match="damaged or incomplete"):
         store.path(model)
 
