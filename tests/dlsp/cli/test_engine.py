@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +61,6 @@ def test_an_engine_that_loads_keeps_no_other_from_its_end(
         assert "1.5b is loading and could not be ended" in shown.err, "this test holds its lock"
 
 
-COMPLETE = """
-import sys
-from dlsp import cli
-from dlsp.engine import launch
-launch.serve_command = lambda *_: {command}
-sys.exit(cli.main(["complete", "a.py:1:1"]))
-"""
 LOADING = """
 import sys, time
 from pathlib import Path
@@ -100,26 +92,17 @@ def test_an_engine_is_ended_while_it_loads(state_folder: Path, capsys: Output) -
         assert process.poll() is not None
 
 
-def interrupted(process: "subprocess.Popen[str]") -> None:
-    """Press Ctrl-C, and again where nothing came of it."""
-    for _ in range(3):
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-            return
-
-
 def test_who_is_interrupted_while_an_engine_loads_learns_that_it_goes_on(state_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     command = loading(DEFAULT, state_folder)
-    code = (
-        f"import sys; from dlsp import cli; from dlsp.engine import launch; launch.serve_command = lambda *_: {command}"
-    )
-    code += "; sys.exit(cli.main(['complete', 'a.py:1:1']))"
+    # As from a terminal: tests that run in the background of a shell inherit that Ctrl-C is ignored.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import sys; from dlsp import cli; "
+    code += f"from dlsp.engine import launch; launch.serve_command = lambda *_: {command}; "
+    code += "sys.exit(cli.main(['complete', 'a.py:1:1']))"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         assert process.stderr
         assert process.stderr.readline() == "converting\n"
-        interrupted(process)
+        process.send_signal(signal.SIGINT)
         assert process.stderr.read() == "\ndlsp: The engine of 0.5b goes on loading; `dlsp engine stop` ends it.\n"
         assert process.wait(10) == 130
     assert cli.main(["engine", "stop"]) == 0

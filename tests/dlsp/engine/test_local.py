@@ -1,5 +1,6 @@
 """An installation without an engine: one sentence, with the command that adds one, wherever an engine is asked for."""
 
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -44,6 +45,43 @@ def test_the_modules_are_those_of_the_extra() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
 def test_the_command_is_that_of_the_tool_that_installed_dlsp(prefix: str, command: str) -> None:
     assert local.install_command(prefix) == command
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/h/pipx/venvs/dlsp", """pipx install --force --pip-args='--find-links /a/dist' "dlsp[local]\""""),
+        ("/h/uv/tools/dlsp", 'uv tool install --force --find-links /a/dist "dlsp[local]"'),
+        ("/h/.venv", '/h/.venv/bin/python -m pip install --find-links /a/dist "dlsp[local]"'),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
+def test_after_an_installation_from_a_wheel_the_rest_comes_from_its_folder(prefix: str, command: str) -> None:
+    assert local.install_command(prefix, Path("/a/dist")) == command
+
+
+@pytest.mark.parametrize(
+    ("origin", "folder"),
+    [
+        ('{"url": "file:///a/my%20dist/dlsp-0.1.0-py3-none-any.whl", "archive_info": {}}', Path("/a/my dist")),
+        ('{"url": "https://example.org/dlsp-0.1.0-py3-none-any.whl", "archive_info": {}}', None),
+        ('{"url": "file:///a/clone", "dir_info": {"editable": true}}', None),
+        ("damaged", None),
+        (None, None),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
+def test_where_the_wheel_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str | None, folder: Path | None
+) -> None:
+    installed = tmp_path / "dlsp-0.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.4\nName: dlsp\nVersion: 0.1.0\n")
+    if origin:
+        (installed / "direct_url.json").write_text(origin)
+    monkeypatch.syspath_prepend(tmp_path)
+    command = local.install_command("/h/.venv")
+    assert shlex.split(command)[4:] == [*(["--find-links", str(folder)] if folder else []), "dlsp[local]"]
 
 
 async def test_an_engine_is_not_started_and_the_command_is_named(state_folder: Path, light: str) -> None:
