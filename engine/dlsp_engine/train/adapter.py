@@ -26,47 +26,47 @@ class AdapterRun(Run[CanvasTrainer]):
 
     FILE = checkpoint.ADAPTER
 
-    def __init__(self, asked: argparse.Namespace) -> None:
-        device = torch.device(asked.device)
-        torch.manual_seed(asked.seed)
-        weights = Weights.load(asked.weights, torch.float32 if asked.float32 else torch.bfloat16)
-        start = asked.start
-        parameters = Parameters.load(start, weights) if start else Parameters(weights, asked.rank)
-        asked.rank = parameters.rank
-        model = CanvasModel(weights, parameters.to(device), asked.recompute, asked.compile)
-        samples = Samples(asked.samples, "train")
-        metadata = _origin(asked)
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        device = torch.device(arguments.device)
+        torch.manual_seed(arguments.seed)
+        weights = Weights.load(arguments.weights, torch.float32 if arguments.float32 else torch.bfloat16)
+        start = arguments.start
+        parameters = Parameters.load(start, weights) if start else Parameters(weights, arguments.rank)
+        arguments.rank = parameters.rank
+        model = CanvasModel(weights, parameters.to(device), arguments.recompute, arguments.compile)
+        samples = Samples(arguments.samples, "train")
+        metadata = _origin(arguments)
         room = checkpoint.room(parameters, shipped_bytes(metadata["base"], ".infill-update.safetensors"))
         parameters.bigrams = counted(samples, weights.architecture.vocab, room)
-        trainer = CanvasTrainer(model, samples, Recipe.of(asked), asked.head_rows or HEAD_ROWS[device.type])
-        self.held_out = Samples(asked.samples, "heldout")
+        trainer = CanvasTrainer(model, samples, Recipe.of(arguments), arguments.head_rows or HEAD_ROWS[device.type])
+        self.held_out = Samples(arguments.samples, "heldout")
         self.found: list[Score] = []
-        super().__init__(asked, trainer, metadata)
+        super().__init__(arguments, trainer, metadata)
 
     def judge(self) -> None:
-        trainer, asked = self.trainer, self.asked
+        trainer, arguments = self.trainer, self.arguments
         width = trainer.recipe.width(0)
         count = max(1, trainer.recipe.rows // width)
-        rows = min(asked.judge_rows, self.held_out.rows)
+        rows = min(arguments.judge_rows, self.held_out.rows)
         with trainer.averaged():
             found = score(trainer.model, self.held_out, rows, count, width, trainer.recipe.batch, trainer.head_rows)
         self.found.append(found)
         tau = {"offline_tau": round(found.tau, 4), "plain_tau": round(found.plain_tau, 4)}
-        memory = {"gigabytes": round(torch.cuda.max_memory_allocated() / 1e9, 1)} if asked.device == "cuda" else {}
+        memory = {"gigabytes": round(torch.cuda.max_memory_allocated() / 1e9, 1)} if arguments.device == "cuda" else {}
         self.say(**tau, agreement=found.agreement, canvases=found.canvases, **memory)
 
     def scores(self) -> dict[str, Any]:
         return {"offline_tau": round(self.found[-1].tau, 4), "agreement": self.found[-1].agreement}
 
 
-def _origin(asked: argparse.Namespace) -> dict[str, str]:
+def _origin(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the part of the adapter's metadata that names its base, data and recipe."""
-    base, begun = base_of(asked.weights, asked.start, asked.base_sha256)
-    recipe = store.index(asked.samples)["recipe"]
+    base, begun = base_of(arguments.weights, arguments.start, arguments.base_sha256)
+    recipe = store.index(arguments.samples)["recipe"]
     return base | {
-        "version": asked.version or datetime.now(UTC).strftime("%Y%m%d"),
+        "version": arguments.version or datetime.now(UTC).strftime("%Y%m%d"),
         "begun_from": begun.get("version", ""),
-        "recipe": Recipe.of(asked).to_json(),
+        "recipe": Recipe.of(arguments).to_json(),
         "corpus": recipe["corpus"],
         "samples": json.dumps(recipe),
         "licence": "Apache-2.0",

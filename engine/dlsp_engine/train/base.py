@@ -28,26 +28,26 @@ class BaseRun(Run[FillTrainer]):
 
     FILE = checkpoint.UPDATE
 
-    def __init__(self, asked: argparse.Namespace) -> None:
+    def __init__(self, arguments: argparse.Namespace) -> None:
         """Raises EngineError if the weights already contain an infill update: updates are not stacked."""
-        recipe, device = FillRecipe.read(asked.recipe), torch.device(asked.device)
-        metadata = _origin(asked, recipe)
+        recipe, device = FillRecipe.read(arguments.recipe), torch.device(arguments.device)
+        metadata = _origin(arguments, recipe)
         torch.manual_seed(recipe.seed)
-        weights = Weights.load(asked.weights, torch.float32 if asked.float32 else torch.bfloat16)
+        weights = Weights.load(arguments.weights, torch.float32 if arguments.float32 else torch.bfloat16)
         shape = weights.architecture
-        parameters = LowRanks.read(asked.start, shape) if asked.start else LowRanks(shape, recipe.rank)
+        parameters = LowRanks.read(arguments.start, shape) if arguments.start else LowRanks(shape, recipe.rank)
         if parameters.rank != recipe.rank:
             raise EngineError(
-                f"{asked.start} has rank {parameters.rank}, the recipe {recipe.rank}; start from another."
+                f"{arguments.start} has rank {parameters.rank}, the recipe {recipe.rank}; start from another."
             )
         checkpoint.room(parameters, shipped_bytes(metadata["base"], ".safetensors"))
-        tokenizer = QwenTokenizer(asked.weights)
-        held = Documents(asked.corpus, "heldout", recipe.seed, recipe.held_out)
-        self.held_out = Fills(held, tokenizer, recipe).held_out(asked.judge_gaps)
-        fills = Fills(Documents(asked.corpus, "train", recipe.seed, recipe.held_out), tokenizer, recipe)
-        chunk = asked.head_rows or HEAD_ROWS[device.type]
+        tokenizer = QwenTokenizer(arguments.weights)
+        held = Documents(arguments.corpus, "heldout", recipe.seed, recipe.held_out)
+        self.held_out = Fills(held, tokenizer, recipe).held_out(arguments.judge_gaps)
+        fills = Fills(Documents(arguments.corpus, "train", recipe.seed, recipe.held_out), tokenizer, recipe)
+        chunk = arguments.head_rows or HEAD_ROWS[device.type]
         self.found: dict[str, Judged] = {}
-        super().__init__(asked, FillTrainer(weights, parameters.to(device), fills, recipe, device, chunk), metadata)
+        super().__init__(arguments, FillTrainer(weights, parameters.to(device), fills, recipe, device, chunk), metadata)
 
     def judge(self) -> None:
         trainer = self.trainer
@@ -58,19 +58,19 @@ class BaseRun(Run[FillTrainer]):
         return {kind: one.rounded() for kind, one in self.found.items()}
 
 
-def _origin(asked: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]:
+def _origin(arguments: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]:
     """Return the part of the update's metadata that names its base, data and recipe."""
-    base, begun = base_of(asked.weights, asked.start, asked.base_sha256)
+    base, begun = base_of(arguments.weights, arguments.start, arguments.base_sha256)
     if base.pop("update_sha256", ""):
         raise EngineError(
-            f"The weights in {asked.weights} have an infill update in them; give those of the base as published "
+            f"The weights in {arguments.weights} have an infill update in them; give those of the base as published "
             "(`infill_update: false`)."
         )
     return base | {
-        "version": asked.version or datetime.now(UTC).strftime("%Y%m%d"),
+        "version": arguments.version or datetime.now(UTC).strftime("%Y%m%d"),
         "begun_from": begun.get("version", ""),
         "recipe": recipe.to_json(),
-        "corpus": manifest_hash(asked.corpus),
+        "corpus": manifest_hash(arguments.corpus),
         "canvas_adapters": json.dumps([]),
         "licence": "Apache-2.0",
     }

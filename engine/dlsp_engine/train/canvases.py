@@ -15,8 +15,8 @@ from torch import Tensor
 from dlsp_engine.model.rows import MASK
 from dlsp_engine.train.segments import MIDDLE, START, TEXT
 
-# A canvas in a gap is so many times as likely as one in other text.
-PREFERRED = 8.0
+# A canvas in a gap is this many times as likely to be drawn as one in other text.
+GAP_CANVAS_WEIGHT = 8.0
 
 
 @dataclass
@@ -62,9 +62,9 @@ class Canvases:
         """Return, for each canvas row, the token of the text before the one that it drafts: [batch, canvases,
         width].
         """
-        return pick(batch.ids, self.answered)
+        return gather(batch.ids, self.answered)
 
-    def known(self, batch: Batch) -> list[np.ndarray]:
+    def contexts(self, batch: Batch) -> list[np.ndarray]:
         """Return, for each canvas, its segment up to the token before the one that its first row drafts."""
         ends, starts = self.answered[..., 0] + 1, batch.starts.gather(1, self.anchors)
         ids = batch.ids.cpu().numpy()
@@ -94,7 +94,7 @@ def additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -torch.inf)[:, None]
 
 
-def known(batch: Batch, greedy: Tensor, width: int) -> Tensor:
+def has_target(batch: Batch, greedy: Tensor, width: int) -> Tensor:
     """Return bool [batch, length, width]: whether the base's choice for row j of a canvas after each token is known.
     `greedy` [batch, length] is its choice after each token.
     """
@@ -104,7 +104,7 @@ def known(batch: Batch, greedy: Tensor, width: int) -> Tensor:
     return padded[:, 1:].unfold(1, width, 1).int().cumprod(2).bool()
 
 
-def drawn(
+def draw_canvases(
     batch: Batch,
     greedy: Tensor,
     count: int,
@@ -118,25 +118,26 @@ def drawn(
     proportional to the rows that a canvas there teaches, or with `evenly` equal for all that teach any. A share
     `reveal` of the canvases shows some of its tokens; every share of shown tokens is equally likely.
     """
-    rows = known(batch, greedy, width) & ((batch.marks & marks) > 0)[..., None]
-    weight = rows.any(2).float() if evenly else rows.sum(2) * torch.where((batch.marks & MIDDLE) > 0, PREFERRED, 1.0)
-    anchors = choose(weight, count, generator)
+    rows = has_target(batch, greedy, width) & ((batch.marks & marks) > 0)[..., None]
+    preference = torch.where((batch.marks & MIDDLE) > 0, GAP_CANVAS_WEIGHT, 1.0)
+    weight = rows.any(2).float() if evenly else rows.sum(2) * preference
+    anchors = sample(weight, count, generator)
     taught = rows.gather(1, anchors[..., None].expand(-1, -1, width))
     offset = torch.arange(width, device=anchors.device)
     answered = (anchors[..., None] + 1 + offset).clamp(max=batch.ids.shape[1] - 1)
-    targets = pick(greedy, answered)
+    targets = gather(greedy, answered)
     positions = anchors[..., None] + 1 + offset - batch.starts.gather(1, anchors)[..., None]
     tokens = torch.full_like(targets, MASK)
     if reveal:
         chance = torch.rand(2, *anchors.shape, device=anchors.device, generator=generator)
         rate = torch.where(chance[0] < reveal, chance[1], 0.0)[..., None]
         shown = taught & (torch.rand(tokens.shape, device=anchors.device, generator=generator) < rate)
-        tokens = torch.where(shown, pick(batch.ids, answered), tokens)
+        tokens = torch.where(shown, gather(batch.ids, answered), tokens)
         taught = taught & ~torch.cat([shown[..., 1:], torch.zeros_like(shown[..., :1])], 2)
     return Canvases(anchors, tokens, positions, targets, taught, answered)
 
 
-def choose(weight: Tensor, count: int, generator: torch.Generator) -> Tensor:
+def sample(weight: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """Draw `count` indices for each row of weight [batch, length], in proportion to the weights and without repetition
     (Gumbel top-k). Those of weight 0 come last.
     """
@@ -144,6 +145,6 @@ def choose(weight: Tensor, count: int, generator: torch.Generator) -> Tensor:
     return (weight.log() - (-noise.log()).log()).topk(count, 1).indices
 
 
-def pick(values: Tensor, indices: Tensor) -> Tensor:
+def gather(values: Tensor, indices: Tensor) -> Tensor:
     """Return the values [batch, length] at indices [batch, …], as [batch, …]."""
     return values.gather(1, indices.flatten(1)).view_as(indices)

@@ -13,19 +13,22 @@ from dlsp_engine.train.corpus import shards
 from dlsp_engine.train.corpus.shards import Row
 from dlsp_engine.train.segments import Segment
 
-SHARES = {"rest": 20, "line": 10, "block": 30, "body": 20, "span": 10, "plain": 10}
-# A document gives one segment for each so many of its characters.
-CHARACTERS = 1_200
+# How often each kind of segment is drawn, relative to the others.
+KIND_WEIGHTS = {"rest": 20, "line": 10, "block": 30, "body": 20, "span": 10, "plain": 10}
+# A document gives one segment for each SEGMENT_CHARACTERS of its characters.
+SEGMENT_CHARACTERS = 1_200
 
-WITH_FILES = 0.25
-# Share of gaps that see one or two other files of their package, and how much of the window one takes.
-SNIPPET = (1 / 20, 1 / 6)
+# The share of gaps that see one or two other files of their package.
+WITH_FILES_SHARE = 0.25
 
-# Tokens that are no room for a gap.
-LITTLE = 64
+# The least and the largest share of the window that such a file takes.
+SNIPPET_SHARES = (1 / 20, 1 / 6)
+
+# With less room than this, a segment is plain text instead of a gap.
+MIN_GAP_WINDOW_TOKENS = 64
 
 # The share of a window that lies before the gap.
-BEFORE = 2 / 3
+PREFIX_SHARE = 2 / 3
 
 
 class Documents:
@@ -67,17 +70,17 @@ class Documents:
         if (span := gaps.cut(text, kind, rng)) is None:
             return None
         start, end = span
-        before = max(int(window * BEFORE), window - (len(text) - end))
+        before = max(int(window * PREFIX_SHARE), window - (len(text) - end))
         prefix = text[max(0, start - before) : start]
-        suffix = text[end : end + max(int(window * (1 - BEFORE)), window - len(prefix))]
+        suffix = text[end : end + max(int(window * (1 - PREFIX_SHARE)), window - len(prefix))]
         return Gap(prefix, suffix, path=row["path"], files=self._files(number, window, rng)), text[start:end]
 
     def _files(self, number: int, window: int, rng: random.Random) -> tuple[File, ...]:
         others = self._packages[self.rows[number]["package"]]
-        if len(others) < 2 or rng.random() >= WITH_FILES:
+        if len(others) < 2 or rng.random() >= WITH_FILES_SHARE:
             return ()
         chosen = [other for other in rng.sample(others, min(3, len(others))) if other != number][: rng.randint(1, 2)]
-        return tuple(self._snippet(other, rng.uniform(*SNIPPET) * window, rng) for other in chosen)
+        return tuple(self._snippet(other, rng.uniform(*SNIPPET_SHARES) * window, rng) for other in chosen)
 
     def _snippet(self, number: int, characters: float, rng: random.Random) -> File:
         text = self.rows[number]["text"]
@@ -107,8 +110,8 @@ class Stream:
 
     def _make(self, number: int, room: int) -> Segment | None:
         rng, text = self._rng, self._documents.rows[number]["text"]
-        kind = rng.choices(list(SHARES), list(SHARES.values()))[0]
-        if kind == "plain" or room < LITTLE:
+        kind = rng.choices(list(KIND_WEIGHTS), list(KIND_WEIGHTS.values()))[0]
+        if kind == "plain" or room < MIN_GAP_WINDOW_TOKENS:
             return segments.plain(text, self._tokenizer, room, rng)
         # A token has about 3.5 characters, so this window is larger than needed; tokens beyond `room` are cut off.
         found = self._documents.gap(number, kind, 5 * room, rng)
@@ -118,5 +121,5 @@ class Stream:
         while True:
             number = self._documents.at(self.position)
             self.position += 1
-            for _ in range(max(1, len(self._documents.rows[number]["text"]) // CHARACTERS)):
+            for _ in range(max(1, len(self._documents.rows[number]["text"]) // SEGMENT_CHARACTERS)):
                 yield number

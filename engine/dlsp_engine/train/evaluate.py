@@ -29,7 +29,7 @@ from dlsp_engine.train.bootstrap import interval
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import CanvasModel, Parameters
 
-MOST_TOKENS = 64
+MAX_ANSWER_TOKENS = 64
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class HeldOut:
     package: str = ""
 
 
-# The schedules that can be foretold: `auto` depends on the machine.
-FIXED = ("split", "merged")
+# The schedules whose number of steps can be predicted: `auto` depends on the machine.
+FIXED_SCHEDULES = ("split", "merged")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Measured:
     language: str
     tokens: int
     forwards: dict[str, int]
-    foretold: dict[str, int]  # empty if nothing was predicted
+    predicted: dict[str, int]  # empty if nothing was predicted
     hits: list[list[bool]]  # by canvas and position: whether the draft was right; empty likewise
     same: bool  # both schedules gave the autoregressive tokens
     package: str = ""
@@ -90,26 +90,29 @@ def measure(engine: Engine, model: CanvasModel | None, gaps: Sequence[HeldOut], 
     predicts how many forward passes the engine takes.
     """
     for held in gaps:
-        options = {"end": ENDS[held.kind], "max_tokens": MOST_TOKENS}
+        options = {"end": ENDS[held.kind], "max_tokens": MAX_ANSWER_TOKENS}
         session = engine.new_session()
         base = engine.fill(held.gap, Options(mode="autoregressive", **options), session)
         fills = {
             name: engine.fill(held.gap, Options(schedule=name, draft=draft, copy=False, **options), session.copy())
-            for name in FIXED
+            for name in FIXED_SCHEDULES
         }
         answer = list(base.tokens)
         drafted: list[Draft] = []
-        beside = engine.model.alternatives
+        predicted: dict[str, int] = {}
         if model:
             drafted, following = walk.drafts(model, prompt(held.gap, engine.tokenizer).tokens, answer, draft)
             if base.reason == "end":
                 answer.append(following)
+            for name in FIXED_SCHEDULES:
+                merged = name == "merged"
+                predicted[name] = walk.forwards(drafted, answer, draft, merged, engine.model.alternatives)
         yield Measured(
             held.kind,
             held.language,
             base.cost.tokens,
             {name: fill.cost.forwards for name, fill in fills.items()},
-            {name: walk.forwards(drafted, answer, draft, name == "merged", beside) for name in FIXED} if model else {},
+            predicted,
             [[a == b for a, b in zip(row.tokens, answer[i + 1 :], strict=False)] for i, row in enumerate(drafted)],
             all(fill.tokens == base.tokens for fill in fills.values()),
             held.package,
@@ -122,13 +125,13 @@ def summary(measured: Sequence[Measured], draft: int) -> dict[str, Any]:
     language; and how often drafts agree, by position.
     """
     result: dict[str, Any] = {"gaps": len(measured), "draft": draft}
-    for name in FIXED:
+    for name in FIXED_SCHEDULES:
         tokens, forwards = [one.tokens for one in measured], [one.forwards[name] for one in measured]
         low, high = interval([one.package for one in measured], tokens, forwards)
         result[name] = {"tau": _tau(measured, name), "interval": [round(low, 4), round(high, 4)]}
         result[name]["rows"] = round(sum(one.rows.get(name, 0) for one in measured) / max(1, sum(forwards)), 2)
-        if foretold := sum(one.foretold.get(name, 0) for one in measured):
-            result[name]["offline_tau"] = round(sum(one.tokens for one in measured) / foretold, 4)
+        if predicted := sum(one.predicted.get(name, 0) for one in measured):
+            result[name]["offline_tau"] = round(sum(one.tokens for one in measured) / predicted, 4)
         for what in ("kind", "language"):
             groups = sorted({getattr(one, what) for one in measured})
             result[name][what] = {
@@ -150,22 +153,22 @@ def stamp(path: Path, weights: Weights, scores: dict[str, Any]) -> None:
     """Write the scores into the adapter's metadata."""
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
-    known = json.loads(metadata.get("scores", "{}")) | {"run_time": scores}
-    checkpoint.export(path, Parameters.load(path, weights), metadata | {"scores": json.dumps(known)})
+    earlier = json.loads(metadata.get("scores", "{}")) | {"run_time": scores}
+    checkpoint.export(path, Parameters.load(path, weights), metadata | {"scores": json.dumps(earlier)})
 
 
-def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | None]:
+def _loaded(options: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | None]:
     """Return the weights of the base, the engine with the adapter, and the model that predicts its steps (None for
     int8).
     """
-    int8 = asked.dtype == "int8"
-    weights = Weights.load(asked.weights, torch.bfloat16 if int8 else getattr(torch, asked.dtype))
-    with safe_open(asked.weights / "weights.safetensors", framework="pt") as file:
+    int8 = options.dtype == "int8"
+    weights = Weights.load(options.weights, torch.bfloat16 if int8 else getattr(torch, options.dtype))
+    with safe_open(options.weights / "weights.safetensors", framework="pt") as file:
         base = (file.metadata() or {})["source"]
-    adapter = Adapter.load(asked.adapter, base, weights.architecture, weights.dtype)
-    tokenizer = QwenTokenizer(asked.weights)
+    adapter = Adapter.load(options.adapter, base, weights.architecture, weights.dtype)
+    tokenizer = QwenTokenizer(options.weights)
     if not int8:
-        model = CanvasModel(weights, Parameters.load(asked.adapter, weights))
+        model = CanvasModel(weights, Parameters.load(options.adapter, weights))
         return weights, Engine(Qwen2(weights, adapter), tokenizer), model
     # Imported here because they need LLVM, which a machine that does not run int8 need not have.
     from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights
@@ -174,8 +177,8 @@ def _loaded(asked: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel | N
 
     if not (kind := best()):
         raise EngineError("This machine has no int8 matmul; give another --dtype.")
-    laid = Int8Weights.of(quantised(weights, adapter, kind), weights.architecture, kind)
-    return weights, Engine(Int8Qwen2(weights, adapter, laid), tokenizer), None
+    packed = Int8Weights.of(quantised(weights, adapter, kind), weights.architecture, kind)
+    return weights, Engine(Int8Qwen2(weights, adapter, packed), tokenizer), None
 
 
 def _until_stopped(found: Iterator[Measured], total: int) -> list[Measured]:
@@ -208,20 +211,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--threads", type=int, default=0, help="of the CPU (default: all)")
     add("--out", type=Path, metavar="FILE", help="the numbers as JSON")
     add("--stamp", action="store_true", help="write the numbers into the adapter's metadata")
-    asked = parser.parse_args(arguments)
-    if asked.limit is not None and asked.limit < 1:
+    options = parser.parse_args(arguments)
+    if options.limit is not None and options.limit < 1:
         parser.error("--limit must be at least 1.")
-    if asked.threads:
-        torch.set_num_threads(asked.threads)
+    if options.threads:
+        torch.set_num_threads(options.threads)
     try:
-        weights, engine, model = _loaded(asked)
-        gaps = read(asked.gaps, asked.limit)
-        scores = summary(_until_stopped(measure(engine, model, gaps, asked.draft), len(gaps)), asked.draft)
+        weights, engine, model = _loaded(options)
+        gaps = read(options.gaps, options.limit)
+        scores = summary(_until_stopped(measure(engine, model, gaps, options.draft), len(gaps)), options.draft)
         print(json.dumps(scores, indent=1))
-        if asked.out:
-            store.replace(asked.out, json.dumps(scores, indent=1).encode())
-        if asked.stamp:
-            stamp(asked.adapter, weights, scores)
+        if options.out:
+            store.replace(options.out, json.dumps(scores, indent=1).encode())
+        if options.stamp:
+            stamp(options.adapter, weights, scores)
     except (EngineError, OSError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from dlsp_engine.train.packed import Packed
 from dlsp_engine.train.recipe import FillRecipe
 from dlsp_engine.train.trainer import Trainer
 
-JUDGED_TOGETHER = 4  # gaps in a forward pass without gradients
+JUDGED_GAPS = 4  # gaps in a forward pass without gradients
 
 
 class FillTrainer(Trainer[LowRanks]):
@@ -66,21 +66,21 @@ class Judged:
 def judge(weights: Weights, parameters: LowRanks, held: Sequence[Fill], device: torch.device) -> dict[str, Judged]:
     """Return the scores by kind of gap, and those of all gaps as `all`, measured with teacher forcing."""
     low, found = parameters.low(weights.dtype), defaultdict(Judged)
-    for at in range(0, len(held), JUDGED_TOGETHER):
-        fills = held[at : at + JUDGED_TOGETHER]
+    for at in range(0, len(held), JUDGED_GAPS):
+        fills = held[at : at + JUDGED_GAPS]
         rows = Packed.of(fills, device)
         logits = F.linear(packed.hidden(weights, low, rows), weights.embedding).float()
         nats = F.cross_entropy(logits, rows.targets, reduction="none")
         sizes = [len(fill.answer) for fill in fills]
-        for fill, lost, said in zip(fills, nats.split(sizes), logits.argmax(-1).split(sizes), strict=True):
+        for fill, loss, chosen in zip(fills, nats.split(sizes), logits.argmax(-1).split(sizes), strict=True):
             end, answer = fill.answer[-1], torch.tensor(fill.answer, device=device)
             for kind in (fill.kind, "all"):
                 one = found[kind]
                 one.gaps, one.tokens = one.gaps + 1, one.tokens + len(answer)
-                one.nats += float(lost.sum())
-                one.right += int((said == answer).sum())
-                one.early += bool((said[:-1] == end).any())
-                one.late += bool(said[-1] != end)
+                one.nats += float(loss.sum())
+                one.right += int((chosen == answer).sum())
+                one.early += bool((chosen[:-1] == end).any())
+                one.late += bool(chosen[-1] != end)
     for one in found.values():
         one.nats, one.right = one.nats / one.tokens, one.right / one.tokens
         one.early, one.late = one.early / one.gaps, one.late / one.gaps

@@ -10,16 +10,16 @@ from dlsp_engine.text.tokenizer import Tokenizer
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.recipe import FillRecipe
 
-LONGEST_TOKENS = 700  # of a prompt and its answer
-TRIES = 20_000  # places tried for one gap before an error is raised
+MAX_FILL_TOKENS = 700  # of a prompt and its answer
+MAX_TRIES = 20_000  # places tried for one gap before an error is raised
 
 
 class Fill(NamedTuple):
-    """A gap in tokens: `known` is its prompt, `answer` is the text that was in it and then the end token (the first of
-    those that end a gap).
+    """A gap in tokens: `prompt` is what the model is given, `answer` is the text that was in it and then the end token
+    (the first of those that end a gap).
     """
 
-    known: list[int]
+    prompt: list[int]
     answer: list[int]
     kind: str
     language: str
@@ -42,7 +42,7 @@ class Fills:
     def draw(self, rng: random.Random, kind: str = "", language: str = "") -> Fill:
         """Return one gap, of this kind and language or by the recipe's shares. Raises EngineError if none is found."""
         recipe = self._recipe
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             one = kind or _drawn(recipe.kinds, rng)
             of = language or _drawn(self.languages, rng)
             if made := self._made(one, of, rng):
@@ -55,7 +55,7 @@ class Fills:
         """
         rng = random.Random(f"{self._recipe.seed}/{turn}")
         made: list[Fill] = []
-        while sum(len(one.known) + len(one.answer) for one in made) < self._recipe.tokens:
+        while sum(len(one.prompt) + len(one.answer) for one in made) < self._recipe.tokens:
             made.append(self.draw(rng))
         return made
 
@@ -72,11 +72,11 @@ class Fills:
         if not found:
             return None
         gap, middle = found
-        known = prompt(gap, self._tokenizer)
-        answer = self._tokenizer.encode(known.forced.decode("utf-8", "replace") + middle)
-        if not answer or len(answer) > self._recipe.longest or len(known.tokens) + len(answer) > LONGEST_TOKENS:
+        request = prompt(gap, self._tokenizer)
+        answer = self._tokenizer.encode(request.forced.decode("utf-8", "replace") + middle)
+        if not answer or len(answer) > self._recipe.longest or len(request.tokens) + len(answer) > MAX_FILL_TOKENS:
             return None
-        return Fill(known.tokens, [*answer, min(self._tokenizer.stops)], kind, language)
+        return Fill(request.tokens, [*answer, min(self._tokenizer.stops)], kind, language)
 
 
 def _drawn(shares: dict[str, float], rng: random.Random) -> str:

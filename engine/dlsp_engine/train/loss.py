@@ -11,18 +11,18 @@ from torch import Tensor
 from dlsp_engine.decode.draft import CANDIDATES, Draft, pick
 from dlsp_engine.model.bigrams import Bigrams
 
-# Soft targets hold so many of the base's tokens.
-TOP = 8
+# How many of the base's likeliest tokens are targets if targets are soft.
+SOFT_TARGETS = 8
 
 
 @dataclass
 class Choices:
-    """What the base predicts after each token: its choice, and if wanted its TOP likeliest tokens with their
+    """What the base predicts after each token: its choice, and if wanted its SOFT_TARGETS likeliest tokens with their
     probabilities.
     """
 
     greedy: Tensor  # [batch, length]
-    tokens: Tensor | None = None  # [batch, length, TOP]
+    tokens: Tensor | None = None  # [batch, length, SOFT_TARGETS]
     probabilities: Tensor | None = None
 
 
@@ -34,29 +34,30 @@ def choices(hidden: Tensor, embedding: Tensor, chunk: int, soft: bool = False) -
         logits = F.linear(part, embedding)
         greedy.append(logits.argmax(-1))
         if soft:
-            best = logits.float().topk(TOP, -1)
+            best = logits.float().topk(SOFT_TARGETS, -1)
             tokens.append(best.indices)
             probabilities.append((best.values - logits.float().logsumexp(-1, keepdim=True)).exp())
     shape = hidden.shape[:2]
     if not soft:
         return Choices(torch.cat(greedy).view(shape))
+    soft_shape = (*shape, SOFT_TARGETS)
     return Choices(
-        torch.cat(greedy).view(shape), torch.cat(tokens).view(*shape, TOP), torch.cat(probabilities).view(*shape, TOP)
+        torch.cat(greedy).view(shape), torch.cat(tokens).view(soft_shape), torch.cat(probabilities).view(soft_shape)
     )
 
 
 @torch.no_grad()
 def drafts(
     hidden: Tensor,
-    known: Sequence[np.ndarray],
+    contexts: Sequence[np.ndarray],
     given: Tensor,
     embedding: Tensor,
     bigrams: Bigrams | None,
     chunk: int,
 ) -> tuple[Tensor, list[Draft]]:
-    """Return the likeliest tokens [n, width] and n drafts, given hidden [n, width, dim] of n canvases. `known` has the
-    tokens before what each canvas drafts; `given` [n, width - 1] has the true tokens in front of what its later rows
-    draft.
+    """Return the likeliest tokens [n, width] and n drafts, given hidden [n, width, dim] of n canvases. `contexts` has
+    the tokens before what each canvas drafts; `given` [n, width - 1] has the true tokens in front of what its later
+    rows draft.
     """
     plain = torch.empty(hidden.shape[:2], dtype=torch.long, device=hidden.device)
     drafted: list[Draft] = []
@@ -67,7 +68,7 @@ def drafts(
         plain[at : at + step] = candidates[..., 0]
         log_p = (best - logits.logsumexp(-1, keepdim=True)).cpu().numpy()
         of_each = zip(
-            log_p, candidates.cpu().numpy(), known[at : at + step], given[at : at + step].tolist(), strict=True
+            log_p, candidates.cpu().numpy(), contexts[at : at + step], given[at : at + step].tolist(), strict=True
         )
         drafted += [pick(sure, tokens, text, bigrams, ahead) for sure, tokens, text, ahead in of_each]
     return plain, drafted
@@ -79,7 +80,7 @@ class Weighting:
 
     The rule `pace` follows acceptance (D-PACE): row j counts for every accepted run that includes it, by the
     probability that the run gets that far. The rule `decay` weights row j by exp(-j / decay). `soft` is the share of
-    the loss whose targets are the base's TOP tokens.
+    the loss whose targets are the base's SOFT_TARGETS tokens.
     """
 
     rule: str = "pace"
@@ -103,7 +104,7 @@ class Taught:
 
     targets: Tensor
     mask: Tensor
-    tokens: Tensor | None = None  # [n, width, TOP]
+    tokens: Tensor | None = None  # [n, width, SOFT_TARGETS]
     probabilities: Tensor | None = None
 
 

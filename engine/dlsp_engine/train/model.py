@@ -125,10 +125,10 @@ class CanvasModel:
         """Run the canvas pass: tokens (MASK where masked) and positions [batch, rows], bias [batch, 1, rows, length +
         rows], and the clean pass's keys and values -> hidden [batch, rows, dim].
         """
-        known = self.weights.embedding[tokens.clamp(min=0)]
-        mask = self.parameters.mask_embedding.to(known.dtype)
-        x = torch.where((tokens < 0)[..., None], mask, known)
-        return self._forward(x, positions, bias, self.parameters.low(known.dtype), past)[0]
+        embedded = self.weights.embedding[tokens.clamp(min=0)]
+        mask = self.parameters.mask_embedding.to(embedded.dtype)
+        x = torch.where((tokens < 0)[..., None], mask, embedded)
+        return self._forward(x, positions, bias, self.parameters.low(embedded.dtype), past)[0]
 
     def _forward(
         self, x: Tensor, positions: Tensor, bias: Tensor, lows: list[Low], past: Past | None

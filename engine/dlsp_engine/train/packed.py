@@ -32,8 +32,8 @@ class Packed:
         rows: list[int] = []
         sizes: list[int] = []
         for fill in fills:
-            tokens = fill.known + fill.answer[:-1]
-            rows += range(len(ids) + len(fill.known) - 1, len(ids) + len(tokens))
+            tokens = fill.prompt + fill.answer[:-1]
+            rows += range(len(ids) + len(fill.prompt) - 1, len(ids) + len(tokens))
             ids += tokens
             positions += range(len(tokens))
             sizes.append(len(tokens))

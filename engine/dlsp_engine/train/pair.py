@@ -16,8 +16,8 @@ from dlsp_engine.model.update import Update, sha256
 def pair(update: Path, adapter: Path) -> None:
     """Add the adapter's hash to the update's `canvas_adapters`. Raises EngineError, OSError."""
     metadata = Update.of(update).metadata
-    known = json.loads(metadata.get("canvas_adapters", "[]"))
-    metadata["canvas_adapters"] = json.dumps(sorted({*known, sha256(adapter)}))
+    earlier = json.loads(metadata.get("canvas_adapters", "[]"))
+    metadata["canvas_adapters"] = json.dumps(sorted({*earlier, sha256(adapter)}))
     partial = update.with_name(f"{update.name}.partial")
     save_file(load_file(update), partial, metadata=metadata)
     partial.replace(update)
@@ -27,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m dlsp_engine.train.pair", description=__doc__)
     parser.add_argument("update", type=Path)
     parser.add_argument("adapter", type=Path)
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        pair(asked.update, asked.adapter)
+        pair(options.update, options.adapter)
     except (EngineError, OSError, SafetensorError) as error:
         sys.exit(str(error))
     return 0

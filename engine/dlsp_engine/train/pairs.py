@@ -6,10 +6,10 @@ from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.train.segments import START
 from dlsp_engine.train.store import Samples
 
-# Pairs that an adapter carries, in less than 5 MB.
-MOST = 420_000
-# Of a pair, and of a token of the vocabulary.
-BYTES = 8
+# The most pairs that an adapter carries: less than 5 MB.
+MAX_PAIRS = 420_000
+# Bytes of a pair, and of a token of the vocabulary.
+ENTRY_BYTES = 8
 
 
 def counted(samples: Samples, vocab: int, room: int) -> Bigrams:
@@ -21,5 +21,5 @@ def counted(samples: Samples, vocab: int, room: int) -> Bigrams:
         within = (marks[:, 1:] & START) == 0
         first.append(tokens[:, :-1][within])
         second.append(tokens[:, 1:][within])
-    most = min(MOST, max(0, room // BYTES - vocab - 1))
+    most = min(MAX_PAIRS, max(0, room // ENTRY_BYTES - vocab - 1))
     return Bigrams.counted(np.concatenate(first), np.concatenate(second), vocab, most)

@@ -114,8 +114,8 @@ class Recipe(AnyRecipe):
             )
 
     @classmethod
-    def of(cls, asked: Namespace) -> "Recipe":
-        return cls(**{each.name: getattr(asked, each.name) for each in fields(cls)})
+    def of(cls, arguments: Namespace) -> "Recipe":
+        return cls(**{each.name: getattr(arguments, each.name) for each in fields(cls)})
 
     def width(self, turn: int) -> int:
         """Return the number of masks in a canvas in forward pass number `turn`."""

@@ -19,7 +19,7 @@ from dlsp_engine.train import checkpoint
 from dlsp_engine.train.trainer import Trainer
 
 HEAD_ROWS = {"cpu": 128, "cuda": 4096}
-SAY_SECONDS = 20.0
+LOG_INTERVAL_S = 20.0
 
 AnyTrainer = TypeVar("AnyTrainer", bound=Trainer[Any])
 
@@ -31,13 +31,13 @@ class Run(ABC, Generic[AnyTrainer]):
 
     FILE = ""  # name of the file that the engine loads
 
-    def __init__(self, asked: argparse.Namespace, trainer: AnyTrainer, metadata: dict[str, str]) -> None:
+    def __init__(self, arguments: argparse.Namespace, trainer: AnyTrainer, metadata: dict[str, str]) -> None:
         """Raises EngineError if the folder has a run with other settings."""
-        self.asked = asked
+        self.arguments = arguments
         self.trainer = trainer
         self.metadata = metadata
-        asked.out.mkdir(parents=True, exist_ok=True)
-        self.before, self.taught = checkpoint.resume(asked.out, trainer)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        self.before, self.taught = checkpoint.resume(arguments.out, trainer)
         self.began = time.monotonic()
         self.stopped = False
 
@@ -56,31 +56,31 @@ class Run(ABC, Generic[AnyTrainer]):
 
     def progress(self) -> float:
         """Return the share of the budget that is used up."""
-        parts = [self.trainer.step / self.asked.steps] if self.asked.steps else []
-        parts += [self.elapsed / 60 / self.asked.minutes] if self.asked.minutes else []
+        parts = [self.trainer.step / self.arguments.steps] if self.arguments.steps else []
+        parts += [self.elapsed / 60 / self.arguments.minutes] if self.arguments.minutes else []
         return max(parts)
 
     def train(self) -> None:
-        asked, trainer = self.asked, self.trainer
+        arguments, trainer = self.arguments, self.trainer
         self.judge()
-        said = saved = judged = time.monotonic()
+        logged = saved = judged = time.monotonic()
         losses, taught, rows = [], 0, 0
         while (progress := self.progress()) < 1 and not self.stopped:
             step = trainer.advance(trainer.recipe.rate(trainer.step, progress))
             losses.append(step.loss)
             taught, rows, self.taught = taught + step.taught, rows + step.rows, self.taught + step.taught
             now = time.monotonic()
-            if asked.every_step or now - said > SAY_SECONDS:
+            if arguments.every_step or now - logged > LOG_INTERVAL_S:
                 self.say(
                     loss=round(sum(losses) / len(losses), 6),
                     norm=round(step.norm, 3),
                     taught=self.taught,
-                    taught_per_second=round(taught / (now - said), 1),
-                    rows_per_second=round(rows / (now - said)),
+                    taught_per_second=round(taught / (now - logged), 1),
+                    rows_per_second=round(rows / (now - logged)),
                 )
-                said, losses, taught, rows = now, [], 0, 0
-            judging = now - judged > 60 * asked.judge_minutes
-            if judging or now - saved > 60 * asked.save_minutes:
+                logged, losses, taught, rows = now, [], 0, 0
+            judging = now - judged > 60 * arguments.judge_minutes
+            if judging or now - saved > 60 * arguments.save_minutes:
                 self.save()  # also before a score, which takes long on a CPU: a kill must lose nothing
                 saved = time.monotonic()
             if judging:
@@ -99,12 +99,12 @@ class Run(ABC, Generic[AnyTrainer]):
             "scores": json.dumps(self.scores()),
         }
         # The engine's file first: it needs only a seventh of the space.
-        checkpoint.export(self.asked.out / self.FILE, self.trainer.late, self.metadata | more)
-        checkpoint.save(self.asked.out, self.trainer, self.elapsed, self.taught)
+        checkpoint.export(self.arguments.out / self.FILE, self.trainer.late, self.metadata | more)
+        checkpoint.save(self.arguments.out, self.trainer, self.elapsed, self.taught)
 
     def say(self, **values: Any) -> None:
         line = {"step": self.trainer.step, "seconds": round(self.elapsed, 1), **values}
-        with (self.asked.out / "log.jsonl").open("a", encoding="utf-8") as log:
+        with (self.arguments.out / "log.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
         print("  ".join(f"{name} {value}" for name, value in line.items()), flush=True)
 
@@ -154,16 +154,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--every-step", action="store_true", help="say every step's loss")
 
 
-def command(asked: argparse.Namespace, make: Callable[[argparse.Namespace], Run[Any]]) -> int:
+def command(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], Run[Any]]) -> int:
     """Create the run and train. Returns the exit status. If a signal asks it to end, it saves the run and says how to
     continue.
     """
-    if max(asked.minutes, asked.steps) <= 0:
+    if max(arguments.minutes, arguments.steps) <= 0:
         sys.exit("Give a budget: --minutes, --steps or both.")
-    if asked.threads:
-        torch.set_num_threads(asked.threads)
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     try:
-        run = make(asked)
+        run = make(arguments)
         for stop in (signal.SIGTERM, signal.SIGINT):
             signal.signal(stop, lambda *_: setattr(run, "stopped", True))
         run.train()

@@ -23,11 +23,11 @@ GAPS = "gaps.jsonl.xz"
 # Held-out gaps of each kind, in Python and in each other language.
 PYTHON_GAPS, OTHER_GAPS = 80, 12
 
-# Characters around a held-out gap.
-WINDOW = 2_100
+# The number of characters kept around a held-out gap.
+HELD_OUT_WINDOW_CHARACTERS = 2_100
 
-# Segments are drawn at least so long, while a row has room.
-SHORTEST = 128
+# The least length of a segment, as long as a row has room for one.
+MIN_SEGMENT_TOKENS = 128
 
 
 def build(corpus: Path, out: Path, tokenizer: Tokenizer, tokens: int, length: int, seed: int, name: str = "") -> None:
@@ -88,7 +88,7 @@ def _packed(stream: Stream, length: int, rng: random.Random) -> segments.Segment
     tokens: list[int] = []
     marks: list[int] = []
     while (left := length - len(tokens)) > 0:
-        room = left if left < 2 * SHORTEST else rng.randint(SHORTEST, left)
+        room = left if left < 2 * MIN_SEGMENT_TOKENS else rng.randint(MIN_SEGMENT_TOKENS, left)
         more = stream.segment(room)
         tokens += more.tokens
         marks += more.marks
@@ -108,7 +108,9 @@ def _gaps(documents: Documents, seed: int) -> bytes:
         language = row["language"]
         most = PYTHON_GAPS if language == "python" else OTHER_GAPS
         kind = min(gaps.ENDS, key=lambda kind: (wanted.get((language, kind), 0), rng.random()))
-        if wanted.get((language, kind), 0) >= most or not (found := documents.gap(number, kind, WINDOW, rng)):
+        if wanted.get((language, kind), 0) >= most:
+            continue
+        if not (found := documents.gap(number, kind, HELD_OUT_WINDOW_CHARACTERS, rng)):
             continue
         wanted[language, kind] = wanted.get((language, kind), 0) + 1
         gap, middle = found
@@ -128,11 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokens", type=float, default=64e6, metavar="N", help="of the training split (default 64e6)")
     parser.add_argument("--length", type=int, default=512, metavar="N", help="tokens of a sample (default 512)")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        tokenizer = QwenTokenizer(asked.weights)
-        name = sha256((asked.weights / "tokenizer.json").read_bytes()).hexdigest()
-        build(asked.corpus, asked.out, tokenizer, int(asked.tokens), asked.length, asked.seed, name)
+        tokenizer = QwenTokenizer(options.weights)
+        name = sha256((options.weights / "tokenizer.json").read_bytes()).hexdigest()
+        build(options.corpus, options.out, tokenizer, int(options.tokens), options.length, options.seed, name)
     except (EngineError, OSError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dlsp_engine.train.canvases import drawn
+from dlsp_engine.train.canvases import draw_canvases
 from dlsp_engine.train.loss import drafts
 from dlsp_engine.train.model import CanvasModel
 from dlsp_engine.train.segments import MIDDLE
 from dlsp_engine.train.store import Samples
-from dlsp_engine.train.trainer import canvas_states, look, read
+from dlsp_engine.train.trainer import canvas_states, clean_pass, read
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,18 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
     found, plain = Runs(width), Runs(width)
     for start in range(0, rows, batch):
         now = read(samples, start, min(batch, rows - start), model.device)
-        said, past = look(model, now, head_rows)
-        canvases = drawn(now, said.greedy, count, width, generator, marks=MIDDLE, evenly=True)
-        known = canvases.taught.flatten(0, 1)
-        told = known.any(1)  # canvases with any known target; the others say nothing
-        states = canvas_states(model, now, canvases, past).flatten(0, 1)[told]
-        given = canvases.before(now).flatten(0, 1)[told, 1:]
-        texts = [text for text, one in zip(canvases.known(now), told.tolist(), strict=True) if one]
-        known, targets = known[told], canvases.targets.flatten(0, 1)[told]
+        base, past = clean_pass(model, now, head_rows)
+        canvases = draw_canvases(now, base.greedy, count, width, generator, marks=MIDDLE, evenly=True)
+        has_target = canvases.taught.flatten(0, 1)
+        has_any = has_target.any(1)  # canvases with any has_target target; the others say nothing
+        states = canvas_states(model, now, canvases, past).flatten(0, 1)[has_any]
+        given = canvases.before(now).flatten(0, 1)[has_any, 1:]
+        texts = [text for text, one in zip(canvases.contexts(now), has_any.tolist(), strict=True) if one]
+        has_target, targets = has_target[has_any], canvases.targets.flatten(0, 1)[has_any]
         likeliest, guesses = drafts(states, texts, given, model.weights.embedding, model.parameters.bigrams, head_rows)
         chosen = torch.tensor([one.tokens for one in guesses], device=model.device).view_as(likeliest)
-        for runs, said_there in ((found, chosen), (plain, likeliest)):
-            runs.saw((said_there == targets) & known, known)
+        for runs, drafted in ((found, chosen), (plain, likeliest)):
+            runs.saw((drafted == targets) & has_target, has_target)
     return Score(found.tau, plain.tau, [round(share, 4) for share in found.agreement], int(found.seen[0]))
 
 
@@ -56,13 +56,13 @@ class Runs:
     def __init__(self, width: int) -> None:
         self.seen, self._right, self._alive, self._survived = (torch.zeros(width) for _ in range(4))
 
-    def saw(self, hits: Tensor, known: Tensor) -> None:
+    def saw(self, hits: Tensor, has_target: Tensor) -> None:
         """Add canvases: which of their drafts are right, and for which that is known, both [n, width]."""
         runs = hits.int().cumprod(1).bool()
         before = torch.cat([torch.ones_like(runs[:, :1]), runs[:, :-1]], 1)
-        self.seen += known.sum(0).cpu()
+        self.seen += has_target.sum(0).cpu()
         self._right += hits.sum(0).cpu()
-        self._alive += (before & known).sum(0).cpu()
+        self._alive += (before & has_target).sum(0).cpu()
         self._survived += runs.sum(0).cpu()
 
     @property

@@ -8,17 +8,18 @@ from typing import NamedTuple
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
-# Marks of a token: a canvas may follow it inside the gap; in other text; it is the first of its segment.
+# Marks of a token, as bits: MIDDLE, a canvas may follow it inside the gap; TEXT, a canvas may follow it in other text;
+# START, it is the first of its segment.
 MIDDLE, TEXT, START = 1, 2, 4
 
-# Text this close to a segment's start says too little to draft from.
-LEAD = 8
+# A canvas follows at least this many tokens of its segment: fewer say too little to draft from.
+MIN_CONTEXT_TOKENS = 8
 
 # The gap's own tokens take at most this share of a segment.
-WITHIN = 0.5
+MAX_GAP_SHARE = 0.5
 
-# What stands around a gap is not cut below this share of a segment.
-AROUND = 0.3
+# The text around a gap is never cut to less than this share of a segment.
+MIN_CONTEXT_SHARE = 0.3
 
 
 class Segment(NamedTuple):
@@ -41,11 +42,11 @@ def filled(gap: Gap, middle: str, tokenizer: Tokenizer, room: int) -> Segment | 
 
     There is no end token: what follows the last token is the base's own choice, as for every other row.
     """
-    known = prompt(gap, tokenizer)
-    answer = tokenizer.encode(known.forced.decode("utf-8", "replace") + middle)
-    if not answer or len(answer) > WITHIN * room:
+    request = prompt(gap, tokenizer)
+    answer = tokenizer.encode(request.forced.decode("utf-8", "replace") + middle)
+    if not answer or len(answer) > MAX_GAP_SHARE * room:
         return None
-    head = _fitted(known.tokens, room - len(answer), tokenizer)
+    head = _fitted(request.tokens, room - len(answer), tokenizer)
     return _segment(head + answer, len(head) - 1) if head else None
 
 
@@ -58,7 +59,7 @@ def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | N
         return tokens
     first, behind, end = (tokens.index(mark) for mark in (tokenizer.prefix, tokenizer.suffix, tokenizer.middle))
     prefix, suffix = tokens[first + 1 : behind], tokens[behind + 1 : end]
-    if len(prefix) + len(suffix) - over < AROUND * room:
+    if len(prefix) + len(suffix) - over < MIN_CONTEXT_SHARE * room:
         return None
     less = over * len(prefix) // (len(prefix) + len(suffix))
     ends = [tokenizer.token_bytes(token).endswith(b"\n") for token in prefix]
@@ -70,11 +71,15 @@ def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | N
     return [*tokens[: first + 1], *prefix[start:], tokenizer.suffix, *suffix[: stop or most], *tokens[end:]]
 
 
-def _segment(tokens: list[int], known: int) -> Segment:
-    """Return the tokens with their marks. A canvas may follow every token but the last and the first LEAD; tokens from
-    index `known` on are in the gap.
+def _segment(tokens: list[int], gap_start: int) -> Segment:
+    """Return the tokens with their marks. A canvas may follow every token but the last and the first
+    MIN_CONTEXT_TOKENS; tokens from index `gap_start` on are in the gap.
     """
-    marks = [TEXT if LEAD <= i < known else MIDDLE if i >= known else 0 for i in range(len(tokens) - 1)]
-    marks = [*marks, 0]
+    marks = [0] * len(tokens)
+    for i in range(len(tokens) - 1):
+        if i >= gap_start:
+            marks[i] = MIDDLE
+        elif i >= MIN_CONTEXT_TOKENS:
+            marks[i] = TEXT
     marks[0] |= START
     return Segment(tokens, marks)

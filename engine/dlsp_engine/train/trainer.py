@@ -12,17 +12,17 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.train.canvases import Batch, Canvases, drawn, pick
+from dlsp_engine.train.canvases import Batch, Canvases, draw_canvases, gather
 from dlsp_engine.train.loss import Choices, Taught, backward, choices
 from dlsp_engine.train.model import CanvasModel, LowRanks, Parameters, Past
 from dlsp_engine.train.recipe import AnyRecipe, Recipe
 from dlsp_engine.train.store import Samples
 
-# The mean of the parameters weighs about the last 1 / (LATE + 1) of the steps.
-LATE = 9
+# The average of the parameters weighs about the last 1 / (AVERAGE_LATENESS + 1) of the steps.
+AVERAGE_LATENESS = 9
 
-# Steps one after the other whose gradients are not finite, after which a run is given up.
-LOST = 20
+# A run ends with an error after this many steps in a row whose gradients were not finite.
+MAX_BAD_STEPS = 20
 
 
 Trained = TypeVar("Trained", bound=LowRanks)
@@ -61,7 +61,7 @@ class Trainer(ABC, Generic[Trained]):
             fused=device.type == "cuda",
         )
         self.average = AveragedModel(parameters, multi_avg_fn=_late)
-        self._lost = 0
+        self._bad_steps = 0
 
     @property
     def late(self) -> Trained:
@@ -77,7 +77,7 @@ class Trainer(ABC, Generic[Trained]):
     def advance(self, rate: float) -> Step:
         """Take one optimizer step at learning rate `rate`.
 
-        Raises EngineError when the gradients of LOST steps in a row were not finite.
+        Raises EngineError when the gradients of MAX_BAD_STEPS steps in a row were not finite.
         """
         recipe = self.recipe
         for group in self.optimizer.param_groups:
@@ -89,14 +89,14 @@ class Trainer(ABC, Generic[Trained]):
             losses, rows, taught = losses + of_part[0], rows + of_part[1], taught + of_part[2]
         norm = float(nn.utils.clip_grad_norm_(self.parameters.parameters(), recipe.clip))
         if math.isfinite(norm):
-            self._lost = 0
+            self._bad_steps = 0
             self.optimizer.step()
             self.average.update_parameters(self.parameters)
         else:
-            self._lost += 1
-            if self._lost == LOST:
+            self._bad_steps += 1
+            if self._bad_steps == MAX_BAD_STEPS:
                 raise EngineError(
-                    f"The gradients of {LOST} steps were not finite; see the last scores, and lower --lr."
+                    f"The gradients of {MAX_BAD_STEPS} steps were not finite; see the last scores, and lower --lr."
                 )
         self.step += 1
         return Step(losses / recipe.accumulate, rows, taught, norm)
@@ -126,15 +126,15 @@ class CanvasTrainer(Trainer[Parameters]):
         recipe, model = self.recipe, self.model
         generator = torch.Generator(model.device).manual_seed(recipe.seed * 1_000_003 + turn)
         batch = read(self.samples, turn * recipe.batch, recipe.batch, model.device)
-        said, past = look(model, batch, self.head_rows, recipe.soft > 0)
+        base, past = clean_pass(model, batch, self.head_rows, recipe.soft > 0)
         width = recipe.width(turn)
-        canvases = drawn(batch, said.greedy, recipe.rows // width, width, generator, recipe.reveal)
+        canvases = draw_canvases(batch, base.greedy, recipe.rows // width, width, generator, recipe.reveal)
         hidden = canvas_states(model, batch, canvases, past).flatten(0, 1)
         taught = Taught(canvases.targets.flatten(0, 1), canvases.taught.flatten(0, 1))
-        if said.tokens is not None and said.probabilities is not None:
+        if base.tokens is not None and base.probabilities is not None:
             soft = (
-                torch.stack([pick(t[..., i], canvases.answered) for i in range(t.shape[-1])], -1).flatten(0, 1)
-                for t in (said.tokens, said.probabilities)
+                torch.stack([gather(t[..., i], canvases.answered) for i in range(t.shape[-1])], -1).flatten(0, 1)
+                for t in (base.tokens, base.probabilities)
             )
             taught.tokens, taught.probabilities = soft
         loss = backward(hidden, model.weights.embedding, taught, recipe.rule, self.head_rows, 1 / recipe.accumulate)
@@ -143,7 +143,7 @@ class CanvasTrainer(Trainer[Parameters]):
 
 def _late(average: Sequence[Tensor], latest: Sequence[Tensor], seen: Tensor | int) -> None:
     """Update the average in place with the latest parameters, after `seen` earlier updates."""
-    share = (LATE + 1) / (int(seen) + LATE + 1)
+    share = (AVERAGE_LATENESS + 1) / (int(seen) + AVERAGE_LATENESS + 1)
     for mean, now in zip(average, latest, strict=True):
         mean.lerp_(now, share)
 
@@ -153,7 +153,7 @@ def read(samples: Samples, start: int, count: int, device: torch.device) -> Batc
     return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(marks).to(device))
 
 
-def look(model: CanvasModel, batch: Batch, head_rows: int, soft: bool = False) -> tuple[Choices, Past]:
+def clean_pass(model: CanvasModel, batch: Batch, head_rows: int, soft: bool = False) -> tuple[Choices, Past]:
     """Run the clean pass. Returns what the base predicts after every token, and the keys and values that
     canvases see.
     """

@@ -10,33 +10,33 @@ from dlsp_engine.decode.session import common
 from dlsp_engine.train.canvases import Batch, Canvases
 from dlsp_engine.train.loss import drafts as drafted
 from dlsp_engine.train.model import CanvasModel
-from dlsp_engine.train.trainer import canvas_states, look
+from dlsp_engine.train.trainer import canvas_states, clean_pass
 
-# Canvases of a forward.
-AT_ONCE = 64
+CANVASES_PER_FORWARD = 64
 
 
 @torch.no_grad()
-def drafts(model: CanvasModel, known: list[int], answer: list[int], width: int) -> tuple[list[Draft], int]:
-    """Return what a canvas drafts after the last token of the prompt (`known`) and after each token of the answer but
+def drafts(model: CanvasModel, prompt: list[int], answer: list[int], width: int) -> tuple[list[Draft], int]:
+    """Return what a canvas drafts after the last token of the prompt and after each token of the answer but
     the last; and the token that the base chooses after the answer.
     """
-    ids = torch.tensor([known + answer], device=model.device)
+    ids = torch.tensor([prompt + answer], device=model.device)
     batch = Batch(ids, torch.zeros_like(ids))
-    said, past = look(model, batch, head_rows=AT_ONCE)
+    base, past = clean_pass(model, batch, head_rows=CANVASES_PER_FORWARD)
     found: list[Draft] = []
-    for at in range(0, len(answer), AT_ONCE):
-        anchors = torch.arange(at, min(at + AT_ONCE, len(answer)), device=model.device)[None] + len(known) - 1
+    for at in range(0, len(answer), CANVASES_PER_FORWARD):
+        end = min(at + CANVASES_PER_FORWARD, len(answer))
+        anchors = torch.arange(at, end, device=model.device)[None] + len(prompt) - 1
         positions = anchors[..., None] + 1 + torch.arange(width, device=model.device)
         blank = torch.full_like(positions, -1)
         canvases = Canvases(anchors, blank, positions, blank, blank, blank)
         hidden = canvas_states(model, batch, canvases, past)[0]
         # There are no tokens after the answer, and drafts beyond it are not used.
         canvases.answered = positions.clamp(max=ids.shape[1] - 1)
-        texts, given = canvases.known(batch), canvases.before(batch)[0, :, 1:]
+        texts, given = canvases.contexts(batch), canvases.before(batch)[0, :, 1:]
         pairs = model.parameters.bigrams
-        found += drafted(hidden, texts, given, model.weights.embedding, pairs, AT_ONCE * width)[1]
-    return found, int(said.greedy[0, -1])
+        found += drafted(hidden, texts, given, model.weights.embedding, pairs, CANVASES_PER_FORWARD * width)[1]
+    return found, int(base.greedy[0, -1])
 
 
 def forwards(drafted: list[Draft], answer: list[int], width: int, merged: bool, alternatives: bool) -> int:

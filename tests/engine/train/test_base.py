@@ -24,7 +24,7 @@ from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_engine.train import base, checkpoint, packed
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.fill_trainer import FillTrainer, judge
-from dlsp_engine.train.fills import LONGEST_TOKENS, Fill, Fills
+from dlsp_engine.train.fills import MAX_FILL_TOKENS, Fill, Fills
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.packed import Packed
@@ -61,22 +61,22 @@ def noisy(rank: int = 4, scale: float = 0.02) -> LowRanks:
 
 
 def fill_of(before: str, answer: str) -> Fill:
-    known = prompt(Gap(before, ""), ByteTokenizer())
-    return Fill(known.tokens, [*known.forced, *answer.encode(), END], "line", "python")
+    request = prompt(Gap(before, ""), ByteTokenizer())
+    return Fill(request.tokens, [*request.forced, *answer.encode(), END], "line", "python")
 
 
 def test_gaps_are_as_the_engine_asks_and_end(fills: Fills) -> None:
     batch = fills.batch(3)
     assert batch == fills.batch(3), "always the same"
     assert batch != fills.batch(4)
-    assert 600 <= sum(len(one.known) + len(one.answer) for one in batch) <= 600 + LONGEST_TOKENS
+    assert 600 <= sum(len(one.prompt) + len(one.answer) for one in batch) <= 600 + MAX_FILL_TOKENS
     for one in batch:
-        assert one.known[0] in (ByteTokenizer.prefix, ByteTokenizer.repository)
-        assert ByteTokenizer.middle in one.known
+        assert one.prompt[0] in (ByteTokenizer.prefix, ByteTokenizer.repository)
+        assert ByteTokenizer.middle in one.prompt
         assert one.answer[-1] == END
         assert END not in one.answer[:-1]
-    drawn = {fills.batch(turn)[0].kind for turn in range(60)}
-    assert drawn == set(ENDS)
+    draw_canvases = {fills.batch(turn)[0].kind for turn in range(60)}
+    assert draw_canvases == set(ENDS)
     held = fills.held_out(2)
     assert [one.kind for one in held] == [kind for kind in ENDS for _ in range(2)]
 

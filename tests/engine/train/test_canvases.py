@@ -10,10 +10,10 @@ from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import checkpoint
-from dlsp_engine.train.canvases import Batch, Canvases, choose, drawn, known
+from dlsp_engine.train.canvases import Batch, Canvases, draw_canvases, has_target, sample
 from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.segments import MIDDLE, START, TEXT
-from dlsp_engine.train.trainer import canvas_states, look
+from dlsp_engine.train.trainer import canvas_states, clean_pass
 
 # Two segments a row: tokens 0 … 8 and 9 … 23.
 LENGTH, SECOND = 24, 9
@@ -39,7 +39,7 @@ def disturbed(tmp_path: Path, small: Weights) -> CanvasModel:
     return CanvasModel(small, Parameters.load(tmp_path / "a.safetensors", small))
 
 
-def laid(now: Batch, anchors: list[int], tokens: list[list[int]]) -> Canvases:
+def canvases_for(now: Batch, anchors: list[int], tokens: list[list[int]]) -> Canvases:
     """Canvases with these tokens after these anchors, the same in each row."""
     at = torch.tensor([anchors] * len(now.ids))
     shown = torch.tensor([tokens] * len(now.ids))
@@ -50,7 +50,7 @@ def laid(now: Batch, anchors: list[int], tokens: list[list[int]]) -> Canvases:
 
 def states(model: CanvasModel, now: Batch, canvases: Canvases) -> torch.Tensor:
     with torch.no_grad():
-        _, past = look(model, now, 8)
+        _, past = clean_pass(model, now, 8)
         return canvas_states(model, now, canvases, past)
 
 
@@ -60,7 +60,7 @@ def test_logits_are_the_engines(disturbed: CanvasModel, small: Weights, tmp_path
     engine = Qwen2(small, adapter)
     now = batch()
     anchors, tokens = [3, 12, 22], [[MASK, MASK, MASK], [MASK, 65, MASK], [7, MASK, MASK]]
-    ours = states(disturbed, now, laid(now, anchors, tokens)) @ small.embedding.T
+    ours = states(disturbed, now, canvases_for(now, anchors, tokens)) @ small.embedding.T
     for row in range(len(now.ids)):
         for number, (anchor, shown) in enumerate(zip(anchors, tokens, strict=True)):
             first = 0 if anchor < SECOND else SECOND
@@ -75,7 +75,7 @@ def test_logits_are_the_engines(disturbed: CanvasModel, small: Weights, tmp_path
 def test_nothing_behind_the_anchor_is_seen(disturbed: CanvasModel):
     """Changed tokens behind the anchor, in other segments or other canvases change no canvas before them."""
     now = batch()
-    canvases = laid(now, [3, 12], [[MASK] * 3] * 2)
+    canvases = canvases_for(now, [3, 12], [[MASK] * 3] * 2)
     base = states(disturbed, now, canvases)
     for at in range(LENGTH):
         ids = now.ids.clone()
@@ -84,7 +84,7 @@ def test_nothing_behind_the_anchor_is_seen(disturbed: CanvasModel):
         for number, seen in enumerate((range(4), range(SECOND, 13))):
             same = torch.allclose(changed[:, number], base[:, number], atol=1e-6)
             assert same is (at not in seen), (at, number)
-    other = states(disturbed, now, laid(now, [3, 12], [[MASK] * 3, [MASK, 65, MASK]]))
+    other = states(disturbed, now, canvases_for(now, [3, 12], [[MASK] * 3, [MASK, 65, MASK]]))
     assert torch.allclose(other[:, 0], base[:, 0], atol=1e-6)
     assert not torch.allclose(other[:, 1, 0], base[:, 1, 0]), "a canvas sees itself in both directions"
 
@@ -108,19 +108,19 @@ def test_targets_are_the_bases_own_path():
     now.ids[:, 6] = 17
     greedy[:, 14] = 18
     now.ids[:, 15] = 19
-    rows = known(now, greedy, width)
+    rows = has_target(now, greedy, width)
     for b in range(LENGTH):
         for j in range(width):
             end = SECOND if b < SECOND else LENGTH
             path = range(b + 1, b + 2 + j)
             agrees = all(i < end and int(greedy[0, i - 1]) == int(now.ids[0, i]) for i in path)
             assert bool(rows[0, b, j]) is agrees, (b, j)
-    laid = drawn(now, greedy, 20, width, torch.Generator().manual_seed(0))
-    for c, b in enumerate(laid.anchors[0].tolist()):
-        assert laid.positions[0, c].tolist() == [b + 1 + j - (0 if b < SECOND else SECOND) for j in range(width)]
+    drawn = draw_canvases(now, greedy, 20, width, torch.Generator().manual_seed(0))
+    for c, b in enumerate(drawn.anchors[0].tolist()):
+        assert drawn.positions[0, c].tolist() == [b + 1 + j - (0 if b < SECOND else SECOND) for j in range(width)]
         for j in range(width):
-            if laid.taught[0, c, j]:
-                assert int(laid.targets[0, c, j]) == int(greedy[0, b + 1 + j])
+            if drawn.taught[0, c, j]:
+                assert int(drawn.targets[0, c, j]) == int(greedy[0, b + 1 + j])
 
 
 def test_canvases_are_drawn_where_they_teach():
@@ -129,19 +129,19 @@ def test_canvases_are_drawn_where_they_teach():
     greedy[:, 12:] += 1  # nothing agrees behind
     now.marks[:, :5] = TEXT
     now.marks[:, 0] |= START
-    laid = drawn(now, greedy, 3, 4, torch.Generator().manual_seed(0))
-    assert laid.taught[..., 0].all()
-    assert int(laid.anchors.max()) <= 11
-    assert (laid.anchors[:, 0] >= 5).float().mean() > 0.55, "gaps come first: 48 to 20, where rows alone say 12 to 20"
-    only = drawn(now, greedy, 3, 4, torch.Generator().manual_seed(0), marks=MIDDLE, evenly=True)
+    drawn = draw_canvases(now, greedy, 3, 4, torch.Generator().manual_seed(0))
+    assert drawn.taught[..., 0].all()
+    assert int(drawn.anchors.max()) <= 11
+    assert (drawn.anchors[:, 0] >= 5).float().mean() > 0.55, "gaps come first: 48 to 20, where rows alone say 12 to 20"
+    only = draw_canvases(now, greedy, 3, 4, torch.Generator().manual_seed(0), marks=MIDDLE, evenly=True)
     assert int(only.anchors.min()) >= 5
-    more = drawn(now, greedy, 20, 4, torch.Generator().manual_seed(0))
+    more = draw_canvases(now, greedy, 20, 4, torch.Generator().manual_seed(0))
     assert (more.taught.any(2).sum(1) < 20).all(), "canvases without a target teach nothing"
 
 
 def test_choice_without_repetition_and_by_weight():
     weight = torch.tensor([[0.0, 1.0, 1.0, 8.0]]).expand(4000, 4)
-    picks = choose(weight, 3, torch.Generator().manual_seed(0))
+    picks = sample(weight, 3, torch.Generator().manual_seed(0))
     assert set(picks.flatten().tolist()) == {1, 2, 3}
     assert 0.77 < (picks[:, 0] == 3).float().mean() < 0.83
 
@@ -149,12 +149,12 @@ def test_choice_without_repetition_and_by_weight():
 def test_shown_tokens_are_the_text_and_not_asked_for():
     now = batch(rows=16)
     greedy = now.ids.roll(-1, 1)
-    laid = drawn(now, greedy, 8, 4, torch.Generator().manual_seed(0), reveal=1.0)
-    shown = laid.tokens != MASK
+    drawn = draw_canvases(now, greedy, 8, 4, torch.Generator().manual_seed(0), reveal=1.0)
+    shown = drawn.tokens != MASK
     assert 0.2 < shown.float().mean() < 0.6
-    text = now.ids.gather(1, laid.answered.flatten(1)).view_as(laid.tokens)
-    assert (laid.tokens == text)[shown].all()
-    assert not (laid.taught[..., :-1] & shown[..., 1:]).any(), "a token that is shown need not be drafted"
+    text = now.ids.gather(1, drawn.answered.flatten(1)).view_as(drawn.tokens)
+    assert (drawn.tokens == text)[shown].all()
+    assert not (drawn.taught[..., :-1] & shown[..., 1:]).any(), "a token that is shown need not be drafted"
 
 
 def test_recomputing_saves_memory_and_changes_no_gradient(small: Weights, disturbed: CanvasModel):
@@ -164,8 +164,8 @@ def test_recomputing_saves_memory_and_changes_no_gradient(small: Weights, distur
         parameters = Parameters(small, rank=4)
         parameters.load_state_dict(disturbed.parameters.state_dict())
         model = CanvasModel(small, parameters, recompute)
-        said, past = look(model, now, 8)
-        laid = drawn(now, said.greedy, 6, width, torch.Generator().manual_seed(0))
-        canvas_states(model, now, laid, past).square().sum().backward()
+        base, past = clean_pass(model, now, 8)
+        drawn = draw_canvases(now, base.greedy, 6, width, torch.Generator().manual_seed(0))
+        canvas_states(model, now, drawn, past).square().sum().backward()
         slopes.append([value.grad for value in parameters.parameters()])
     assert all(left is not None and torch.equal(left, right) for left, right in zip(*slopes, strict=True))

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dlsp_engine.train.loss import TOP, Taught, Weighting, backward, choices
+from dlsp_engine.train.loss import SOFT_TARGETS, Taught, Weighting, backward, choices
 
 N, WIDTH, DIM, VOCAB = 7, 4, 8, 32
 
@@ -12,9 +12,10 @@ N, WIDTH, DIM, VOCAB = 7, 4, 8, 32
 def taught(seed: int = 0) -> Taught:
     g = torch.Generator().manual_seed(seed)
     mask = (torch.rand(N, WIDTH, generator=g) < 0.8).int().cumprod(1).bool()
-    tokens = torch.stack([torch.randperm(VOCAB, generator=g)[:TOP] for _ in range(N * WIDTH)]).view(N, WIDTH, TOP)
+    orders = [torch.randperm(VOCAB, generator=g) for _ in range(N * WIDTH)]
+    tokens = torch.stack([order[:SOFT_TARGETS] for order in orders]).view(N, WIDTH, SOFT_TARGETS)
     return Taught(
-        torch.randint(0, VOCAB, (N, WIDTH), generator=g), mask, tokens, torch.rand(N, WIDTH, TOP, generator=g)
+        torch.randint(0, VOCAB, (N, WIDTH), generator=g), mask, tokens, torch.rand(N, WIDTH, SOFT_TARGETS, generator=g)
     )
 
 
@@ -54,7 +55,7 @@ def test_choices_in_chunks():
     logits = F.linear(hidden, embedding)
     said = choices(hidden, embedding, chunk=4, soft=True)
     assert torch.equal(said.greedy, logits.argmax(-1))
-    best = logits.softmax(-1).topk(TOP, -1)
+    best = logits.softmax(-1).topk(SOFT_TARGETS, -1)
     assert said.tokens is not None
     assert said.probabilities is not None
     assert torch.equal(said.tokens, best.indices)

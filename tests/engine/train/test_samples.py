@@ -66,13 +66,13 @@ def test_a_segment_is_what_the_engine_sends(files: tuple[File, ...]):
     """Prompt and forced bytes are the engine's; a canvas may follow from the prompt's last token on."""
     gap = Gap("def area(w, h):\n    re", "\n\nprint(area(1, 2))\n", path="a.py", files=files)
     made = segments.filled(gap, "turn w * h", TOKENIZER, 400)
-    known = prompt(gap, TOKENIZER)
+    request = prompt(gap, TOKENIZER)
     assert made
-    assert made.tokens == known.tokens + TOKENIZER.encode("eturn w * h")
-    assert known.forced == b"e"
-    first = len(known.tokens) - 1
+    assert made.tokens == request.tokens + TOKENIZER.encode("eturn w * h")
+    assert request.forced == b"e"
+    first = len(request.tokens) - 1
     assert [i for i, mark in enumerate(made.marks) if mark & MIDDLE] == list(range(first, len(made.tokens) - 1))
-    assert [i for i, mark in enumerate(made.marks) if mark & TEXT] == list(range(segments.LEAD, first))
+    assert [i for i, mark in enumerate(made.marks) if mark & TEXT] == list(range(segments.MIN_CONTEXT_TOKENS, first))
     assert [i for i, mark in enumerate(made.marks) if mark & START] == [0]
 
 

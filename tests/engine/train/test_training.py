@@ -27,7 +27,7 @@ from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.score import score
 from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
-from dlsp_engine.train.trainer import LATE, CanvasTrainer, Trainer
+from dlsp_engine.train.trainer import AVERAGE_LATENESS, CanvasTrainer, Trainer
 from dlsp_kernels import rope_table
 
 ANSWER, WIDTH = 16, 3
@@ -55,11 +55,11 @@ def self_generated(engine: Engine, count: int) -> tuple[list[Gap], Rows]:
         base = engine.fill(gap, Options(mode="autoregressive", max_tokens=ANSWER))
         if len(base.tokens) < ANSWER:
             continue
-        known = prompt(gap, engine.tokenizer).tokens
-        mark = [0] * (len(known) - 1) + [MIDDLE] * ANSWER + [0]
+        request = prompt(gap, engine.tokenizer).tokens
+        mark = [0] * (len(request) - 1) + [MIDDLE] * ANSWER + [0]
         mark[0] |= START
         gaps.append(gap)
-        rows.append(known + list(base.tokens))
+        rows.append(request + list(base.tokens))
         marks.append(mark)
     return gaps, Rows(np.array(rows), np.array(marks, np.uint8))
 
@@ -112,7 +112,7 @@ def test_offline_foretells_run_time(engine: Engine, small: Weights, tmp_path: Pa
     held = [HeldOut(gap, kind, "python") for gap in gaps + ends for kind in ("span", "rest")]
     measured = list(measure(engine, model, held, WIDTH))
     assert all(one.same for one in measured)
-    assert [one.foretold for one in measured] == [one.forwards for one in measured]
+    assert [one.predicted for one in measured] == [one.forwards for one in measured]
     scores = summary(measured, WIDTH)
     assert scores["merged"]["tau"] == scores["merged"]["offline_tau"] > 1.1, "drafts must stand now and then"
     assert scores["split"]["interval"][0] <= scores["split"]["tau"] <= scores["split"]["interval"][1]
@@ -120,7 +120,7 @@ def test_offline_foretells_run_time(engine: Engine, small: Weights, tmp_path: Pa
 
 
 def test_gaps_of_one_package_are_no_witnesses_of_their_own():
-    """Ten gaps of each of eight packages: what is said of other packages is as sure as by one gap of each."""
+    """Ten gaps of each of eight packages: what is base of other packages is as sure as by one gap of each."""
 
     def held(gaps: int) -> list[Measured]:
         taken = [
@@ -207,7 +207,7 @@ def test_what_is_handed_over_is_the_mean_of_the_late_parameters(small: Weights, 
     expected, steps = torch.zeros(()), 12
     for step in range(1, steps + 1):
         trainer.advance(1e-2)
-        share = min(1.0, (LATE + 1) / (step + LATE))  # all of the first step
+        share = min(1.0, (AVERAGE_LATENESS + 1) / (step + AVERAGE_LATENESS))  # all of the first step
         expected = torch.lerp(expected, trainer.model.parameters.mask_embedding.detach(), share)
     torch.testing.assert_close(trainer.late.mask_embedding.detach(), expected)
     latest = trainer.model.parameters
@@ -256,15 +256,15 @@ def test_the_adapter_says_what_it_was_made_of(command: list[str], tmp_path: Path
     adapter.main([*command, "--out", str(out)])
     path = out / checkpoint.ADAPTER
     loaded = Adapter.load(path, "small.gguf", small.architecture, torch.float32)
-    said = loaded.metadata
-    assert (said["base"], said["base_sha256"], said["corpus"], said["steps"]) == ("small.gguf", "12ab", "abc", "6")
-    assert json.loads(said["recipe"])["widths"] == "4,2"
-    assert json.loads(said["scores"])["offline_tau"] >= 1
+    base = loaded.metadata
+    assert (base["base"], base["base_sha256"], base["corpus"], base["steps"]) == ("small.gguf", "12ab", "abc", "6")
+    assert json.loads(base["recipe"])["widths"] == "4,2"
+    assert json.loads(base["scores"])["offline_tau"] >= 1
     further = [*command, "--from", str(path), "--rank", "8", "--out", str(tmp_path / "more")]
     adapter.main(further)
     more = Adapter.load(tmp_path / "more" / checkpoint.ADAPTER, "small.gguf", small.architecture, torch.float32)
     assert json.loads(more.metadata["recipe"])["rank"] == 4, "a started adapter keeps its rank"
-    assert more.metadata["begun_from"] == said["version"]
+    assert more.metadata["begun_from"] == base["version"]
 
 
 def test_clear_refusals(command: list[str], tmp_path: Path, small: Weights):
