@@ -14,7 +14,20 @@ if TYPE_CHECKING:
 
 # These modules are imported inside `guarded`, because importing takes time and Ctrl-C may arrive meanwhile.
 
-COMMANDS = ("complete", "context", "fill", "edits", "serve", "status", "doctor", "engine", "model", "bench", "train")
+COMMANDS = (
+    "complete",
+    "context",
+    "fill",
+    "edits",
+    "serve",
+    "status",
+    "doctor",
+    "engine",
+    "model",
+    "api",
+    "bench",
+    "train",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

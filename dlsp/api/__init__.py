@@ -1,0 +1,1 @@
+"""Other clients' HTTP interfaces ("dialects"), each translated to the engine's requests and back."""

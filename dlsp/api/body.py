@@ -1,0 +1,91 @@
+"""The JSON object of a request, read tolerantly: fields that nobody asks for are ignored, and null counts as absent."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from starlette.requests import Request
+
+
+class Refused(Exception):
+    """A request that is answered by an error: its HTTP status, one sentence, and the field that is wrong, if one is."""
+
+    def __init__(self, status: int, sentence: str, field: str | None = None) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.field = status, sentence, field
+
+
+class Body:
+    """A JSON object. Each method returns one field's value, or its default; a value of another type raises Refused."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = {name: value for name, value in fields.items() if value is not None}
+
+    @classmethod
+    async def of(cls, request: Request) -> Self:
+        """The object in the request's body. Raises Refused."""
+        try:
+            parsed = json.loads(await request.body() or b"{}")
+        except (ValueError, RecursionError):
+            raise Refused(400, "The body is not valid JSON.") from None
+        if not isinstance(parsed, dict):
+            raise Refused(400, "The body must be a JSON object.")
+        return cls(parsed)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._fields
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self._fields.get(name, default)
+        if not isinstance(value, str):
+            raise Refused(400, f"`{name}` must be a string.", name)
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A string, or a list of strings."""
+        value = self._fields.get(name, [])
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise Refused(400, f"`{name}` must be a string or a list of strings.", name)
+        return tuple(values)
+
+    def number(self, name: str, default: float, low: float = -math.inf, high: float = math.inf) -> float:
+        """A number, from `low` to `high`."""
+        value = self._fields.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise Refused(400, f"`{name}` must be a number.", name)
+        if not low <= value <= high:
+            raise Refused(400, f"`{name}` must be from {low:g} to {high:g}.", name)
+        return value
+
+    def whole(self, name: str, default: int, low: int = -(2**53), high: int = 2**53) -> int:
+        """A whole number, from `low` to `high`."""
+        value = self.number(name, default, low, high)
+        if value != int(value):
+            raise Refused(400, f"`{name}` must be a whole number.", name)
+        return int(value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self._fields.get(name, default)
+        if not isinstance(value, bool):
+            raise Refused(400, f"`{name}` must be true or false.", name)
+        return value
+
+    def inner(self, name: str) -> "Body":
+        """An object, empty if absent."""
+        value = self._fields.get(name, {})
+        if not isinstance(value, dict):
+            raise Refused(400, f"`{name}` must be an object.", name)
+        return Body(value)
+
+    def each(self, name: str) -> "Iterator[Body]":
+        """The objects of a list, empty if absent."""
+        value = self._fields.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise Refused(400, f"`{name}` must be a list of objects.", name)
+        return (Body(each) for each in value)
+
+    def raw(self, name: str) -> Any:
+        """The value as it is, None if absent."""
+        return self._fields.get(name)

@@ -1,0 +1,1 @@
+"""One file a dialect: its paths, the fields that it reads, and the form of its replies and errors."""
