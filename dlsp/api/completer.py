@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from dlsp.api.cut import Cut
 from dlsp.completions.anchor import MAX_TYPED_CHARACTERS
+from dlsp.engine.client import EngineGone
 
 # The engine's limits on one request (docs/engine-http.md).
 MAX_TOKENS = 1024
@@ -67,9 +68,15 @@ class Answer:
 
 
 class Engine(Protocol):
-    """Streams the engine's events for an infill request; `dlsp.engine.connection.EngineConnection` is one."""
+    """The way to an engine; `dlsp.engine.connection.EngineConnection` is one."""
 
-    def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]: ...
+    def infill(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Stream the events of a request. Raises EngineGone if the engine has ended."""
+        ...
+
+    async def ready(self) -> bool:
+        """Wait until there is an engine, started if need be."""
+        ...
 
 
 class Completer:
@@ -85,7 +92,7 @@ class Completer:
         cut = Cut(options.stop, options.indent)
         sent, began = 0, 0.0
         with self._lanes.lane(gap) as lane:
-            async with aclosing(self._engine.infill(self._request(gap, options, lane))) as events:
+            async with aclosing(self._events(self._request(gap, options, lane))) as events:
                 async for event in events:
                     if event["event"] == "canvas":
                         text, confidence = event["committed"], event.get("confidence", ())
@@ -128,9 +135,25 @@ class Completer:
         """Read the gap's prompt into its session, and write nothing."""
         with self._lanes.lane(gap) as lane:
             request = self._request(gap, Options(max_tokens=1), lane) | {"priority": "prefetch"}
-            async with aclosing(self._engine.infill(request)) as events:
+            async with aclosing(self._events(request)) as events:
                 async for _ in events:
                     pass
+
+    async def _events(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """The engine's events. An engine that ended since the last request, for example because nobody asked it for
+        long, is started and asked again, unless it has begun to answer."""
+        begun = False
+        for is_last in (False, True):
+            await self._engine.ready()
+            try:
+                async with aclosing(self._engine.infill(request)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except EngineGone:
+                if begun or is_last:
+                    raise
 
     def _request(self, gap: Gap, options: Options, lane: "Lane") -> dict[str, Any]:
         prefix, middle = lane.split(gap)

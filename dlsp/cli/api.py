@@ -12,6 +12,7 @@ PORT = 8787
 # Where clients look for the servers whose interfaces these are.
 WELL_KNOWN_PORTS = {"llama.cpp": 8012, "ollama": 11434, "tabby": 8080}
 KEY_VARIABLE = "DLSP_API_KEY"
+CONTEXT_TOKENS = 32_768  # the longest prompt that the engine takes (docs/engine-http.md)
 
 
 def add(subparsers: Any) -> None:
@@ -88,7 +89,3 @@ async def _serve(
     finally:
         await connection.close()
     return 0
-
-
-# The longest prompt that the engine takes (docs/engine-http.md).
-CONTEXT_TOKENS = 32_768

@@ -134,6 +134,19 @@ async def test_no_engine(api: httpx.AsyncClient, stub: StubEngine) -> None:
     assert answer.headers["x-should-retry"] == "false"
 
 
+async def test_an_engine_that_ended_is_asked_again(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    broken = [True]
+
+    def answer(request: dict[str, Any]) -> str:
+        if broken.pop() if broken else False:
+            raise ConnectionResetError
+        return "a + b"
+
+    stub.answer = answer
+    assert (await api.post("/v1/completions", json={"prompt": "x"})).json()["choices"][0]["text"] == "a + b"
+    assert len(stub.requests) == 2
+
+
 async def test_closing_the_connection_cancels(api: httpx.AsyncClient, stub: StubEngine) -> None:
     stub.hold.set()
     for stream in (False, True):
