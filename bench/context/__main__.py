@@ -20,12 +20,12 @@ import psutil
 
 from bench.command import at_least, guarded, line, written
 from dlsp.completions.anchor import Anchor
-from dlsp.completions.filters.syntax import cut_broken
 from dlsp.context.workspace import Workspace
 from dlsp.ignore.rules import MOST_BYTES
 from dlsp.index import store
 from dlsp.index.process import Keeper
 from dlsp.index.store import Store
+from dlsp.syntax.broken import cut_broken
 
 KEYS = 300
 WORDS = "value = self.compute(first, second) + other[index]\n        "

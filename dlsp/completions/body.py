@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 from dlsp.completions import infill
 from dlsp.completions.filters.following_lines import cut_following_lines
-from dlsp.completions.filters.syntax import cut_broken
 from dlsp.completions.filters.text import cut_special
 from dlsp.context.parts import Context
 from dlsp.errors import UserError
 from dlsp.function import Gap, unwritten
+from dlsp.syntax.broken import cut_broken
 from dlsp.syntax.source import Source
 
 # Sampling temperature for alternatives: seed 0 is the model's greedy answer, any other seed samples another one.

@@ -1,9 +1,13 @@
-"""`python -m dlsp.syntax`: the child process of a rehearsal, which parses documents and reports whether that took too
-long.
+"""`python -m dlsp.syntax`: the child process of `rehearsal`, which parses documents for a process that may not be held
+up.
 
-A request is a line of JSON, followed by as many bytes as its `bytes` says; its `seconds` are the CPU time allowed. The
-answer is one byte: `+` for a parse in time, `-` for one that took too long, `?` for a change to a document it does not
-have (any more). At its start it sends `!`.
+A request is a line of JSON; its `seconds` are the CPU time allowed. The answer is a line. At its start the child sends
+`!`. There are two kinds of requests:
+
+- parse a document: its new bytes follow the line, as many as `bytes` says. The answer is `+` for a parse in time, `-`
+  for one that took too long, `?` for a change to a document that the child does not have (any more);
+- `text`, `before` and `after`: cut the text where it would be broken between these parts of a short document. The
+  answer is the number of characters to keep.
 """
 
 import ctypes
@@ -13,19 +17,18 @@ import sys
 import time
 from collections import OrderedDict
 from contextlib import suppress
-from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 from tree_sitter import Tree
 
+from dlsp.syntax import broken
 from dlsp.syntax.guard import incremental
-from dlsp.syntax.languages import LANGUAGES, Language
-from dlsp.syntax.source import edit
+from dlsp.syntax.languages import LANGUAGES
+from dlsp.syntax.source import Source, edit, parsed
 
 MOST_DOCUMENTS = 64
 # The system kills this process after this many times the allowed seconds, even inside native code.
 GRACE = 3
-_CHUNK = 65_536
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 
 
@@ -43,10 +46,31 @@ def main() -> None:
     documents: OrderedDict[int, _Document] = OrderedDict()
     _say(b"!")
     while line := sys.stdin.buffer.readline():
-        _say(_answer(json.loads(line), sys.stdin.buffer, documents))
+        asked = json.loads(line)
+        _alarm(GRACE * asked["seconds"])
+        answer = _cut(asked) if "text" in asked else _parse(asked, sys.stdin.buffer, documents)
+        _alarm(0)
+        _say(answer)
 
 
-def _answer(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int, _Document]) -> bytes:
+def _cut(asked: dict[str, Any]) -> bytes:
+    """The number of characters that `broken.cut` leaves; all if it takes too long."""
+    until = time.thread_time() + asked["seconds"]
+    language = next(each for each in LANGUAGES if each.name == asked["language"])
+    parser = language.parser()
+
+    def is_late() -> bool:
+        return time.thread_time() > until
+
+    def parse(content: bytes, old: Tree | None) -> Tree | None:
+        return parsed(parser, content, old, is_late)
+
+    kept = broken.cut(asked["text"], asked["before"], asked["after"], Source(language, None, parse), is_late)
+    return str(len(kept)).encode()
+
+
+def _parse(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int, _Document]) -> bytes:
+    """The outcome of a parse."""
     piece = stream.read(asked["bytes"])
     key, start, old_end = asked["key"], asked["start"], asked["old_end"]
     language = next(each for each in LANGUAGES if each.name == asked["language"])
@@ -59,8 +83,9 @@ def _answer(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int,
         if incremental(language):
             tree = old.tree.copy()
             edit(tree, old.content, content, (start, old_end, start + len(piece)))
-    made = _parsed(language, content, tree, asked["seconds"])
-    if made is None:
+    until = time.thread_time() + asked["seconds"]
+    made = parsed(language.parser(), content, tree, lambda: time.thread_time() > until)
+    if made is None or time.thread_time() > until:
         return b"-"
     if asked["keep"]:
         documents[key] = _Document(content, made)
@@ -70,24 +95,6 @@ def _answer(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int,
     return b"+"
 
 
-def _parsed(language: Language, content: bytes, old: Tree | None, seconds: float) -> Tree | None:
-    """The tree; None if parsing takes more than `seconds` of CPU time."""
-    until = time.thread_time() + seconds
-    parse = partial(language.parser().parse, progress_callback=lambda *_: time.thread_time() > until)
-    _alarm(GRACE * seconds)
-    try:
-        made = parse(partial(_piece, content), old_tree=old) if old else parse(partial(_piece, content))
-    except ValueError:  # the callback cancelled the parse
-        return None
-    finally:
-        _alarm(0)
-    return made if time.thread_time() <= until else None
-
-
-def _piece(content: bytes, at: int, _: object) -> bytes:
-    return content[at : at + _CHUNK]
-
-
 def _alarm(seconds: float) -> None:
     """Have the system kill this process after so many seconds of CPU time; 0 cancels that."""
     if hasattr(signal, "setitimer"):
@@ -95,7 +102,7 @@ def _alarm(seconds: float) -> None:
 
 
 def _say(answer: bytes) -> None:
-    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.write(answer + b"\n")
     sys.stdout.buffer.flush()
 
 

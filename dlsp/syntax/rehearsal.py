@@ -1,4 +1,4 @@
-"""Parse each document in a child process first, so that none can block or crash this process.
+"""A child process that parses each document first, so that none can block or crash this process.
 
 Some texts keep a grammar busy for half a minute. Such a parse cannot be stopped from outside: it holds the
 interpreter's lock, and the library's progress callback, which stops most of them, is sometimes not called for seconds.
@@ -7,8 +7,9 @@ same text, from the same older tree, with the same edit. If it takes too long th
 here, and the document counts as plain text.
 
 A tree cannot be sent between processes, and trees are used here in too many ways to move all of that into the child. So
-the work is done twice, which costs a fraction of a millisecond per keystroke. Small documents are parsed here directly,
-because the dangerous cases grow faster than linearly with length (measured by the tests in tests/dlsp/syntax).
+a document is parsed twice. What needs many parses and no tree here is done in the child alone: an answer is checked
+there for syntax errors (`cut`). Small documents are parsed here directly, because the dangerous cases grow faster than
+linearly with length (measured by the tests in tests/dlsp/syntax).
 Documents known to corrupt memory are kept from both processes by `guard`.
 """
 
@@ -27,6 +28,8 @@ from typing import IO
 SMALL_BYTES = 1_000
 # Seconds of CPU time that a parse may take in the child; here it then takes as long again.
 PARSE_S = 0.1
+# Seconds of CPU time that the check of an answer may take in the child.
+CUT_S = 0.1
 # Seconds of wall-clock time after which the child is killed.
 DEADLINE_S = 0.3
 # Document bytes that are granted one more second; ordinary code is parsed faster than that.
@@ -84,6 +87,19 @@ class Rehearsal:
                 part.child = child
             return {b"+": Outcome.PASSED, b"?": Outcome.UNKNOWN}.get(answer or b"-", Outcome.FAILED)
 
+    def cut(self, language: str, text: str, before: str, after: str) -> str:
+        """`text` up to where it adds syntax errors to the document `before + after` (see `broken.cut`); the whole text
+        if the child cannot say or takes too long."""
+        with self._lock:
+            child = self._ready()
+            if child is None:
+                return text
+            request = {"language": language, "seconds": CUT_S, "text": text, "before": before, "after": after}
+            answer = child.ask(json.dumps(request).encode() + b"\n", self._deadline_s)
+            if answer is None:
+                child.kill()
+            return text[: int(answer)] if answer else text
+
     def close(self) -> None:
         """Kill the child."""
         if self._child:
@@ -135,7 +151,7 @@ class _Child:
         return self._started
 
     def ask(self, request: bytes, seconds: float) -> bytes | None:
-        """Send a request and return the answer byte; None if the child is dead or the answer late."""
+        """Send a request and return the answer; None if the child is dead or the answer late."""
         try:
             self._stdin.write(request)
             self._stdin.flush()
@@ -150,8 +166,8 @@ class _Child:
             self._stdin.close()
 
     def _listen(self, stdout: IO[bytes]) -> None:
-        while answer := stdout.read(1):
-            self._answers.put(answer)
+        while answer := stdout.readline():
+            self._answers.put(answer.strip())
         self.is_dead = True
         self._answers.put(b"")
         self._process.wait()

@@ -1,9 +1,10 @@
 """A document and its syntax tree, updated incrementally."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from tree_sitter import Node, Point, Tree
+from tree_sitter import Node, Parser, Point, Tree
 
 from dlsp.syntax.difference import difference
 from dlsp.syntax.guard import incremental, parsable
@@ -26,6 +27,12 @@ LITTLE = 1_000
 # Seconds after which a document that took too long is tried again, because the machine may have been busy.
 AGAIN_S = 60
 
+# Bytes that the parser reads at once.
+CHUNK_BYTES = 16_384
+
+# Parses a content, given an older tree or None. Returns None if that took too long.
+Parse = Callable[[bytes, Tree | None], Tree | None]
+
 # One child for all documents of this process.
 SHARED = Rehearsal()
 
@@ -35,10 +42,10 @@ class Source:
 
     It does so if it is too large, if the grammar could crash on it, and for a while after a parse took too long (after
     the first parse: until the text has changed a lot, or for AGAIN_S). Only small documents are parsed without a
-    `rehearsal`; if that is None, all are.
+    `rehearsal`; if that is None, all are. `parse` replaces the language's parser.
     """
 
-    def __init__(self, language: Language, rehearsal: Rehearsal | None = SHARED) -> None:
+    def __init__(self, language: Language, rehearsal: Rehearsal | None = SHARED, parse: Parse | None = None) -> None:
         self.language = language
         self.text = ""
         self.bytes = b""
@@ -47,7 +54,7 @@ class Source:
         self._failed: bytes | None = None
         self._again_at = 0.0
         self._rehearsal, self._part = rehearsal, Part(language.name)
-        self._parser = language.parser()
+        self._parse = parse or partial(parsed, language.parser())
 
     def update(self, text: str) -> Tree | None:
         """The tree of `text`, None for plain text. The difference from the previous text is treated as one edit."""
@@ -78,8 +85,8 @@ class Source:
         """The tree that the document would have with the content `new`, which is not stored."""
         return self._parsed(new, keep=False)[1]
 
-    def around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
-        """The surroundings of a place as a separate document, with its text before and after the place (see `near`).
+    def around(self, before: str, after: str, reach: int) -> tuple[str, str] | None:
+        """The surroundings of a place as a short document: its text before and after the place (see `near`).
 
         Uses the present tree if little was edited since. None for plain text; for a document that may only not be
         parsed as a whole, the whole lines within `reach` are used.
@@ -88,15 +95,13 @@ class Source:
         places = difference(self.bytes, new)
         if self.tree is None or _edited(self.bytes, new) > LITTLE:
             if self.update(before + after) is None:
-                return None if parsable(self.language, new) else self._lines_around(before, after, reach)
+                return None if parsable(self.language, new) else _lines_around(before, after, reach)
             places = len(new), len(new), len(new)
         assert self.tree
         tree = self.tree.copy()
         edit(tree, self.bytes, new, places)
-        left, right = (each.decode("utf-8", "replace") for each in near(tree, new, len(encoded(before)), reach))
-        part = Source(self.language, self._rehearsal)
-        part.update(left + right)
-        return part, left, right
+        left, right = near(tree, new, len(encoded(before)), reach)
+        return left.decode("utf-8", "replace"), right.decode("utf-8", "replace")
 
     def errors(self, tree: Tree | None, at: int) -> int:
         """The number of syntax errors in the tree within AROUND bytes of the byte `at`."""
@@ -109,15 +114,6 @@ class Source:
                 broken += [child] if child.has_error else []
         return found + tree.root_node.is_error
 
-    def _lines_around(self, before: str, after: str, reach: int) -> "tuple[Source, str, str] | None":
-        """The whole lines within `reach` characters before and after a place, as a separate document; None if it has no
-        tree."""
-        left, right = before[-reach:], after[:reach]
-        left = left if len(before) <= reach else left[left.find("\n") + 1 :]
-        right = right if len(after) <= reach else right[: right.rfind("\n") + 1]
-        part = Source(self.language, self._rehearsal)
-        return (part, left, right) if part.update(left + right) else None
-
     def _parsed(self, new: bytes, *, keep: bool) -> tuple[Outcome, Tree | None]:
         """The outcome of the parse, and the tree, which is None for plain text."""
         if len(new) > MOST_BYTES or not parsable(self.language, new):
@@ -129,11 +125,39 @@ class Source:
                 places, outcome = None, self._rehearsal.parse(self._part, new, None, keep)
             if outcome is not Outcome.PASSED:
                 return outcome, None
-        if self.tree is None or places is None:
-            return Outcome.PASSED, self._parser.parse(new)
-        tree = self.tree if keep else self.tree.copy()
-        edit(tree, self.bytes, new, places)
-        return Outcome.PASSED, self._parser.parse(new, tree)
+        old = None
+        if self.tree and places:
+            old = self.tree if keep else self.tree.copy()
+            edit(old, self.bytes, new, places)
+        made = self._parse(new, old)
+        return (Outcome.PASSED if made else Outcome.FAILED), made
+
+
+def parsed(
+    parser: Parser, content: bytes, old: Tree | None = None, stop: Callable[[], bool] = lambda: False
+) -> Tree | None:
+    """The tree of `content`, made from an older one if there is one; None once `stop()` is true.
+
+    Parsing holds the interpreter's lock, except during `stop` and while it reads: there other threads get their turn.
+    """
+    read = partial(_piece, content)
+    try:
+        given = {"old_tree": old} if old else {}
+        return parser.parse(read, progress_callback=lambda *_: stop(), **given)
+    except ValueError:  # the callback stopped it
+        return None
+
+
+def _piece(content: bytes, at: int, _: object) -> bytes:
+    return content[at : at + CHUNK_BYTES]
+
+
+def _lines_around(before: str, after: str, reach: int) -> tuple[str, str]:
+    """The whole lines within `reach` characters before and after a place."""
+    left, right = before[-reach:], after[:reach]
+    left = left if len(before) <= reach else left[left.find("\n") + 1 :]
+    right = right if len(after) <= reach else right[: right.rfind("\n") + 1]
+    return left, right
 
 
 def _edited(old: bytes, new: bytes) -> int:

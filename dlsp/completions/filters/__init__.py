@@ -7,7 +7,6 @@ from dlsp.completions.filters.indentation import indented
 from dlsp.completions.filters.new_secrets import cut_new_secrets
 from dlsp.completions.filters.repeats import cut_repeats, cut_stutter
 from dlsp.completions.filters.rest_of_line import cut_rest_of_line
-from dlsp.completions.filters.syntax import cut_broken
 from dlsp.completions.filters.text import (
     cut_at_line_end,
     cut_fence,
@@ -17,6 +16,7 @@ from dlsp.completions.filters.text import (
     with_newlines,
     without_trailing_space,
 )
+from dlsp.syntax.broken import cut_broken
 from dlsp.syntax.source import Source
 
 __all__ = ["trim"]

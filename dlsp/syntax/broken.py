@@ -1,12 +1,11 @@
 """Cut an answer where it adds syntax errors to the document."""
 
 import re
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dlsp.syntax.brackets import CLOSERS, OPENERS, unclosed
 from dlsp.syntax.languages import Language
-from dlsp.syntax.source import Source, encoded
+from dlsp.syntax.source import SHARED, Source, encoded
 
 # Give up after this many consecutive line ends with errors: what follows is broken too.
 MAX_BROKEN_BORDERS = 3
@@ -14,8 +13,6 @@ MAX_BROKEN_BORDERS = 3
 SEARCH_BYTES = (1_000, 3_000)
 # With this many errors around the cursor the check is skipped: it is prose, a template, or unknown to the grammar.
 MAX_ERRORS = 20
-# Seconds after which the check ends and the text is taken unchanged.
-TIMEOUT_S = 0.1
 # Characters before the cursor that are searched for brackets and strings that are still open.
 OPEN_SEARCH_CHARACTERS = 4_000
 _OPEN = r"[^;}]\Z|\{\n"
@@ -50,30 +47,34 @@ def cut_broken(text: str, before: str, after: str, source: Source | None) -> str
     """`text` up to its last line end at which the document has no more syntax errors than without the text.
 
     Unfinished constructs count as finished: open brackets, tags and strings as closed, and a block's header as having a
-    block. Only the surroundings are parsed, so that a long document takes no longer than a short one.
+    block. Only the surroundings are parsed, so that a long document takes no longer than a short one. The child process
+    parses them, all versions in one call; if it takes too long, the text is returned unchanged.
     """
-    if source is None or not text:
-        return text
-    kept, end = text, time.monotonic() + TIMEOUT_S
-    for reach in SEARCH_BYTES:
-        part = source.around(before, after, reach)
-        kept = _cut(text, *part, end) if part else text
+    kept = text
+    for reach in SEARCH_BYTES if source and text else ():
+        part = source.around(before, after, reach) if source else None
+        kept = SHARED.cut(source.language.name, text, *part) if source and part else text
         if kept == text:
             break
     return kept
 
 
-def _cut(text: str, source: Source, before: str, after: str, end: float) -> str:
+def cut(text: str, before: str, after: str, source: Source, is_late: Callable[[], bool]) -> str:
+    """The same for a short document between whose parts `before` and `after` the text belongs: what the child does.
+
+    `source` is new. Once `is_late()`, what is not yet checked counts as free of errors.
+    """
+    source.update(before + after)
     cursor = len(encoded(before))
     allowed = source.errors(source.tree, cursor)
     # The text need not supply what is missing after a bracket or quote that is already closed.
     if allowed and not after.split("\n", 1)[0].strip():
         allowed = min(allowed, _without_line(source, cursor))
-    if allowed >= MAX_ERRORS or time.monotonic() > end or _fits(text, before, after, source, allowed):
+    if allowed >= MAX_ERRORS or is_late() or _fits(text, before, after, source, allowed):
         return text
     lines, kept, failed = text.split("\n"), "", 0
     for count in range(1, len(lines)):
-        if failed == MAX_BROKEN_BORDERS or time.monotonic() > end:
+        if failed == MAX_BROKEN_BORDERS or is_late():
             break
         border = "\n".join(lines[:count]).rstrip()
         # A comma before the cut may have to be removed as well.

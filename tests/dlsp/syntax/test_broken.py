@@ -1,13 +1,15 @@
 """Golden cases, and real files: what stands in a file that parses is never cut."""
 
 import random
+import time
 from pathlib import Path
 
 import pytest
 
-from dlsp.completions.filters.syntax import cut_broken
 from dlsp.syntax import languages
-from dlsp.syntax.source import Source
+from dlsp.syntax.broken import cut_broken
+from dlsp.syntax.rehearsal import DEADLINE_S
+from dlsp.syntax.source import SHARED, Source
 from tests.dlsp.completions.filters.golden import golden
 
 CASES = {
@@ -100,3 +102,39 @@ def test_what_is_right_is_never_cut() -> None:
             if right:
                 left = text[start + len(right) :]
                 assert cut_broken(right, text[:start], left, source) == right, f"{file.name} at {start}"
+
+
+def test_an_answer_is_checked_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    language = languages.of("a.sh")
+    assert language
+    before = "f() {\n  a\n}\n" * 200
+    source = Source(language)
+    assert source.update(before + "\n")
+    asked, child = [], SHARED._child
+    assert child
+    ask = child.ask
+    monkeypatch.setattr(child, "ask", lambda *given: asked.append(given) or ask(*given))
+    # Only the last of many endings finishes it.
+    answer = "for a in *; do\n  if [ -f x ]; then"
+    assert cut_broken(answer, before, "\n", source) == answer
+    assert len(asked) == 1
+
+
+def until_parsed(source: Source) -> None:
+    deadline = time.monotonic() + 30
+    while source.update("\n" * 2_000) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("path", "text"), [("A.java", "a<" * 20_000), ("a.rb", "<!--" * 20_000)])
+def test_an_answer_that_takes_too_long_is_left(path: str, text: str) -> None:
+    language = languages.of(path)
+    assert language
+    source = Source(language)
+    until_parsed(source)
+    began, computed = time.monotonic(), time.process_time()
+    assert cut_broken(text, "\n" * 1_000, "\n" * 1_000, source) == text
+    assert time.process_time() - computed < DEADLINE_S, "this process only waits"
+    assert time.monotonic() - began < 3 * DEADLINE_S
+    until_parsed(Source(language))  # the child may have been killed; it is started again
