@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from dlsp_kernels.canvas_attention.source import Writer
+from dlsp_kernels.int4_linear import source as int4_linear
 from dlsp_kernels.int8_linear import source as int8_linear
 from dlsp_kernels.low_rank_add import source as low_rank_add
 from dlsp_kernels.norm_quantise import source as norm_quantise
@@ -30,6 +31,7 @@ TRIPLES = {"linux": "aarch64-unknown-linux-gnu", "darwin": "arm64-apple-darwin"}
 PROGRAMS: dict[str, Callable[[], str]] = {
     "int8_linear": lambda: int8_linear.source(NEON, 4),
     "int8_linear, odd": lambda: int8_linear.source(NEON, 1),
+    "int4_linear": lambda: int4_linear.source(NEON),
     "low_rank_add": lambda: low_rank_add.source(NEON),
     "norm_quantise": lambda: norm_quantise.source(NEON, 896, 1e-6, 127),
     "quantise": lambda: quantise.source(NEON, 896, 127),
@@ -64,7 +66,7 @@ def loop(text: str, function: str) -> list[str]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_there_is_code_for_arm(name: str, system: str):
     text = assembly(PROGRAMS[name](), system)
-    assert ("sdot" in text) == name.startswith("int8_linear")
+    assert ("sdot" in text) == name.startswith(("int8_linear", "int4_linear"))
     called, there = (set(re.findall(pattern, text, re.MULTILINE)) for pattern in (r"^\tbl\t(\w+)", r"^(\w+):"))
     assert called <= there, "no library's functions"
 

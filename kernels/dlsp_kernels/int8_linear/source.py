@@ -16,6 +16,7 @@ Where the instruction needs two signed factors (`Fours.SIGNED`), x is read as x 
 several fours of x, and each product takes its four from one of the lanes.
 """
 
+from collections.abc import Sequence
 from math import gcd
 
 from llvmlite import ir
@@ -86,26 +87,25 @@ def stretch(kind: Instructions, at_once: int) -> int:
 def source(kind: Instructions, at_once: int) -> str:
     """The kernel's LLVM IR. A work item is a block of outputs."""
     module = ir.Module()
-    of_rows = [_block(module, kind, at_once, rows) for rows in range(1, rows_at_once(kind) + 1)]
+    size = stretch(kind, at_once)
+    of_rows = [block(module, kind, at_once, rows, size, size // PASSES) for rows in range(1, rows_at_once(kind) + 1)]
     _run(module, kind, at_once, of_rows)
     return str(module)
 
 
-def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir.Function:
+def block(module: ir.Module, kind: Instructions, at_once: int, rows: int, every: int, prefetched: int) -> ir.Function:
     """A function that multiplies `rows` rows of x by one block of outputs.
 
     `left` is the number of real outputs from this block on; the padding beyond is not stored. Meanwhile the function
-    prefetches the memory at `ahead`.
+    prefetches memory: for each `at_once` fours, the first `prefetched` of the next `every` bytes from `ahead` on.
     """
     b, (weight, correction, scale, x, out, ahead, fours, outs, left) = inner(module, f"rows_{rows}", 6, 3)
     lanes, size = kind.lanes, 4 * kind.lanes
 
     starts = [at(b, x, b.mul(fours, LONG(4 * row))) for row in range(rows)]
     loop = Loop(b, LONG(0), b.udiv(fours, LONG(at_once)), [ints(lanes)(None)] * (VECTORS * rows))
-    here, soon = (at(b, each, b.mul(loop.index, LONG(stretch(kind, at_once)))) for each in (weight, ahead))
-    prefetch = function(module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
-    for byte in range(0, stretch(kind, at_once) // PASSES, LINE):
-        b.call(prefetch, [at(b, soon, byte), INT(0), INT(2), INT(1)])  # for reading, into L2, data cache
+    here = at(b, weight, b.mul(loop.index, LONG(stretch(kind, at_once))))
+    prefetch(b, at(b, ahead, b.mul(loop.index, LONG(every))), prefetched)
     place, sums, held = b.mul(loop.index, LONG(4 * at_once)), loop.values, []
     for number in range(at_once):
         of_four = at(b, here, number * VECTORS * size)
@@ -113,33 +113,48 @@ def _block(module: ir.Module, kind: Instructions, at_once: int, rows: int) -> ir
         before, sums = sums, []
         for row, start in enumerate(starts):
             if number == 0:
-                held.append(_fours(b, kind, at(b, start, place), at_once))
+                held.append(fours_of(b, kind, at(b, start, place), at_once))
             four = b.shuffle_vector(held[row], held[row], same(INT, number, lanes))
             mine = before[VECTORS * row :]
-            sums += [_add_products(b, kind, mine[vector], four, weights[vector]) for vector in range(VECTORS)]
+            sums += [add_products(b, kind, mine[vector], four, weights[vector]) for vector in range(VECTORS)]
     loop.close(sums)
+    finish(b, kind, sums, (correction, scale, out, outs, left))
+    return b.function
 
+
+def prefetch(b: ir.IRBuilder, pointer: ir.Value, size: int) -> None:
+    """Emit: prefetch `size` bytes into the second cache."""
+    fetch = function(b.module, "llvm.prefetch.p0", NOTHING, [POINTER, INT, INT, INT])
+    for byte in range(0, size, LINE):
+        b.call(fetch, [at(b, pointer, byte), INT(0), INT(2), INT(1)])  # for reading, into L2, data cache
+
+
+def finish(b: ir.IRBuilder, kind: Instructions, sums: Sequence[ir.Value], given: Sequence[ir.Value]) -> None:
+    """Emit the end of a function that multiplies rows by a block: store the results. `sums` holds VECTORS vectors per
+    row, row by row. `given`: correction, scale, out, outs, left.
+    """
+    correction, scale, out, outs, left = given
+    lanes = kind.lanes
     for vector in range(VECTORS):
         first = lanes * vector
         mask = real(b, left, lanes, first)
         less = load(b, float_at(b, correction, first), ints(lanes))
         factor = load(b, float_at(b, scale, first), floats(lanes))
-        for row in range(rows):
+        for row in range(len(sums) // VECTORS):
             y = b.fmul(b.sitofp(b.sub(sums[VECTORS * row + vector], less), floats(lanes)), factor)
             place = float_at(b, out, b.add(b.mul(outs, LONG(row)), LONG(first)))
             masked_store(b, y, place, mask)
     b.ret_void()
-    return b.function
 
 
-def _fours(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> ir.Value:
+def fours_of(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> ir.Value:
     """Load `count` fours of a row of x: as x - 128 if the instruction needs signed factors."""
     held = load(b, x, ints(count))
     return b.xor(held, same(INT, SIGNS, count)) if kind.fours == Fours.SIGNED else held
 
 
-def _add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Value, weights: ir.Value) -> ir.Value:
-    """sums + x * weights, summed over the 4 bytes of each lane. The weights are signed, x is as `_fours` returns it."""
+def add_products(b: ir.IRBuilder, kind: Instructions, sums: ir.Value, x: ir.Value, weights: ir.Value) -> ir.Value:
+    """sums + x * weights, summed over the 4 bytes of each lane. Weights are signed, x is as `fours_of` returns it."""
     fours, bits = ints(kind.lanes), 32 * kind.lanes
     ones, twos = ir.VectorType(BYTE, 4 * kind.lanes), ir.VectorType(SHORT, 2 * kind.lanes)
     if kind.fours == Fours.VNNI:
@@ -163,8 +178,8 @@ def _run(module: ir.Module, kind: Instructions, at_once: int, of_rows: list[ir.F
     """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, fours, outs, rows) = entry.b, entry.given
-    with entry.each() as block:
-        output = b.mul(block, LONG(block_size(kind)))
+    with entry.each() as item:
+        output = b.mul(item, LONG(block_size(kind)))
         of_block = [at(b, weight, b.mul(b.mul(output, fours), LONG(4)))]
         of_block += [float_at(b, each, output) for each in (correction, scale)]
         with tiles(b, rows, len(of_rows)) as tile:
