@@ -1,6 +1,7 @@
-"""`python -m dlsp.index ROOT`: keep a workspace's index up to date until standard input is closed.
+"""`python -m dlsp.index`: keep a workspace's index up to date until standard input is closed.
 
-The first line of standard input is a JSON list of globs to ignore; a command line would be visible to all users.
+The first line of standard input is a JSON object: `root`, the workspace's folder, and `globs` to ignore. A command line
+would be visible to all users.
 """
 
 import ctypes
@@ -23,8 +24,8 @@ _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
 def main() -> None:
     os.umask(0o077)  # files created from here on are readable by the user only
     _end_with_parent()
-    globs = json.loads(sys.stdin.buffer.readline() or b"null")
-    if globs is None:
+    task = json.loads(sys.stdin.buffer.readline() or b"null")
+    if task is None:
         return
     stop = threading.Event()
 
@@ -35,7 +36,7 @@ def main() -> None:
         os._exit(0)
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
-    keep(Path(sys.argv[1]), tuple(globs), stop)
+    keep(Path(task["root"]), tuple(task["globs"]), stop)
 
 
 def _end_with_parent() -> None:

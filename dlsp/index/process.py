@@ -26,9 +26,10 @@ class Keeper:
     unexpected exit."""
 
     def __init__(self, root: Path, globs: tuple[str, ...] = ()) -> None:
-        # -P keeps the project's own files from being imported, whatever their names.
-        self._command = [sys.executable, "-P", "-m", "dlsp.index", str(root)]
-        self._globs = json.dumps(globs).encode() + b"\n"
+        # -P keeps the project's own files from being imported, whatever their names. What is private is sent to the
+        # standard input, since all users of the machine can read a command line.
+        self._command = [sys.executable, "-P", "-m", "dlsp.index"]
+        self._task = json.dumps({"root": str(root), "globs": globs}).encode() + b"\n"
         self._stopped, self._starting = threading.Event(), threading.Lock()
         self._process = self._begin()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -57,10 +58,10 @@ class Keeper:
         )
 
     def _tell(self) -> None:
-        """Send the globs; this may block until the process reads them."""
+        """Send what to index; this may block until the process reads it."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError):  # it has ended or was stopped
-            self._process.stdin.write(self._globs)
+            self._process.stdin.write(self._task)
             self._process.stdin.flush()
 
     def _watch(self) -> None:

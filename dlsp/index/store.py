@@ -4,10 +4,13 @@ import hashlib
 import os
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
+
+from filelock import FileLock, Timeout
 
 from dlsp.index.symbols import Symbol
 from dlsp.paths import index_dir
@@ -15,8 +18,9 @@ from dlsp.paths import index_dir
 VERSION = 3
 MOST_PAGES = 50_000  # of 4 kB each
 MOST_WORKSPACES = 20
-# Seconds after which leftover files of a removed index are deleted.
-LEFT_S = 24 * 3600
+# Leftover files of a removed index are deleted after a while, because an index may be about to be created. A step of
+# the clock may make them look older than they are, so those whose lock somebody holds are kept, whatever their age.
+STALE_FILE_AGE_S = 24 * 3600
 
 _SCHEMA = """
 create table files (
@@ -175,19 +179,23 @@ def remove(file: Path) -> None:
 
 
 def prune(folder: Path) -> None:
-    """Delete all indexes except those of the MOST_WORKSPACES workspaces used last.
-
-    Locks and journals without an index are deleted after LEFT_S, because an index may be about to be created.
-    """
+    """Delete all indexes except those of the MOST_WORKSPACES workspaces used last, and stale files without an index."""
     found = sorted(folder.glob("*.sqlite"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in found[MOST_WORKSPACES:]:
         with suppress(OSError):
             remove(file)
     names = {file.stem for file in found[:MOST_WORKSPACES]}
+    left: defaultdict[str, list[Path]] = defaultdict(list)
     for file in folder.iterdir():
-        with suppress(OSError):
-            if file.name.split(".")[0] not in names and time.time() - file.stat().st_mtime > LEFT_S:
-                file.unlink()
+        if (name := file.name.partition(".")[0]) not in names:
+            left[name].append(file)
+    for name, files in left.items():
+        with suppress(OSError, Timeout):
+            stale = [file for file in files if time.time() - file.stat().st_mtime > STALE_FILE_AGE_S]
+            if stale:
+                with FileLock(folder / f"{name}.lock", timeout=0):
+                    for file in stale:
+                        file.unlink()
 
 
 def _opened(file: Path) -> sqlite3.Connection:

@@ -4,12 +4,13 @@ import errno
 import os
 import shutil
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
+from dlsp.models.disk import digest
 from dlsp.models.progress import SILENT, Progress
 from dlsp.models.sources import Source, Unavailable
 from dlsp.models.sources.hub import Hub
@@ -27,11 +28,14 @@ def pull(model: Model, source: Path | None = None, progress: Progress = SILENT) 
     `source`, or else DLSP_MODEL_FILE, names a local file or folder, and then the network is not used. An interrupted
     pull resumes. Raises PullError, which says what failed and what to do.
     """
+    file = store.place(model)
     try:
-        return store.path(model)
+        found = store.path(model)
     except store.ModelMissing:
         pass
-    file = store.place(model)
+    else:
+        _sweep(file)
+        return found
     with _explained(file.parent, model):
         file.parent.mkdir(parents=True, exist_ok=True)
         with _alone(file, model, progress):
@@ -64,9 +68,13 @@ def wrong_source(model: Model) -> str:
 
 
 def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress) -> Path:
-    candidate = file.with_name(file.name + ".partial")
-    rest = file.with_name(file.name + ".parts")
+    candidate, rest = _partial(file)
     rest.mkdir(exist_ok=True)
+    if _is_whole(candidate, model, progress):  # a pull was killed just before it was done
+        store.accept(model, candidate)
+        shutil.rmtree(rest, ignore_errors=True)
+        return file
+    candidate.unlink(missing_ok=True)
     failures: list[str] = []
     for source in asked:
         progress.say(f"{model.short}: from {source.name}")
@@ -82,6 +90,28 @@ def _fetch(model: Model, asked: Sequence[Source], file: Path, progress: Progress
             failures.append(f"{source.name} {reason}")
             progress.say(failures[-1])
     raise PullError(f"Could not get {model.short} ({'; '.join(failures)}): {_advice(model, asked)}.")
+
+
+def _partial(file: Path) -> tuple[Path, Path]:
+    """Where a pull puts the file until it is accepted, and the folder of its parts."""
+    return file.with_name(file.name + ".partial"), file.with_name(file.name + ".parts")
+
+
+def _is_whole(candidate: Path, model: Model, progress: Progress) -> bool:
+    if not candidate.is_file() or candidate.stat().st_size != model.size:
+        return False
+    return digest(candidate, model.size, progress) == model.sha256
+
+
+def _sweep(file: Path) -> None:
+    """Remove what a pull of a file that is here now has left, unless another process is pulling it."""
+    from filelock import FileLock, Timeout
+
+    candidate, rest = _partial(file)
+    if candidate.exists() or rest.exists():
+        with suppress(OSError, Timeout), FileLock(file.with_name(file.name + ".lock"), timeout=0):
+            candidate.unlink(missing_ok=True)
+            shutil.rmtree(rest, ignore_errors=True)
 
 
 def _discard(candidate: Path, rest: Path) -> None:

@@ -14,6 +14,7 @@ from dlsp.edits.rank.sites import sites
 from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.page import Page, Site
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
+from dlsp.ignore.values import without_secrets
 
 
 class JudgingEngine(Protocol):
@@ -69,7 +70,9 @@ def request(edit: Edit, sites: Sequence[Site]) -> dict[str, Any]:
 
 
 def _shown(edit: Edit) -> str:
-    return "\n".join(line[:MAX_LINE_CHARACTERS] for line in edit.diff().split("\n"))[:MAX_EDIT_CHARACTERS]
+    """The edit's diff, shortened, with secret values hidden: it enters the prompts of other files."""
+    shown = "\n".join(line[:MAX_LINE_CHARACTERS] for line in edit.diff().split("\n"))[:MAX_EDIT_CHARACTERS]
+    return without_secrets(shown)
 
 
 def _site(site: Site) -> dict[str, Any]:

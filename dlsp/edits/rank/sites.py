@@ -16,6 +16,7 @@ from dlsp.edits.search.repeats import repeated
 from dlsp.edits.search.rules import Rule, rules_of
 from dlsp.edits.search.standing import Standing, Verdict
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
+from dlsp.ignore.values import brought_secret
 from dlsp.syntax.source import Source, encoded
 
 # The most sites examined, those with the best evidence first.
@@ -103,8 +104,9 @@ def _verdict(match: Match, known: dict[int, tuple[Match, Verdict]]) -> Verdict:
 def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
     """The sites found within SEARCH_S that do not touch each other: certain ones first, then by evidence.
 
-    Excluded are sites in another language, changes of white space only, and changes that would add syntax errors. If
-    the edit itself added syntax errors it is unfinished, and there are no sites.
+    Excluded are sites in another language, changes of white space only, changes that would add syntax errors, and those
+    that would bring a secret value into another file. If the edit itself added syntax errors it is unfinished, and
+    there are no sites.
     """
     until = time.monotonic() + SEARCH_S
     if _breaks(edit, own):
@@ -124,7 +126,13 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
         if not (site.is_long or site.is_blank or any(site.touches(other) for other in found)):
             found.append(site)
     broken = {site for page in pages for site in _breaking(page, [each for each in found if each.page is page], until)}
-    return [site for site in found if site not in broken]
+    return [site for site in found if site not in broken and not _brings_secret(site)]
+
+
+def _brings_secret(site: Site) -> bool:
+    """Whether the new lines hold a secret value that its page does not have yet."""
+    lines = site.page.lines
+    return brought_secret("".join(site.lines), "".join(lines[: site.start]), "".join(lines[site.start :])) is not None
 
 
 def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:

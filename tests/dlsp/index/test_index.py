@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from dlsp.ignore import Rules
 from dlsp.ignore.rules import MOST_BYTES
@@ -214,6 +215,18 @@ def test_what_is_left_of_them_goes_after_a_while(tmp_path: Path) -> None:
     (tmp_path / "made.lock").touch()  # somebody may be making it
     store.prune(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_a_step_of_the_clock_takes_nobodys_lock(tmp_path: Path) -> None:
+    """To a clock that was set forward by days, everything is old."""
+    for name in ("held.lock", "held.sqlite-journal", "free.sqlite-journal"):
+        (tmp_path / name).touch()
+    with FileLock(tmp_path / "held.lock"):
+        for each in tmp_path.iterdir():
+            os.utime(each, (0, 0))
+        store.prune(tmp_path)
+        assert sorted(each.name for each in tmp_path.glob("held.*")) == ["held.lock", "held.sqlite-journal"]
+    assert not (tmp_path / "free.sqlite-journal").exists()
 
 
 @pytest.mark.parametrize(

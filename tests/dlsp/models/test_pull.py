@@ -67,6 +67,18 @@ def test_after_a_kill_nothing_half_is_believed_and_it_goes_on(
     assert not beside(model, ".parts").exists()
 
 
+def test_what_a_killed_pull_left_is_used_or_removed(model: Model, data: bytes, publish, fetched: list[int]):
+    publish(data)
+    beside(model, ".parts").mkdir(parents=True)
+    beside(model, ".partial").write_bytes(data)  # killed before it was accepted
+    assert pull(model).read_bytes() == data
+    assert fetched == []
+    beside(model, ".parts").mkdir()
+    beside(model, ".partial").write_bytes(data[:-1])  # killed by somebody, while another pull brought the file
+    pull(model)
+    assert [each.suffix for each in store.place(model).parent.iterdir() if each.suffix in (".partial", ".parts")] == []
+
+
 def test_ctrl_c_keeps_the_parts(model: Model, data: bytes, publish):
     class Stop(Silent):
         def at(self, what: str, done: int, total: int) -> None:

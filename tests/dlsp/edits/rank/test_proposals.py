@@ -3,6 +3,8 @@
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
+import pytest
+
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import judged, proposals, request
 from dlsp.edits.rank.sites import sites
@@ -11,6 +13,7 @@ from dlsp.edits.search.page import Page, Site
 from dlsp.engine.client import Engine
 from dlsp.syntax import languages
 from dlsp_engine.serve.sites import parse_sites
+from tests.dlsp.ignore.planted import LINES
 
 PAGE = Page("u", "a.py", "print(late_fee(1))\n")
 
@@ -80,3 +83,14 @@ def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
     assert len(parse_sites(body).asked) == 8
     assert "-late_fee = 1\n+overdue_fee = 1\n" in body["edit"][0]["text"]
     assert sum(len(each["prefix"]) + len(each["suffix"]) for each in body["sites"]) < 8 * 5_000
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_no_secret_of_the_edited_file_is_in_a_request(kind: str) -> None:
+    """Neither one that was typed nor one that stands beside the edit."""
+    line, value = LINES[kind]
+    before = f"{line}\nprint(late_fee(1))\n"
+    for after in (before.replace("late_fee", "overdue_fee"), f"print(late_fee(1))\n{line}\n"):
+        asked = request(Edit.between("b.py", before, after), [site(1.0)])
+        assert value not in str(asked)
+        assert "late_fee" in asked["edit"][0]["text"]

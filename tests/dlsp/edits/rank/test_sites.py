@@ -9,6 +9,7 @@ from dlsp.edits.rank import sites as module
 from dlsp.edits.rank.sites import MAX_SITES, rules_of, sites
 from dlsp.edits.search.page import Page, Site
 from dlsp.syntax import languages
+from tests.dlsp.ignore.planted import LINES
 
 PYTHON = languages.of("a.py")
 
@@ -88,6 +89,17 @@ def test_one_of_several_lines_that_were_edited_is_edited_so_elsewhere() -> None:
     before = "first = load(paths, True)\nsecond = load(names)\nx = 1\nif x:\n    first = load(paths, True)\n"
     after = "first = read(paths)\nsecond = read(names, 2)\nx = 1\nif x:\n    first = load(paths, True)\n"
     assert changes(carried(before, after)) == {"first = load(paths, True)": "first = read(paths)"}
+
+
+@pytest.mark.parametrize("kind", LINES.keys() - {"password"})
+def test_no_secret_is_carried_into_another_file(kind: str) -> None:
+    """A short password is known by its name alone, and may be the name of something else."""
+    line, value = LINES[kind]
+    before = "connect(host)\nsend(data)\n"
+    after = before.replace("send", line + "\nsend")
+    assert value not in "".join("".join(site.lines) for site in carried(before, after, before, before + "x = 1\n"))
+    found = carried(before, before.replace("send", "RETRIES = 3\nsend"), before)
+    assert [site.lines for site in found] == [("RETRIES = 3\n",)], "as it does with what is none"
 
 
 USE = "print(late_fee(1))\n"
