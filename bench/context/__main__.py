@@ -21,7 +21,7 @@ import psutil
 from bench.command import at_least, guarded, line, written
 from dlsp.completions.anchor import Anchor
 from dlsp.context.workspace import Workspace
-from dlsp.ignore.rules import MOST_BYTES
+from dlsp.ignore.rules import MAX_FILE_BYTES
 from dlsp.index import store
 from dlsp.index.process import Keeper
 from dlsp.index.store import Store
@@ -39,7 +39,7 @@ def sources() -> Iterator[Path]:
     )
     for folder in folders:
         for file in sorted(folder.rglob("*.py")):
-            if 0 < file.stat().st_size < MOST_BYTES:
+            if 0 < file.stat().st_size < MAX_FILE_BYTES:
                 yield file
 
 

@@ -17,7 +17,7 @@ from bench.command import at_least, guarded, loaded, written
 from bench.cross_file.gaps import PACKAGES, CrossGap, chosen, copied, gaps
 from dlsp.completions import infill
 from dlsp.completions.filters import trim
-from dlsp.context.budget import TOKENS
+from dlsp.context.budget import DEFAULT_TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
 from dlsp.ignore import Rules
@@ -130,7 +130,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.cross_file", description="What other files are worth.")
     parser.add_argument("--gaps", type=at_least(1), default=100)
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--budget", type=int, default=TOKENS, help="tokens of context")
+    parser.add_argument("--budget", type=int, default=DEFAULT_TOKENS, help="tokens of context")
     parser.add_argument("--minutes", type=float, default=60, help="no new gap is begun after that")
     parser.add_argument("--shown", action="store_true", help="only count the gaps whose definition is in the context")
     parser.add_argument("--list", action="store_true", help="only show the gaps")

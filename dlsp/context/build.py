@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 from dlsp.context import elsewhere, window
-from dlsp.context.budget import TOKENS
+from dlsp.context.budget import DEFAULT_TOKENS
 from dlsp.context.names import Names
 from dlsp.context.pairs import pair
 from dlsp.context.parts import Context, Part
@@ -17,13 +17,13 @@ from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
 # Shares of the budget for other files and for the text after the gap. The prefix gets the remainder.
-OTHERS, SUFFIX = 0.35, 0.25
-# The least share of the prefix; the statement under the cursor may take more than SUFFIX from the rest.
-PREFIX = 0.25
+OTHER_FILES_SHARE, SUFFIX_SHARE = 0.35, 0.25
+# The least share of the prefix; the statement under the cursor may take more than SUFFIX_SHARE from the rest.
+MIN_PREFIX_SHARE = 0.25
 # Shares of the other files' budget, served in this order.
-DEFINITIONS, RECENT, PAIR = 1.0, 0.4, 0.4
+DEFINITIONS_SHARE, RECENT_SHARE, PAIR_SHARE = 1.0, 0.4, 0.4
 # Estimated tokens of a file's name in the prompt.
-_A_FILE = 6
+_FILE_NAME_TOKENS = 6
 
 
 def build(
@@ -36,7 +36,7 @@ def build(
     rules: Rules | Verdicts | None = None,
     recent: Recent | None = None,
     previous: Context | None = None,
-    budget: int = TOKENS,
+    budget: int = DEFAULT_TOKENS,
 ) -> Context:
     """Return the context of the gap between `before` and `after` in `path`, which is relative to the workspace.
 
@@ -45,10 +45,11 @@ def build(
     """
     # Cached, because it is slow where the text does not parse.
     place = cache(lambda: structure(source, before, after) if source else None)
-    rest = budget - int(budget * PREFIX)
-    follows = window.suffix(place, path, before, after, int(budget * SUFFIX), rest)
+    rest = budget - int(budget * MIN_PREFIX_SHARE)
+    follows = window.suffix(place, path, before, after, int(budget * SUFFIX_SHARE), rest)
     rest -= follows.tokens
-    others = _others(path, before, after, source, place, index, rules, recent, min(int(budget * OTHERS), rest))
+    others_budget = min(int(budget * OTHER_FILES_SHARE), rest)
+    others = _others(path, before, after, source, place, index, rules, recent, others_budget)
     if previous and rules and _cost(previous.others) <= rest and _serves(previous, others, rules):
         others = previous.others
     left = budget - follows.tokens - _cost(others)
@@ -73,11 +74,11 @@ def _others(
         family = source.language.family
         names = Names(before, after, place())
         found = elsewhere.definitions(index, rules, path, family, names)
-        _take(chosen, (each.part for each in found), int(budget * DEFINITIONS), budget)
-        _take(chosen, pair(index, rules, path, family), int(budget * PAIR), budget)
+        _take(chosen, (each.part for each in found), int(budget * DEFINITIONS_SHARE), budget)
+        _take(chosen, pair(index, rules, path, family), int(budget * PAIR_SHARE), budget)
     if recent:
         regions = (part for part in recent.parts(path) if not rules.excludes_source(rules.root / part.path))
-        _take(chosen, regions, int(budget * RECENT), budget)
+        _take(chosen, regions, int(budget * RECENT_SHARE), budget)
     # The order does not depend on scores, so that the next anchor can reuse what was prefilled for the previous one.
     return tuple(sorted(chosen, key=lambda part: (part.path, part.row)))
 
@@ -97,7 +98,7 @@ def _take(chosen: list[Part], parts: Iterable[Part], most: int, budget: int) -> 
             continue
         spent = _cost(chosen)
         left = min(most - (spent - start), budget - spent)
-        left -= 0 if any(part.path == other.path for other in chosen) else _A_FILE
+        left -= 0 if any(part.path == other.path for other in chosen) else _FILE_NAME_TOKENS
         cut = part.cut(min(left, budget // 2))
         if cut.text.strip() and (cut is part or cut.text.count("\n") > 2):  # a few first lines alone are of little use
             chosen.append(cut)
@@ -116,4 +117,4 @@ def _overlap(one: Part, other: Part) -> bool:
 
 def _cost(parts: Iterable[Part]) -> int:
     parts = list(parts)
-    return sum(part.tokens for part in parts) + _A_FILE * len({part.path for part in parts})
+    return sum(part.tokens for part in parts) + _FILE_NAME_TOKENS * len({part.path for part in parts})

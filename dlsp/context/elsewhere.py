@@ -13,13 +13,13 @@ from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Found, Store, module, stem
 
 # A name defined in more files than this is ignored unless one of the definitions is imported.
-COMMON = 4
+MAX_DEFINING_FILES = 4
 # The score of a member that can come next at the cursor.
-FOCUS = 20.0
+MEMBER_SCORE = 20.0
 # The most members shown, and the tokens they may take: as outlines if these fit, else first lines, else names.
-MOST_MEMBERS, MOST_OF_MEMBERS = 80, 250
+MAX_MEMBERS, MAX_MEMBER_TOKENS = 80, 250
 # The lowest score at which a definition is shown.
-LEAST = 3.0
+MIN_SCORE = 3.0
 
 
 class Scored(NamedTuple):
@@ -56,11 +56,11 @@ def _members(index: Store, path: str, family: str, names: Names) -> list[Scored]
     texts: list[str] = []
     for form in FORMS:
         texts = [form(each) for each in found]
-        if sum(map(tokens, texts)) <= MOST_OF_MEMBERS:
+        if sum(map(tokens, texts)) <= MAX_MEMBER_TOKENS:
             break
     reason = f"in {names.owner}, before the cursor"
     return [
-        Scored(FOCUS - each.symbol.name.startswith("_"), Part(each.path, each.symbol.row, text, reason))
+        Scored(MEMBER_SCORE - each.symbol.name.startswith("_"), Part(each.path, each.symbol.row, text, reason))
         for each, text in zip(found, texts, strict=True)
     ]
 
@@ -71,7 +71,7 @@ def _of_class(index: Store, path: str, family: str, names: Names) -> list[Found]
     for name in sorted(alike, key=lambda name: (len(name), name)):
         classes = [each for each in index.named(name, family, 50) if each.symbol.kind == "class" and each.path != path]
         for each in sorted(classes, key=lambda each: stem(each.path) not in names.modules):
-            if found := index.members(each.path, name, MOST_MEMBERS):
+            if found := index.members(each.path, name, MAX_MEMBERS):
                 return found
     return []
 
@@ -81,7 +81,7 @@ def _of_module(index: Store, path: str, family: str, names: Names) -> list[Found
         return []
     files = [file for file in index.files(names.owner.lower(), family) if file != path]
     files.sort(key=lambda file: (folder_of(file) != folder_of(path), folder_of(file) not in names.imported))
-    return index.in_file(files[0], MOST_MEMBERS) if files else []
+    return index.in_file(files[0], MAX_MEMBERS) if files else []
 
 
 def _named(index: Store, path: str, family: str, names: Names) -> list[Scored]:
@@ -89,11 +89,11 @@ def _named(index: Store, path: str, family: str, names: Names) -> list[Scored]:
     made: list[Scored] = []
     for name, weight in names.wanted.items():
         found = [each for each in index.named(name, family, 200) if each.path != path]
-        if len({(each.path, class_of(each)) for each in found}) > COMMON:
+        if len({(each.path, class_of(each)) for each in found}) > MAX_DEFINING_FILES:
             found = meant(found, path, names)
         for each in found:
             score = weight + ties(each, path, family, names)
-            if score >= LEAST:
+            if score >= MIN_SCORE:
                 made.append(Scored(score, part(each, why(each, names, stem(each.path) in names.modules))))
     return made
 
@@ -112,7 +112,7 @@ def _modules(index: Store, path: str, family: str, names: Names) -> list[Scored]
             used = names.uses[owner]
             for each in index.in_file(file, 40):
                 hidden = each.symbol.name.startswith("_")
-                score = LEAST + (1.0 if each.symbol.name in used else 0.0) - (0.5 if hidden else 0.0)
+                score = MIN_SCORE + (1.0 if each.symbol.name in used else 0.0) - (0.5 if hidden else 0.0)
                 if each.symbol.kind != "constant":
                     made.append(Scored(score, part(each, f"in {owner}, which is imported")))
     return made

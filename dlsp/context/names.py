@@ -8,8 +8,8 @@ from functools import cached_property
 from dlsp.context.structure import Structure
 
 # Characters before and after the cursor that count as its surroundings.
-BEFORE, AFTER = 2500, 500
-MOST_NAMES = 60
+CHARACTERS_BEFORE, CHARACTERS_AFTER = 2500, 500
+MAX_NAMES = 60
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _USE = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*(\w*)")
 _OWNER = re.compile(r"\b(\w++)\s*+(?:\.|::|->)\s*\w*\Z")
@@ -55,12 +55,12 @@ class Names:
     def near(self) -> dict[str, float]:
         """Names around the cursor with their weights: 3 on the cursor's line, 2 within ten lines, else 1."""
         weights: dict[str, float] = {}
-        lines = self.before[-BEFORE:].split("\n")
+        lines = self.before[-CHARACTERS_BEFORE:].split("\n")
         for distance, line in enumerate(reversed(lines)):
             weight = 3.0 if distance == 0 else 2.0 if distance <= 10 else 1.0
             for name in _NAME.findall(line):
                 weights.setdefault(name, weight)
-        for distance, line in enumerate(self.after[:AFTER].split("\n")):
+        for distance, line in enumerate(self.after[:CHARACTERS_AFTER].split("\n")):
             for name in _NAME.findall(line):
                 weights.setdefault(name, 2.0 if distance <= 3 else 1.0)
         return weights
@@ -69,7 +69,7 @@ class Names:
     def uses(self) -> dict[str, set[str]]:
         """For each word before a dot (in lower case), the names used after it."""
         found: dict[str, set[str]] = {}
-        for owner, name in _USE.findall(self.before[-BEFORE:] + "\0" + self.after[:AFTER]):
+        for owner, name in _USE.findall(self.before[-CHARACTERS_BEFORE:] + "\0" + self.after[:CHARACTERS_AFTER]):
             found.setdefault(owner.lower(), set()).add(name)
         return found
 
@@ -89,4 +89,4 @@ class Names:
         own = {each.name for each in definitions if each.parent is None} | _NO_NAMES
         weights = {name: 0.5 for name in self.imported if len(name) > 2} | self.near
         named = sorted((item for item in weights.items() if item[0] not in own), key=lambda item: (-item[1], item[0]))
-        return dict(named[:MOST_NAMES])
+        return dict(named[:MAX_NAMES])

@@ -8,7 +8,7 @@ from dlsp.context.parts import Part
 from dlsp.ignore import Rules, Verdicts
 from dlsp.index.store import Store, stem
 
-MOST_DEFINITIONS = 30
+MAX_DEFINITIONS = 30
 _NAMES = ("test_{}", "{}_test", "{}_tests", "{}_spec", "{}test", "{}tests", "{}spec")
 _KINDS = {"test", "tests", "__tests__", "spec", "specs", "unit", "integration", "functional", "e2e"}
 _TEST = re.compile(r"(?:test|spec)_(.+)|(.+?)(?:_tests?|_spec|Tests?|Spec)")
@@ -21,7 +21,7 @@ def pair(index: Store, rules: Rules | Verdicts, path: str, family: str) -> list[
         for other in _others(index, path, family):
             if not rules.excludes_source(rules.root / other):
                 why = "what this file tests" if is_test(path) else "the test of this file"
-                found = index.in_file(other, MOST_DEFINITIONS)
+                found = index.in_file(other, MAX_DEFINITIONS)
                 return [Part(other, each.symbol.row, each.symbol.text, why) for each in found]
     except sqlite3.Error:
         pass

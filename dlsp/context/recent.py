@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from dlsp.context.parts import Part
 
-MOST = 12
+MAX_REGIONS = 12
 # Lines kept above and below the row.
-AROUND = 8
+LINES_AROUND = 8
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Recent:
     def note(self, path: str, lines: Sequence[str], row: int, *, edited: bool) -> None:
         """Note an edit or view at `row` (from 0) of a document with these lines (line endings included)."""
         self._edits[path] += edited
-        first = max(0, row - AROUND)
-        kept = "".join(lines[first : row + AROUND + 1])
-        for near in [key for key in self._regions if key[0] == path and abs(key[1] - row) <= 2 * AROUND]:
+        first = max(0, row - LINES_AROUND)
+        kept = "".join(lines[first : row + LINES_AROUND + 1])
+        for near in [key for key in self._regions if key[0] == path and abs(key[1] - row) <= 2 * LINES_AROUND]:
             edited = self._regions.pop(near).edited or edited
         if kept.strip():
             self._regions[path, row] = Region(path, first, kept, edited)
-        while len(self._regions) > MOST:
+        while len(self._regions) > MAX_REGIONS:
             self._regions.popitem(last=False)
 
     def edits_besides(self, path: str) -> int:

@@ -14,14 +14,14 @@ from dlsp.context.tokens import head, tail, tokens
 from dlsp.syntax.definitions import Definition
 from dlsp.syntax.outline import signature
 
-# Shares of the prefix budget: the least for the nearest lines, the most for imports and for signatures.
-NEAR, IMPORTS, SIGNATURES = 0.5, 0.2, 0.2
+# Shares of the prefix budget.
+MIN_NEAR_SHARE, MAX_IMPORTS_SHARE, MAX_SIGNATURES_SHARE = 0.5, 0.2, 0.2
 _WORD = re.compile(r"\w+")
-_SURROUNDINGS = 2500
+_SEARCHED_CHARACTERS = 2500
 # Returns the structure at the cursor; called only if the text does not fit completely.
 Find = Callable[[], Structure | None]
 # The start of a cut prefix moves in steps of this many rows, so that the next anchor can reuse the prefilled tokens.
-GRID = 8
+PREFIX_START_ROWS = 8
 
 
 def suffix(find: Find, path: str, before: str, after: str, most: int, longest: int) -> Part:
@@ -78,8 +78,9 @@ class _Prefix:
 
     def parts(self) -> tuple[Part, ...]:
         heads = self._heads()
-        imports = self._within(self._imports(), self.most * IMPORTS)
-        signatures = self._within(self._signatures(), min(self.most * SIGNATURES, self.left - self.most * NEAR))
+        imports = self._within(self._imports(), self.most * MAX_IMPORTS_SHARE)
+        room = min(self.most * MAX_SIGNATURES_SHARE, self.left - self.most * MIN_NEAR_SHARE)
+        signatures = self._within(self._signatures(), room)
         start = _stepped(self.before, tail(self.before, max(1, self.left)), self.place, self.inner)
         near = _part(self.path, self.before, start, self._reason(start))
         above = {part.row: part.up_to(near.row) for part in [*signatures, *imports, *heads] if part.row < near.row}
@@ -88,7 +89,7 @@ class _Prefix:
     def _heads(self) -> list[Part]:
         """Headers of the enclosing definitions, innermost first; one that does not fit is cut."""
         kept: list[Part] = []
-        left = int(self.most * (1 - NEAR))
+        left = int(self.most * (1 - MIN_NEAR_SHARE))
         for definition in reversed(self.place.enclosing):
             if (part := self._head(definition)) and (part := part.cut(left)).text:
                 kept.append(part)
@@ -116,7 +117,7 @@ class _Prefix:
     def _imports(self) -> list[Part]:
         """The imports, those whose names are used near the cursor first."""
         found = [self._lines(node.start_byte, node.end_byte, "an import") for node in self.place.imports]
-        used = set(_WORD.findall(self.before[-_SURROUNDINGS:]))
+        used = set(_WORD.findall(self.before[-_SEARCHED_CHARACTERS:]))
         return sorted(found, key=lambda part: used.isdisjoint(_WORD.findall(part.text)[-3:]))
 
     def _signatures(self) -> Iterator[Part]:
@@ -161,8 +162,8 @@ def _part(path: str, before: str, start: int, why: str) -> Part:
 def _stepped(before: str, start: int, place: Structure | None, inner: Definition | None = None) -> int:
     """A start of the prefix, at or after `start`, that stays the same while the cursor moves on.
 
-    It is the enclosing function's start if that follows, else the first statement after a multiple of GRID rows; close
-    to the cursor it is `start` itself.
+    It is the enclosing function's start if that follows, else the first statement after a multiple of PREFIX_START_ROWS
+    rows; close to the cursor it is `start` itself.
     """
     if place and inner:
         begins = len(place.content[: inner.start].decode("utf-8", "replace"))
@@ -171,8 +172,8 @@ def _stepped(before: str, start: int, place: Structure | None, inner: Definition
         if start <= line and tokens(before[start:line]) < tokens(before[start:]) // 3:
             return line
     row, last = before.count("\n", 0, start), before.count("\n")
-    wanted = row + -row % GRID
-    if wanted > last - GRID:
+    wanted = row + -row % PREFIX_START_ROWS
+    if wanted > last - PREFIX_START_ROWS:
         return start
     at = start
     for _ in range(wanted - row):

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dlsp.context.budget import TOKENS
+from dlsp.context.budget import DEFAULT_TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
@@ -17,11 +17,20 @@ from dlsp.syntax import languages
 from dlsp.syntax.languages import Language
 from dlsp.syntax.source import Source
 
-_MARKS = (".git", "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt", "Gemfile")
+_ROOT_MARKERS = (
+    ".git",
+    "pyproject.toml",
+    "package.json",
+    "go.mod",
+    "Cargo.toml",
+    "pom.xml",
+    "CMakeLists.txt",
+    "Gemfile",
+)
 # Documents whose syntax trees are kept.
-MOST_SOURCES = 16
+MAX_SOURCES = 16
 # Folders outside of a workspace whose ignore rules are kept.
-MOST_LONE_FOLDERS = 16
+MAX_LONE_FOLDERS = 16
 
 
 class Workspace:
@@ -34,7 +43,7 @@ class Workspace:
         self,
         root: Path | None,
         globs: tuple[str, ...] = (),
-        budget: int = TOKENS,
+        budget: int = DEFAULT_TOKENS,
         patience_s: float | None = None,
     ) -> None:
         self.root = Path(os.path.abspath(root)) if root else None
@@ -92,7 +101,7 @@ class Workspace:
         if key not in self._sources:
             self._sources[key] = Source(language)
         self._sources.move_to_end(key)
-        while len(self._sources) > MOST_SOURCES:
+        while len(self._sources) > MAX_SOURCES:
             self._sources.popitem(last=False)
         return self._sources[key]
 
@@ -152,7 +161,7 @@ class Workspace:
         if folder not in self._verdicts:
             self._verdicts[folder] = Verdicts(folder, self._globs, self._patience_s)
         self._verdicts.move_to_end(folder)
-        while len(self._verdicts) > MOST_LONE_FOLDERS:
+        while len(self._verdicts) > MAX_LONE_FOLDERS:
             self._verdicts.popitem(last=False)[1].close()
         self._verdicts[folder].doubt()
         return self._verdicts[folder]
@@ -170,8 +179,8 @@ class Workspace:
         return self._index
 
 
-def around(file: Path, globs: tuple[str, ...] = (), budget: int = TOKENS) -> Workspace:
+def around(file: Path, globs: tuple[str, ...] = (), budget: int = DEFAULT_TOKENS) -> Workspace:
     """The workspace of a file outside an editor: the nearest parent folder that looks like a project."""
     file = Path(os.path.abspath(file))
-    marked = (folder for folder in file.parents if any((folder / mark).exists() for mark in _MARKS))
+    marked = (folder for folder in file.parents if any((folder / mark).exists() for mark in _ROOT_MARKERS))
     return Workspace(next(marked, None), globs, budget)

@@ -72,10 +72,10 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
 
 def process(health: Mapping[str, Any], started: float | None) -> Check:
     """The engine's process and version; `started` is the seconds its start took, None if it ran already."""
-    told = {name: health.get(name) for name in ("version", "pid", "api", "dtype", "uptime_s", "requests", "sessions")}
-    said = f"process {told['pid']}, version {told['version']}, {told['dtype']}"
-    said += f", started in {started:.1f} s" if started is not None else f", up for {told['uptime_s']:.0f} s"
-    return Check("engine", True, said, data=told | {"start_s": started})
+    report = {name: health.get(name) for name in ("version", "pid", "api", "dtype", "uptime_s", "requests", "sessions")}
+    said = f"process {report['pid']}, version {report['version']}, {report['dtype']}"
+    said += f", started in {started:.1f} s" if started is not None else f", up for {report['uptime_s']:.0f} s"
+    return Check("engine", True, said, data=report | {"start_s": started})
 
 
 def update(health: Mapping[str, Any]) -> Check:
@@ -98,13 +98,13 @@ def adapter(health: Mapping[str, Any]) -> Check:
 
 def step(health: Mapping[str, Any]) -> list[Check]:
     """The cost of a step by its number of rows, as measured by the engine; empty if the engine reports none."""
-    if not (told := _step(health)):
+    if not (step := _step(health)):
         return []
-    costs = told.get("costs") or {}
+    costs = step.get("costs") or {}
     table = ", ".join(f"{count(int(rows), 'row')} {float(ms):.0f} ms" for rows, ms in costs.items())
-    where = f" on {device}" if (device := told.get("device", "cpu")) != "cpu" else ""
-    checks = [Check("step", True, f"{told.get('dtype')}{where}: {table or 'not measured'}", data=dict(told))]
-    if replaced := told.get("replaced"):
+    where = f" on {device}" if (device := step.get("device", "cpu")) != "cpu" else ""
+    checks = [Check("step", True, f"{step.get('dtype')}{where}: {table or 'not measured'}", data=dict(step))]
+    if replaced := step.get("replaced"):
         said = "; ".join(f"{kernel} ({why})" for kernel, why in dict(replaced).items())
         todo = "Suggestions stay right and are slow; set DLSP_DEVICE=cpu, or report this."
         checks.append(Check("kernels", False, f"these do not work here: {said}", todo))
@@ -112,8 +112,8 @@ def step(health: Mapping[str, Any]) -> list[Check]:
 
 
 def _step(health: Mapping[str, Any]) -> Mapping[str, Any]:
-    told = health.get("step")
-    return told if isinstance(told, Mapping) else {}
+    step = health.get("step")
+    return step if isinstance(step, Mapping) else {}
 
 
 async def completion(engine: Engine) -> Check:

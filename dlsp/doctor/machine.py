@@ -122,10 +122,10 @@ def _gpu() -> str:
         return ""
     command = [found, "--query-gpu=name,memory.total", "--format=csv,noheader"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
+        output = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.partition("\n")[0].strip()
+    return output.partition("\n")[0].strip()
 
 
 def _runs(model: Model) -> bool:

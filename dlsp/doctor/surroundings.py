@@ -21,9 +21,9 @@ def quiet() -> Check:
     kept = decisions.last(LAST_DECISIONS)
     found = last.reasons(kept)
     offered = sum(not each.get("quiet") for each in kept)
-    told = ", ".join(f"{last.said(reason)} ({times})" for reason, times in list(found.items())[:5])
+    reasons = ", ".join(f"{last.said(reason)} ({times})" for reason, times in list(found.items())[:5])
     said = f"{count(offered, 'suggestion') if offered else 'no suggestion'} of late"
-    said += f"; quiet because {told}" if told else ""
+    said += f"; quiet because {reasons}" if reasons else ""
     return Check("quiet", True, said, data={"suggestions": offered, "reasons": found})
 
 
@@ -40,8 +40,8 @@ def _version(name: str) -> str:
     if name != "nvim":  # the others take seconds to report their version
         return ""
     try:
-        told = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=5, check=True).stdout
+        output = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=5, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    number = re.search(r"v(\d+\.\d+(?:\.\d+)?)", told)
+    number = re.search(r"v(\d+\.\d+(?:\.\d+)?)", output)
     return number[1] if number else ""

@@ -66,8 +66,8 @@ def end_loading(model: str, state_dir: Path, within_s: float = 10) -> bool:
     """
     import psutil
 
-    told = {"dlsp_engine", "serve", "--model", model, "--state", str(state_dir)}
-    found = [each for each in psutil.process_iter(["cmdline"]) if told <= set(each.info["cmdline"] or ())]
+    words = {"dlsp_engine", "serve", "--model", model, "--state", str(state_dir)}
+    found = [each for each in psutil.process_iter(["cmdline"]) if words <= set(each.info["cmdline"] or ())]
     for process in found:
         with suppress(psutil.Error):
             process.terminate()
@@ -123,10 +123,10 @@ def birth(pid: int) -> str:
     if sys.platform == "linux":
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-            told = Path(f"/proc/{pid}/stat").read_text()
+            stat = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
             return ""
-        return f"{boot}/{told.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); the name may contain spaces
+        return f"{boot}/{stat.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); the name may contain spaces
     import psutil
 
     try:

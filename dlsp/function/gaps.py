@@ -44,12 +44,12 @@ def selected(text: str, start: int, end: int) -> Gap | None:
     for number in range(first - 1, max(-1, first - MAX_LINES_ABOVE), -1):
         head = head_of(lines, number)
         if head and head.last < first and last <= last_of(lines, head):
-            told = next((line for line in lines[first : last + 1] if line.strip()), "")
+            marker = next((line for line in lines[first : last + 1] if line.strip()), "")
             is_end = closes(lines[last]) and len(indent(lines[last])) <= len(indent(lines[number]))
-            if not told or is_end:
+            if not marker or is_end:
                 return None
             starts = _starts(lines)
-            return Gap(starts[first] - 1, starts[last] + len(lines[last]), "\n" + indent(told), "")
+            return Gap(starts[first] - 1, starts[last] + len(lines[last]), "\n" + indent(marker), "")
     return None
 
 

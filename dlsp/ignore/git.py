@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from dlsp import paths
-from dlsp.ignore.reading import MOST_RULE_BYTES, read
+from dlsp.ignore.reading import MAX_RULE_BYTES, read
 
-ANSWER_S = 2
+GIT_TIMEOUT_S = 2
 
 
 def exclude_files(top: Path) -> list[tuple[Path, Path | None]]:
@@ -34,8 +34,8 @@ def _folder(top: Path) -> Path:
     """The git folder. In a worktree or submodule, `.git` is a file that names it."""
     git = top / ".git"
     with suppress(OSError, ValueError):
-        git = top / read(git, MOST_RULE_BYTES, top).decode().removeprefix("gitdir:").strip()
-        git = git / read(git / "commondir", MOST_RULE_BYTES, git).decode().strip()
+        git = top / read(git, MAX_RULE_BYTES, top).decode().removeprefix("gitdir:").strip()
+        git = git / read(git / "commondir", MAX_RULE_BYTES, git).decode().strip()
     return git
 
 
@@ -45,7 +45,7 @@ def _of_repository(git: Path) -> str:
     Git gets the settings on its standard input, because a file that it opened itself could be a pipe.
     """
     try:
-        config = read(git / "config", MOST_RULE_BYTES, git)
+        config = read(git / "config", MAX_RULE_BYTES, git)
     except OSError:
         return ""
     return _asked("--file", "-", given=config) if b"excludesfile" in config.lower() else ""
@@ -62,7 +62,7 @@ def _of_user(*_: str | None) -> Path | None:
 def _asked(*where: str, given: bytes = b"") -> str:
     asked = ["git", "config", *where, "--type=path", "--get", "core.excludesFile"]
     try:
-        answer = subprocess.run(asked, cwd=os.sep, input=given, capture_output=True, timeout=ANSWER_S)
+        answer = subprocess.run(asked, cwd=os.sep, input=given, capture_output=True, timeout=GIT_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):
         return ""
     return os.fsdecode(answer.stdout).removesuffix("\n")

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-MOST_PATTERNS = 2_000
-MOST_PATTERN_CHARS = 256
+MAX_PATTERNS = 2_000
+MAX_PATTERN_CHARACTERS = 256
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -45,7 +45,7 @@ class Patterns:
             text = _without_end(line)
             if not text or text.startswith("#"):
                 continue
-            if len(text) > MOST_PATTERN_CHARS or len(self._patterns) == MOST_PATTERNS:
+            if len(text) > MAX_PATTERN_CHARACTERS or len(self._patterns) == MAX_PATTERNS:
                 self.beyond = True
                 break
             if pattern := _pattern(text):

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 # The most bytes of a pattern file, and of git's other small files.
-MOST_RULE_BYTES = 256 * 1024
+MAX_RULE_BYTES = 256 * 1024
 # Only the flags this system has; Windows has no links, pipes or devices that the missing ones would guard against.
 _FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")

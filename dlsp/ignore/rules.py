@@ -9,15 +9,15 @@ from pathlib import Path
 
 from dlsp.ignore import git
 from dlsp.ignore.patterns import Patterns
-from dlsp.ignore.reading import MOST_RULE_BYTES, TooLarge, read, resolved
+from dlsp.ignore.reading import MAX_RULE_BYTES, TooLarge, read, resolved
 from dlsp.ignore.secrets import is_secret
 
-FILES = (".gitignore", ".dlspignore")
-ALWAYS = {".git", ".hg", ".svn", "node_modules", "__pycache__"}
+PATTERN_FILES = (".gitignore", ".dlspignore")
+ALWAYS_IGNORED = {".git", ".hg", ".svn", "node_modules", "__pycache__"}
 # Larger files are data or generated; they are not used as context.
-MOST_BYTES = 512 * 1024
+MAX_FILE_BYTES = 512 * 1024
 # The deepest nesting of folders below the repository; deeper ones are generated.
-MOST_FOLDERS = 100
+MAX_DEPTH = 100
 
 Stamp = tuple[int, int, int] | None
 
@@ -63,7 +63,7 @@ class Rules:
         if not path.is_absolute() or not path.is_relative_to(self.root):
             return "it is outside the workspace"
         try:
-            if path.stat().st_size > MOST_BYTES:
+            if path.stat().st_size > MAX_FILE_BYTES:
                 return "it is huge"
         except OSError:
             return "it cannot be read"
@@ -85,7 +85,7 @@ class Rules:
         if known is None:
             if path == self._top or path == self._real or not path.is_relative_to(self._top):
                 known = ""
-            elif path.name in ALWAYS:
+            elif path.name in ALWAYS_IGNORED:
                 known = f"nothing in {path.name} is"
             else:
                 known = self._excludes_folder(path.parent) or self._matched(path, folder=True)
@@ -106,7 +106,7 @@ class Rules:
                 return "a setting excludes it"
         if not path.is_relative_to(self._top):
             return ""
-        if below(self._top).count("/") > MOST_FOLDERS:
+        if below(self._top).count("/") > MAX_DEPTH:
             return "it lies too deep"
         let_in: set[str] = set()
         for file, patterns in self._over(path.parent):
@@ -126,7 +126,7 @@ class Rules:
     def _over(self, folder: Path) -> list[tuple[Path, Patterns]]:
         """The rule files that apply in a folder, nearest first."""
         if folder not in self._above:
-            here = [(folder / name, self._patterns(folder / name, self._top)) for name in FILES]
+            here = [(folder / name, self._patterns(folder / name, self._top)) for name in PATTERN_FILES]
             above = [] if folder == self._top else self._over(folder.parent)
             self._above[folder] = [each for each in here if each[1]] + above
         return self._above[folder]
@@ -135,7 +135,7 @@ class Rules:
         """The patterns of a file; none if there is no readable file."""
         self._stamps[file] = _stamp(file)
         try:
-            return Patterns.read(read(file, MOST_RULE_BYTES, inside))
+            return Patterns.read(read(file, MAX_RULE_BYTES, inside))
         except TooLarge:
             return Patterns([], beyond=True)
         except (OSError, ValueError):

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 
 # Replaces each character of a hidden value.
 HIDDEN = "*"
-LEAST_CHARS = 20
+MIN_VALUE_CHARACTERS = 20
 # Bits of entropy per character. Random hexadecimal digits have up to 4, but natural words often as many; words have no
 # digits, which is checked too.
-LEAST_BITS = 3.0
+MIN_BITS_PER_CHARACTER = 3.0
 # Characters after a telltale name that are searched for its value, up to the end of the next line.
-_NEAR = 160
+_VALUE_SEARCH_CHARACTERS = 160
 # The most characters of a private key block.
-_BLOCK_CHARS = 20_000
+_MAX_BLOCK_CHARACTERS = 20_000
 # Characters around a suggestion that give context to its values.
-_AROUND = 300
+_CONTEXT_CHARACTERS = 300
 
 _PREFIXES = (
     r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",
@@ -117,8 +117,8 @@ def brought_secret(text: str, before: str, after: str) -> int | None:
 
     `text` is considered as inserted between `before` and `after`.
     """
-    above = before[-_AROUND:]
-    whole, begin = above + text + after[:_AROUND], len(above)
+    above = before[-_CONTEXT_CHARACTERS:]
+    whole, begin = above + text + after[:_CONTEXT_CHARACTERS], len(above)
     for start, end in secrets(whole, passwords=False):
         value = whole[start:end]
         if start < begin + len(text) and end > begin and value not in before and value not in after:
@@ -132,8 +132,8 @@ def _found(text: str, passwords: bool) -> Iterator[tuple[int, int]]:
     at = 0
     for match in _BLOCK.finditer(text):
         if match.start() >= at:
-            end = _BLOCK_END.search(text, match.end(), match.end() + _BLOCK_CHARS)
-            at = end.end() if end else min(len(text), match.end() + _BLOCK_CHARS)
+            end = _BLOCK_END.search(text, match.end(), match.end() + _MAX_BLOCK_CHARACTERS)
+            at = end.end() if end else min(len(text), match.end() + _MAX_BLOCK_CHARACTERS)
             yield match.start(), at
     for match in _URL.finditer(text):
         if not _PLACEHOLDER.fullmatch(match[1]):
@@ -145,14 +145,15 @@ def _found(text: str, passwords: bool) -> Iterator[tuple[int, int]]:
 def _values(text: str, at: int, password: bool) -> Iterator[tuple[int, int]]:
     """Yield the spans of secret values after a telltale name that ends at `at`."""
     end = text.find("\n", text.find("\n", at) + 1)
-    end = min(at + _NEAR, len(text) if end < 0 else end)
+    end = min(at + _VALUE_SEARCH_CHARACTERS, len(text) if end < 0 else end)
     # A value that begins within reach is examined to its end.
-    for found in _LONG.finditer(text, at, min(len(text), end + 4 * _NEAR)):
+    for found in _LONG.finditer(text, at, min(len(text), end + 4 * _VALUE_SEARCH_CHARACTERS)):
         if found.start() < end and _is_random(found[0]):
             yield found.span()
     line_end = text.find("\n", at)
     if password:
-        for found in _QUOTED.finditer(text, at, min(at + _NEAR, len(text) if line_end < 0 else line_end)):
+        end = min(at + _VALUE_SEARCH_CHARACTERS, len(text) if line_end < 0 else line_end)
+        for found in _QUOTED.finditer(text, at, end):
             if re.search(r"[^A-Za-z_]", found[2]) and not _PLACEHOLDER.fullmatch(found[2]):
                 yield found.span(2)
 
@@ -160,10 +161,10 @@ def _values(text: str, at: int, password: bool) -> Iterator[tuple[int, int]]:
 def _is_random(value: str) -> bool:
     """Whether a string looks random: it has digits and letters, high entropy, and does not consist of words."""
     value = re.sub(r"\A[A-Za-z_]+=+", "", value).strip("=.-")
-    if len(value) < LEAST_CHARS - 2 or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value):
+    if len(value) < MIN_VALUE_CHARACTERS - 2 or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value):
         return False
     counts = Counter(value)
     bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())
     digits = sum(counts[digit] for digit in "0123456789")
     in_words = sum(map(len, re.findall(r"[A-Z]?[a-z]{3,}", value)))
-    return bits >= LEAST_BITS and (digits >= 3 or in_words < len(value) / 2)
+    return bits >= MIN_BITS_PER_CHARACTER and (digits >= 3 or in_words < len(value) / 2)

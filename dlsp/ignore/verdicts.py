@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dlsp.ignore.rules import Rules
 
 UNKNOWN = "its ignore rules are being read"
-MOST_KNOWN = 10_000
+MAX_REMEMBERED = 10_000
 
 
 class _Question(NamedTuple):
@@ -91,7 +91,7 @@ class Verdicts:
         if self._rules is None or (self._doubted and not self._rules.hold()):
             self._rules = Rules(self.root, self._globs)
         self._doubted = False
-        if len(self._known) > MOST_KNOWN:
+        if len(self._known) > MAX_REMEMBERED:
             self._known.clear()
         ask = self._rules.excludes_source if question.source else self._rules.excludes
         found = self._known[question] = ask(question.path)

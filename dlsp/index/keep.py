@@ -11,21 +11,21 @@ from filelock import FileLock, Timeout
 from watchfiles import watch
 
 from dlsp.ignore import Rules, folders
-from dlsp.ignore.rules import FILES
+from dlsp.ignore.rules import PATTERN_FILES
 from dlsp.index import store
 from dlsp.index.store import Store
 from dlsp.index.update import for_seconds, refresh, update
 
 # Seconds between checks whether another editor's index process has ended, or a removed folder is there again.
-RETRY_S = 5
+LOCK_RETRY_S = 5
 # Seconds between full rescans, because file systems do not report every change.
 RESCAN_S = 300
 # Seconds between rescans of a file system without events, and after a failure.
-UNWATCHED_S = 30
+UNWATCHED_RESCAN_S = 30
 # Without events, the pause is at least this many times the duration of the last scan.
-REST = 20
+PAUSE_PER_SCAN = 20
 # This many changes at once, as when switching branches, cause a full rescan.
-MANY = 300
+FULL_RESCAN_CHANGES = 300
 
 
 def keep(root: Path, globs: tuple[str, ...], stop: threading.Event) -> None:
@@ -41,10 +41,10 @@ def keep(root: Path, globs: tuple[str, ...], stop: threading.Event) -> None:
             with FileLock(file.with_suffix(".lock"), timeout=0):
                 _keep(root, globs, file, stop)
         except Timeout:
-            stop.wait(RETRY_S)
+            stop.wait(LOCK_RETRY_S)
         except (sqlite3.Error, OSError):
             # The index was damaged while in use, or the disk is full: retry after a while.
-            stop.wait(UNWATCHED_S)
+            stop.wait(UNWATCHED_RESCAN_S)
 
 
 def bring_up_to_date(root: Path, globs: tuple[str, ...], seconds: float) -> None:
@@ -64,17 +64,17 @@ def _keep(root: Path, globs: tuple[str, ...], file: Path, stop: threading.Event)
         os.utime(file)  # marks it as recently used
         while not stop.is_set():
             if not root.is_dir():  # it may be created again
-                stop.wait(RETRY_S)
+                stop.wait(LOCK_RETRY_S)
                 continue
             rules = Rules(root, globs)
             try:
                 took = _follow(index, rules, stop)
                 stop.wait(took)  # a build may create folders continuously
             except FileNotFoundError:  # a folder vanished before it was watched
-                stop.wait(RETRY_S)
+                stop.wait(LOCK_RETRY_S)
             except (OSError, RuntimeError):  # the system's limit of watches is reached
                 took = _look(index, rules, stop)
-                stop.wait(max(UNWATCHED_S, REST * took))
+                stop.wait(max(UNWATCHED_RESCAN_S, PAUSE_PER_SCAN * took))
 
 
 def _follow(index: Store, rules: Rules, stop: threading.Event) -> float:
@@ -95,7 +95,11 @@ def _follow(index: Store, rules: Rules, stop: threading.Event) -> float:
         if not until:
             took = _look(index, rules, stop)
             until = time.monotonic() + RESCAN_S
-        elif time.monotonic() > until or len(changes) > MANY or any(_is_more(Path(path), rules) for _, path in changes):
+        elif (
+            time.monotonic() > until
+            or len(changes) > FULL_RESCAN_CHANGES
+            or any(_is_more(Path(path), rules) for _, path in changes)
+        ):
             break
         elif changes:
             refresh(index, rules, [Path(path) for _, path in changes])
@@ -111,7 +115,7 @@ def _look(index: Store, rules: Rules, stop: threading.Event) -> float:
 
 def _is_more(path: Path, rules: Rules) -> bool:
     """Whether the change requires a full rescan: ignore rules or folders have changed."""
-    if path == rules.root or path.name in FILES:
+    if path == rules.root or path.name in PATTERN_FILES:
         return True
     return path.is_dir() and not path.is_symlink() and not rules.excludes_folder(path)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from dlsp import paths
 
-WAIT_S = 1
-# Seconds until the process is restarted after an unexpected exit; doubled each time, up to MOST_AGAIN_S.
-AGAIN_S = 10.0
-MOST_AGAIN_S = 300.0
-# After a run of this many seconds, the delay starts again from AGAIN_S.
+STOP_WAIT_S = 1
+# Seconds until the process is restarted after an unexpected exit; doubled each time, up to MAX_RESTART_DELAY_S.
+RESTART_DELAY_S = 10.0
+MAX_RESTART_DELAY_S = 300.0
+# After a run of this many seconds, the delay starts again from RESTART_DELAY_S.
 HEALTHY_S = 60.0
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Keeper:
         self._process.stdin.close()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):  # it has idle priority, so it may also end late
-            self._process.wait(WAIT_S)
+            self._process.wait(STOP_WAIT_S)
 
     def _begin(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
@@ -67,7 +67,7 @@ class Keeper:
     def _watch(self) -> None:
         """Restart the process after an unexpected exit and log that, without its output, which might hold document
         text."""
-        pause = AGAIN_S
+        pause = RESTART_DELAY_S
         while True:
             began = time.monotonic()
             self._tell()
@@ -75,10 +75,10 @@ class Keeper:
             if self._stopped.is_set():
                 return
             if time.monotonic() - began > HEALTHY_S:
-                pause = AGAIN_S
+                pause = RESTART_DELAY_S
             log.warning("the index process ended by itself (%d): it starts again in %.0f s", code, pause)
             self._stopped.wait(pause)
-            pause = min(2 * pause, MOST_AGAIN_S)
+            pause = min(2 * pause, MAX_RESTART_DELAY_S)
             with self._starting:
                 if self._stopped.is_set():
                     return

@@ -16,8 +16,8 @@ from dlsp.index.symbols import Symbol
 from dlsp.paths import index_dir
 
 VERSION = 3
-MOST_PAGES = 50_000  # of 4 kB each
-MOST_WORKSPACES = 20
+MAX_DATABASE_PAGES = 50_000  # of 4 kB each
+MAX_WORKSPACES = 20
 # Leftover files of a removed index are deleted after a while, because an index may be about to be created. A step of
 # the clock may make them look older than they are, so those whose lock somebody holds are kept, whatever their age.
 STALE_FILE_AGE_S = 24 * 3600
@@ -179,12 +179,12 @@ def remove(file: Path) -> None:
 
 
 def prune(folder: Path) -> None:
-    """Delete all indexes except those of the MOST_WORKSPACES workspaces used last, and stale files without an index."""
+    """Delete all indexes except those of the MAX_WORKSPACES workspaces used last, and stale files without an index."""
     found = sorted(folder.glob("*.sqlite"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in found[MOST_WORKSPACES:]:
+    for file in found[MAX_WORKSPACES:]:
         with suppress(OSError):
             remove(file)
-    names = {file.stem for file in found[:MOST_WORKSPACES]}
+    names = {file.stem for file in found[:MAX_WORKSPACES]}
     left: defaultdict[str, list[Path]] = defaultdict(list)
     for file in folder.iterdir():
         if (name := file.name.partition(".")[0]) not in names:
@@ -204,7 +204,7 @@ def _opened(file: Path) -> sqlite3.Connection:
     database.execute("pragma journal_mode = wal")
     database.execute("pragma synchronous = normal")
     database.execute("pragma foreign_keys = on")
-    database.execute(f"pragma max_page_count = {MOST_PAGES}")
+    database.execute(f"pragma max_page_count = {MAX_DATABASE_PAGES}")
     database.execute("pragma journal_size_limit = 4000000")
     version = database.execute("pragma user_version").fetchone()[0]
     if version == VERSION:

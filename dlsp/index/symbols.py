@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dlsp.ignore.reading import read
-from dlsp.ignore.rules import MOST_BYTES
+from dlsp.ignore.rules import MAX_FILE_BYTES
 from dlsp.ignore.values import without_secrets
 from dlsp.syntax import languages
 from dlsp.syntax.definitions import Definition, definitions
@@ -17,7 +17,7 @@ from dlsp.syntax.rehearsal import Rehearsal
 from dlsp.syntax.source import Source
 
 # Only the first symbols of a file are kept; files with more are generated.
-MOST_SYMBOLS = 400
+MAX_SYMBOLS = 400
 
 _SPACE = re.compile(r"(?:inline\s+)?namespace\b")
 # A type that is only declared, or a Rust `mod` that names a file.
@@ -49,7 +49,7 @@ def symbols(path: Path, root: Path) -> list[Symbol]:
     Raises OSError if it cannot be read.
     """
     language = languages.of(path)
-    content = read(path, MOST_BYTES, root)
+    content = read(path, MAX_FILE_BYTES, root)
     if language is None or b"\0" in content:
         return []
     if language.name == "c" and _CPP.search(content):
@@ -58,7 +58,7 @@ def symbols(path: Path, root: Path) -> list[Symbol]:
     tree = source.update(without_secrets(content.decode("utf-8-sig", "replace").replace("\r\n", "\n")))
     if tree is None:
         return []
-    text, known = source.bytes, islice(definitions(tree, source.bytes, language), MOST_SYMBOLS)
+    text, known = source.bytes, islice(definitions(tree, source.bytes, language), MAX_SYMBOLS)
     members: defaultdict[int, list[Definition]] = defaultdict(list)
     found: list[Definition] = []
     for each in known:

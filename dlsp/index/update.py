@@ -13,9 +13,9 @@ from dlsp.index.store import Store
 from dlsp.index.symbols import symbols
 from dlsp.syntax import languages
 
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 # Files between two commits: the work that a sudden end can lose.
-BATCH = 100
+FILES_PER_COMMIT = 100
 
 Going = Callable[[], bool]
 
@@ -26,13 +26,13 @@ def update(store: Store, rules: Rules, going: Going = lambda: True) -> bool:
     seen: set[str] = set()
     fits = True
     for path, state in walk(rules):
-        if not going() or len(seen) >= MOST_FILES:
+        if not going() or len(seen) >= MAX_FILES:
             break
         name = relative(path, rules)
         seen.add(name)
         if known.get(name) != (state.st_mtime_ns, state.st_size) and (fits or name in known):
             fits = _read(store, rules.root, path, name, state)
-            if len(seen) % BATCH == 0:
+            if len(seen) % FILES_PER_COMMIT == 0:
                 store.commit()
     done = going()
     if done:
@@ -49,7 +49,7 @@ def refresh(store: Store, rules: Rules, paths: Iterable[Path]) -> None:
         name, state = relative(path, rules), _state(path, rules)
         if state is None:
             store.drop(name)
-        elif known.get(name) != (state.st_mtime_ns, state.st_size) and (name in known or len(known) < MOST_FILES):
+        elif known.get(name) != (state.st_mtime_ns, state.st_size) and (name in known or len(known) < MAX_FILES):
             _read(store, rules.root, path, name, state)
     store.commit()
 

@@ -57,12 +57,12 @@ class Estimate:
     @property
     def excess(self) -> str:
         """Which limits are exceeded, as text for the user."""
-        told: list[str] = []
+        parts: list[str] = []
         if self.line_ms > AUTO_MAX_LINE_MS:
-            told.append(f"{self.line_ms:.0f} ms a line, limit {AUTO_MAX_LINE_MS:.0f} ms")
+            parts.append(f"{self.line_ms:.0f} ms a line, limit {AUTO_MAX_LINE_MS:.0f} ms")
         if self.read_s > AUTO_MAX_READ_S:
-            told.append(f"{self.read_s:.1f} s to read a file, limit {AUTO_MAX_READ_S:.0f} s")
-        return "; ".join(told)
+            parts.append(f"{self.read_s:.1f} s to read a file, limit {AUTO_MAX_READ_S:.0f} s")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)

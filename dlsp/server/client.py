@@ -37,7 +37,7 @@ class Client:
 
     def show(self, sentence: str) -> None:
         """Show the user a message."""
-        log.warning("told: %s", sentence)
+        log.warning("shown to the user: %s", sentence)
         self._server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"dlsp: {sentence}"))
 
     def log(self, line: str) -> None:

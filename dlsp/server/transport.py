@@ -40,11 +40,11 @@ async def _serve() -> int:
     app = build()
     serving = asyncio.current_task()
     assert serving is not None
-    told = threading.Event()  # set by SIGTERM
+    stopping = threading.Event()  # set by SIGTERM
     if sys.platform != "win32":
 
         def end() -> None:
-            told.set()
+            stopping.set()
             serving.cancel()
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
@@ -57,7 +57,7 @@ async def _serve() -> int:
     except (OSError, asyncio.IncompleteReadError, ValueError):
         pass  # the connection broke
     except asyncio.CancelledError:
-        if not told.is_set():
+        if not stopping.is_set():
             raise
         serving.uncancel()
     finally:

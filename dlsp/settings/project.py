@@ -12,11 +12,11 @@ from typing import Any
 
 from dlsp.ignore.reading import read
 
-MOST_BYTES = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 # The most bytes of the lines that are parsed.
-MOST_OWN_BYTES = 64_000
+MAX_TABLE_BYTES = 64_000
 # The most dots in a key. Dots in strings are counted too, where so many in a row are unusual.
-MOST_DOTS = 100
+MAX_DOTS = 100
 
 _TABLE = re.compile(r"""[ \t]*\[\[?[ \t]*["'\w][^\[\]\n,]*(?:\]\]?[ \t]*(?:#.*)?)?$""")
 _OWN_TABLE = re.compile(r"""[ \t]*\[[ \t]*["']?tool["']?[ \t]*(?:\]|\.[ \t]*["']?dlsp["']?[ \t]*(?:[].]|$)|$)""")
@@ -33,16 +33,16 @@ def tool_table(file: Path) -> Any:
     Raises Unusable. Reads only a regular file that is in the folder of `file`.
     """
     try:
-        content = read(file, MOST_BYTES, file.parent)
+        content = read(file, MAX_FILE_BYTES, file.parent)
         lines = "\n".join(_own_lines(content.decode("utf-8")))
     except OSError as error:
         raise Unusable(error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise Unusable("it is not UTF-8") from error
-    if len(lines) > MOST_OWN_BYTES:
-        raise Unusable(f"it has more than {MOST_OWN_BYTES // 1000} kB before its first table and in [tool.dlsp]")
-    if any(part.count(".") > MOST_DOTS for line in lines.split("\n") for part in _NO_KEY.split(line)):
-        raise Unusable(f"a key has more than {MOST_DOTS} parts")
+    if len(lines) > MAX_TABLE_BYTES:
+        raise Unusable(f"it has more than {MAX_TABLE_BYTES // 1000} kB before its first table and in [tool.dlsp]")
+    if any(part.count(".") > MAX_DOTS for line in lines.split("\n") for part in _NO_KEY.split(line)):
+        raise Unusable(f"a key has more than {MAX_DOTS} parts")
     try:
         tool = tomllib.loads(lines).get("tool")
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from dlsp.context.budget import TOKENS, within_bounds
+from dlsp.context.budget import DEFAULT_TOKENS, within_bounds
 from dlsp.errors import UserError
 from dlsp.ignore.patterns import is_pattern
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
@@ -56,7 +56,7 @@ def _globs(value: Any) -> tuple[str, ...]:
 
 def _budget(value: Any) -> int:
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise UserError(f"`context` is a number of tokens: for example {TOKENS}.")
+        raise UserError(f"`context` is a number of tokens: for example {DEFAULT_TOKENS}.")
     return within_bounds(int(value))
 
 

@@ -36,6 +36,6 @@ def processor() -> str:
 def named(cpuinfo: str) -> str:
     """Return the name or the numbers of the first processor in `cpuinfo`; empty if it has neither."""
     lines = [line.partition(":") for line in cpuinfo.splitlines()]
-    told = {name.strip(): value.strip() for name, _, value in reversed(lines)}
-    arm = (told[key] for key in ("CPU implementer", "CPU part", "CPU variant") if key in told)
-    return told.get("model name") or " ".join(arm)
+    fields = {name.strip(): value.strip() for name, _, value in reversed(lines)}
+    arm = (fields[key] for key in ("CPU implementer", "CPU part", "CPU variant") if key in fields)
+    return fields.get("model name") or " ".join(arm)

@@ -1,7 +1,7 @@
 """Per-user calibration: a logit shift per language, learned from outcomes of suggestions, kept in the state folder.
 
 A suggestion was right if it was accepted or typed exactly; it was wrong if it was dismissed or something else was
-typed. Each outcome moves the shift a little towards the observed rate, by at most MOST in all.
+typed. Each outcome moves the shift a little towards the observed rate, by at most MAX_SHIFT in all.
 """
 
 import json
@@ -13,9 +13,9 @@ from filelock import FileLock, Timeout
 from dlsp import atomic, paths
 from dlsp.errors import UserError
 
-NAME = "manners.json"
-RATE = 0.03
-MOST = 1.0
+FILE_NAME = "manners.json"
+LEARNING_RATE = 0.03
+MAX_SHIFT = 1.0
 
 
 class Learning:
@@ -30,7 +30,7 @@ class Learning:
 
     def saw(self, language: str, probability: float, right: bool) -> None:
         """Record the outcome of a shown suggestion that had this probability."""
-        self._since[language] += RATE * (right - probability)
+        self._since[language] += LEARNING_RATE * (right - probability)
 
     def save(self) -> None:
         """Merge what was learned into the file, which other servers share. May run in a thread."""
@@ -51,13 +51,13 @@ class Learning:
 
     def _file(self) -> Path | None:
         try:
-            return paths.state_dir() / NAME
+            return paths.state_dir() / FILE_NAME
         except UserError:
             return None
 
 
 def _bounded(shift: float) -> float:
-    return max(-MOST, min(MOST, shift))
+    return max(-MAX_SHIFT, min(MAX_SHIFT, shift))
 
 
 def _read(file: Path | None) -> dict[str, float]:

@@ -18,16 +18,16 @@ def register(server: Server, service: CompletionService, learner: AcceptanceLear
 
     @server.feature("textDocument/didShowCompletion")
     def shown(params: Any) -> None:
-        told = read.read(read.Feedback, params)
-        learner.shown(told.item.insert_text, told.item.id)
+        feedback = read.read(read.Feedback, params)
+        learner.shown(feedback.item.insert_text, feedback.item.id)
 
     @server.feature("textDocument/didPartiallyAcceptCompletion")
     def accepted(params: Any) -> None:
-        told = read.read(read.Feedback, params)
-        learner.accepted(told.item.insert_text, told.accepted_length or 0, told.item.id)
+        feedback = read.read(read.Feedback, params)
+        learner.accepted(feedback.item.insert_text, feedback.accepted_length or 0, feedback.item.id)
 
     @server.feature("textDocument/didDismissCompletion")
     def dismissed(params: Any) -> None:
-        told = read.read(read.Feedback, params)
-        if place := learner.dismissed(told.item.insert_text, told.item.id):
+        feedback = read.read(read.Feedback, params)
+        if place := learner.dismissed(feedback.item.insert_text, feedback.item.id):
             service.dismissed(*place)

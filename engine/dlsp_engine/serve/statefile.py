@@ -41,8 +41,8 @@ def birth() -> str:
     """
     if sys.platform == "linux":
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        told = Path("/proc/self/stat").read_text()
-        return f"{boot}/{told.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); a name may hold spaces
+        stat = Path("/proc/self/stat").read_text()
+        return f"{boot}/{stat.rpartition(')')[2].split()[19]}"  # field 22 of proc(5); a name may hold spaces
     import psutil
 
     return repr(psutil.Process().create_time())

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from dlsp.context.recent import MOST, Recent
+from dlsp.context.recent import MAX_REGIONS, Recent
 from dlsp.context.workspace import Workspace
 
 LINES = [f"line {number}\n" for number in range(100)]
@@ -29,9 +29,9 @@ def test_a_neighbourhood_is_one_region() -> None:
 
 def test_it_is_bounded() -> None:
     recent = Recent()
-    for number in range(3 * MOST):
+    for number in range(3 * MAX_REGIONS):
         recent.note(f"{number}.py", LINES, 0, edited=True)
-    assert len(recent.parts("a.py")) == MOST
+    assert len(recent.parts("a.py")) == MAX_REGIONS
 
 
 def test_in_the_context(project: Path) -> None:

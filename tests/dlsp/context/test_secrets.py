@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from pygls.exceptions import JsonRpcException
 
-from dlsp.ignore.rules import MOST_BYTES
+from dlsp.ignore.rules import MAX_FILE_BYTES
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import StubEngine
 
@@ -78,7 +78,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     os.symlink(root / ".env.py", root / "aliased.py")
     write(root / "settings.env", HELPER.format(name="env_helper"))
     os.symlink(root / "settings.env", root / "settings_env.py")
-    write(root / "huge.py", HELPER.format(name="huge_helper") + "#" * MOST_BYTES)
+    write(root / "huge.py", HELPER.format(name="huge_helper") + "#" * MAX_FILE_BYTES)
     write(root / "binary.py", HELPER.format(name="binary_helper") + "\0")
     return root
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dlsp.context.budget import LEAST, MOST
+from dlsp.context.budget import MAX_TOKENS, MIN_TOKENS
 from dlsp.models.catalogue import CATALOGUE
 from dlsp.models.sizing import CONTEXT_TOKENS, default_context
 from dlsp.settings.schema import settings
@@ -21,7 +21,7 @@ def test_what_one_layer_excludes_none_lets_in() -> None:
 
 
 def test_the_budget_has_bounds() -> None:
-    assert [settings([{"context": asked}])[0].context for asked in (1, 4096, 10**9)] == [LEAST, 4096, MOST]
+    assert [settings([{"context": asked}])[0].context for asked in (1, 4096, 10**9)] == [MIN_TOKENS, 4096, MAX_TOKENS]
 
 
 @pytest.fixture

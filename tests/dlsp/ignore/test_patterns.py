@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dlsp.ignore.patterns import MOST_PATTERN_CHARS, MOST_PATTERNS, Patterns
+from dlsp.ignore.patterns import MAX_PATTERN_CHARACTERS, MAX_PATTERNS, Patterns
 
 PIECES = st.sampled_from(
     [
@@ -70,7 +70,7 @@ def test_as_git(repository: Path, lines: list[str], paths: list[str]) -> None:
 def test_no_pattern_is_slow(pattern: str, path: str) -> None:
     """A whole file of patterns like this one takes less than a second for a path."""
     lines = [pattern] * (256 * 1024 // len(pattern))
-    patterns = Patterns(lines[:MOST_PATTERNS])
+    patterns = Patterns(lines[:MAX_PATTERNS])
     began = time.process_time()
     excluded_ = patterns.verdict(path, folder=False)
     assert time.process_time() - began < 1
@@ -78,7 +78,7 @@ def test_no_pattern_is_slow(pattern: str, path: str) -> None:
 
 
 def test_more_than_is_read() -> None:
-    assert not Patterns(["a"] * MOST_PATTERNS).beyond
-    assert Patterns(["a"] * (MOST_PATTERNS + 1)).beyond
-    assert not Patterns(["#" * 1000, "a" * MOST_PATTERN_CHARS]).beyond
-    assert Patterns(["a" * (MOST_PATTERN_CHARS + 1)]).beyond
+    assert not Patterns(["a"] * MAX_PATTERNS).beyond
+    assert Patterns(["a"] * (MAX_PATTERNS + 1)).beyond
+    assert not Patterns(["#" * 1000, "a" * MAX_PATTERN_CHARACTERS]).beyond
+    assert Patterns(["a" * (MAX_PATTERN_CHARACTERS + 1)]).beyond

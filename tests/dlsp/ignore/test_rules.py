@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dlsp.ignore import Rules, walk
-from dlsp.ignore.rules import MOST_BYTES
+from dlsp.ignore.rules import MAX_FILE_BYTES
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_walk(root: Path) -> None:
         ".git/z.py",
     ]:
         write(root, name)
-    write(root, "huge.py", "#" * (MOST_BYTES + 1))
+    write(root, "huge.py", "#" * (MAX_FILE_BYTES + 1))
     (root / "pipe.py").unlink(missing_ok=True)
     os.mkfifo(root / "pipe.py")
     assert [path.relative_to(root).as_posix() for path, _ in walk(Rules(root))] == ["a.py", "b/c.go"]

@@ -7,10 +7,10 @@ import pytest
 from filelock import FileLock
 
 from dlsp.ignore import Rules
-from dlsp.ignore.rules import MOST_BYTES
+from dlsp.ignore.rules import MAX_FILE_BYTES
 from dlsp.index import store, update
 from dlsp.index.store import Store, stem
-from dlsp.index.symbols import MOST_SYMBOLS, Symbol, symbols
+from dlsp.index.symbols import MAX_SYMBOLS, Symbol, symbols
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_what_is_kept_of_a_file(root: Path) -> None:
     assert [each[:4] for each in found] == [("A", "", "class", 0), ("f", "A", "function", 1), ("X", "", "constant", 5)]
     assert found[2].text == "X = 2"
     assert symbols(write(root, "binary.py", "x = 1\0"), root) == []
-    assert len(symbols(write(root, "long.py", "x = 1\n" * 3 * MOST_SYMBOLS), root)) == MOST_SYMBOLS
+    assert len(symbols(write(root, "long.py", "x = 1\n" * 3 * MAX_SYMBOLS), root)) == MAX_SYMBOLS
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,16 @@ def test_files_that_vanish_while_they_are_read(root: Path, index: Store, monkeyp
 
 
 def test_it_is_bounded(root: Path, index: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "MOST_FILES", 5)
+    monkeypatch.setattr(update, "MAX_FILES", 5)
     for number in range(9):
         write(root, f"a{number}.py", f"def f{number}(): pass\n")
     update.update(index, Rules(root))
     assert index.count()[0] == 5
     index._db.execute(f"pragma max_page_count = {index._db.execute('pragma page_count').fetchone()[0] + 4}")
-    write(root, "a0.py", "".join(f"def {'long' * 20}{number}(): pass\n" for number in range(MOST_SYMBOLS)))
+    write(root, "a0.py", "".join(f"def {'long' * 20}{number}(): pass\n" for number in range(MAX_SYMBOLS)))
     update.update(index, Rules(root))  # what does not fit is left out
     assert 0 < index.count()[1] <= 5
-    monkeypatch.setattr(update, "MOST_FILES", 9)
+    monkeypatch.setattr(update, "MAX_FILES", 9)
     read: list[Path] = []
     monkeypatch.setattr(
         update, "symbols", lambda path, root: read.append(path) or [Symbol("long" * 999, "", "", 0, "x" * 9999)]
@@ -178,7 +178,7 @@ def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, root: Path) -> No
 
 def test_damage_that_is_found_later_makes_it_anew_too(tmp_path: Path, root: Path) -> None:
     file = tmp_path / "index" / "b.sqlite"
-    write(root, "a.py", "".join(f"def one{number}(): pass\n" for number in range(MOST_SYMBOLS)))
+    write(root, "a.py", "".join(f"def one{number}(): pass\n" for number in range(MAX_SYMBOLS)))
     with store.opened(file) as index:
         update.update(index, Rules(root))
     content = file.read_bytes()
@@ -198,12 +198,12 @@ def test_only_its_owner_may_read_it(tmp_path: Path, index: Store) -> None:
 
 
 def test_indexes_of_workspaces_not_used_for_long_are_removed(tmp_path: Path) -> None:
-    for number in range(store.MOST_WORKSPACES + 3):
+    for number in range(store.MAX_WORKSPACES + 3):
         file = tmp_path / f"{number}.sqlite"
         file.write_text("")
         os.utime(file, (number, number))
     store.prune(tmp_path)
-    assert len(list(tmp_path.iterdir())) == store.MOST_WORKSPACES
+    assert len(list(tmp_path.iterdir())) == store.MAX_WORKSPACES
     assert not (tmp_path / "0.sqlite").exists()
 
 
@@ -250,9 +250,9 @@ def test_stem(path: str, expected: str) -> None:
     [
         ("a.java", "a<" * 20_000),
         ("a.sh", "".join(f"<<A{number} " for number in range(20_000))),
-        ("a.h", "\n" * (MOST_BYTES - 9)),
-        ("a.h", " " * (MOST_BYTES - 9)),
-        ("a.py", "(" * (MOST_BYTES - 9)),
+        ("a.h", "\n" * (MAX_FILE_BYTES - 9)),
+        ("a.h", " " * (MAX_FILE_BYTES - 9)),
+        ("a.py", "(" * (MAX_FILE_BYTES - 9)),
     ],
 )
 def test_a_file_that_takes_too_long_is_read_once(root: Path, index: Store, name: str, text: str) -> None:

@@ -185,7 +185,7 @@ def test_no_more_watches_are_to_be_had(root: Path) -> None:
     """The limit is the user's, whose editors and builds watch too: then everything is looked at now and then."""
     code = (
         "import threading; from pathlib import Path; from dlsp.index import keep\n"
-        f"keep.UNWATCHED_S = keep.REST = 0.1; keep.keep(Path({str(root)!r}), (), threading.Event())"
+        f"keep.UNWATCHED_RESCAN_S = keep.PAUSE_PER_SCAN = 0.1; keep.keep(Path({str(root)!r}), (), threading.Event())"
     )
     for number in range(20):
         write(root, f"p{number}/a.py", "")
@@ -279,7 +279,7 @@ def test_nothing_of_the_project_is_run(root: Path, monkeypatch: pytest.MonkeyPat
 def test_an_end_of_its_own_is_told_in_the_log_and_another_process_follows(
     root: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dlsp.index.process.AGAIN_S", 0.1)
+    monkeypatch.setattr("dlsp.index.process.RESTART_DELAY_S", 0.1)
     write(root, "a.py", "def one(): pass\n")
     keeper = Keeper(root)
     first = keeper.pid
@@ -312,8 +312,8 @@ def test_no_walk_through_a_home_folder(root: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_wait_for_the_next_start_is_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dlsp.index.process.AGAIN_S", 0.05)
-    monkeypatch.setattr("dlsp.index.process.MOST_AGAIN_S", 0.1)
+    monkeypatch.setattr("dlsp.index.process.RESTART_DELAY_S", 0.05)
+    monkeypatch.setattr("dlsp.index.process.MAX_RESTART_DELAY_S", 0.1)
     keeper = Keeper(root)
     try:
         for _ in range(10):  # doubled each time, the last wait would be of 25 s
@@ -327,7 +327,7 @@ def test_the_wait_for_the_next_start_is_bounded(root: Path, monkeypatch: pytest.
 
 
 def test_after_a_healthy_while_the_wait_is_short_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dlsp.index.process.AGAIN_S", 0.05)
+    monkeypatch.setattr("dlsp.index.process.RESTART_DELAY_S", 0.05)
     monkeypatch.setattr("dlsp.index.process.HEALTHY_S", 0.0)
     keeper = Keeper(root)
     try:

@@ -9,7 +9,7 @@ import pytest
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.calibration import FILE, Calibration, Model, calibration, update_shift
 from dlsp.completions.gate.features import Edit, Facts, kind_of_edit, of_completion, of_cursor, text_kind
-from dlsp.completions.gate.learning import MOST, NAME, Learning
+from dlsp.completions.gate.learning import FILE_NAME, MAX_SHIFT, Learning
 from dlsp.completions.types import SkipReason
 from dlsp.context.parts import Context, Part
 
@@ -148,9 +148,9 @@ def test_learning_is_bounded_by_language_and_kept(state_folder: Path) -> None:
     assert other.shift("python") == pytest.approx(-0.18)
     for _ in range(1000):
         other.saw("python", 0.1, right=True)
-    assert other.shift("python") == MOST
+    assert other.shift("python") == MAX_SHIFT
     other.save()
-    assert json.loads((state_folder / NAME).read_text())["python"] <= MOST
+    assert json.loads((state_folder / FILE_NAME).read_text())["python"] <= MAX_SHIFT
 
 
 def test_learning_settles_where_it_agrees_with_what_is_seen(state_folder: Path) -> None:
@@ -161,7 +161,7 @@ def test_learning_settles_where_it_agrees_with_what_is_seen(state_folder: Path) 
 
 
 def test_a_spoilt_file_is_as_none(state_folder: Path) -> None:
-    (state_folder / NAME).write_text('{"python": "x"}')
+    (state_folder / FILE_NAME).write_text('{"python": "x"}')
     assert Learning().shift("python") == 0
 
 
