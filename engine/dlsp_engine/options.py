@@ -27,6 +27,9 @@ class Options:
     stop: tuple[str, ...] = ()  # texts that also end the gap; the answer leaves them out
     max_tokens: int = 64
     temperature: float = 0.0  # 0 is greedy
+    top_p: float = 1.0  # above temperature 0: see `decode.sampling`, as for the next two
+    top_k: int = 0
+    min_p: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -38,6 +41,9 @@ class Options:
             ("canvas", 1, 64),
             ("max_tokens", 1, 1024),
             ("temperature", 0, 4),
+            ("top_p", 0, 1),
+            ("top_k", 0, 2**20),
+            ("min_p", 0, 1),
             ("threshold", 0, 16),
             ("seed", 0, 2**53),
         ):

@@ -91,7 +91,7 @@ def test_alternatives_stand_where_they_are_right(
     expected = tiny.fill(gap, Options(mode="autoregressive", **common), session)
     start, rng = expected.cost.prompt_tokens, random.Random(7)
 
-    def guess(logits: torch.Tensor, known: Sequence[int], bigrams: object) -> Draft:
+    def guess(logits: torch.Tensor, known: Sequence[int], *_: object) -> Draft:
         """What the canvas says does not matter here."""
         right = [*expected.tokens, 0, 0, 0, 0][len(known) - start :][: len(logits)]
         wrong_at, told_at = rng.randrange(4), rng.randrange(4)
@@ -110,7 +110,7 @@ def test_an_alternative_saves_the_step_that_its_token_would_take(tiny: Engine, m
     gap, expected = long_answer(tiny, 24)
     start = expected.cost.prompt_tokens
 
-    def wrong(logits: torch.Tensor, known: Sequence[int], bigrams: object) -> Draft:
+    def wrong(logits: torch.Tensor, known: Sequence[int], *_: object) -> Draft:
         right = [*expected.tokens, 0, 0][len(known) - start]
         return Draft([1 + right % 200, 5], [0.6, 0.5], [[(9, 0.1), (right, 0.3)], []], canvas=True)
 

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dlsp_engine.decode.ends import Ending
-from dlsp_engine.decode.sampling import greedy, sample, sample_among
+from dlsp_engine.decode.sampling import Sampler
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import Tokenizer
@@ -65,6 +66,7 @@ class Answer:
         self.forced = forced
         self.reason: str | None = None
         self._written = ""
+        self._sampler = Sampler(options.temperature, options.top_p, options.top_k, options.min_p, options.seed)
         self._ending = Ending(options.end, options.stop, gap.written, gap.path, len(forced))
 
     @property
@@ -74,24 +76,29 @@ class Answer:
     def fill(self, cost: Cost) -> Fill:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 
-    def next_tokens(self, logits: Tensor, draft: list[int]) -> list[int]:
-        """Return the token that each row chooses, given logits [1 + len(draft), vocab]: the rows are those of the last
-        committed token and of the draft's tokens.
+    def next_tokens(self, logits: Tensor, draft: list[int], first: int = 0) -> list[int]:
+        """Return the token that each row chooses, given logits [rows, vocab]. Row i chooses as if draft[: first + i]
+        were committed.
 
-        Row i chooses as if draft[:i] were committed. That is enough to verify the draft: it is accepted up to its first
-        token that differs from the choice of the row before it.
+        With the rows of the last committed token and of the draft's tokens that is enough to verify the draft: it is
+        accepted up to its first token that differs from the choice of the row before it.
         """
-        options, forced = self.options, self.forced
-        if options.temperature == 0 and not forced:
-            return greedy(logits)
-        chosen = []
-        for i, row in enumerate(logits):
-            at = (len(self.tokens) + i, options.temperature, options.seed)
-            allowed = self.tokenizer.completions(forced) if forced else None
-            chosen.append(sample(row, *at) if allowed is None else sample_among(allowed, row, *at))
-            if forced and i < len(draft):
-                forced = self._after(forced, draft[i])
-        return chosen
+        forced = self.forced
+        for token in draft[:first]:
+            forced = self._after(forced, token)
+        if forced:
+            logits = logits.clone()
+            for i in range(len(logits)):
+                if forced:
+                    self._allow(logits[i], self.tokenizer.completions(forced))
+                    forced = self._after(forced, draft[first + i]) if first + i < len(draft) else forced
+        return self._sampler.choose(logits, len(self.tokens) + first)
+
+    def draft_noise(self, candidates: np.ndarray, vocab: int) -> np.ndarray | None:
+        """Return the noise with which the next tokens will be drawn, for candidates [tokens, n]; see
+        `Sampler.draft_noise`.
+        """
+        return self._sampler.draft_noise(candidates, len(self.tokens), vocab)
 
     def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
         """Return the log-probability of each of `tokens` [n] at temperature 1, given logits [n, vocab] of the rows that
@@ -147,6 +154,13 @@ class Answer:
         for token in tokens:
             ending.feed(self.tokenizer.token_bytes(token))
         return ending.reason is not None
+
+    @staticmethod
+    def _allow(row: Tensor, allowed: Tensor) -> None:
+        """Set all logits of a row [vocab] to -inf but those of the ids in `allowed` [n]."""
+        kept = row[allowed]
+        row.fill_(-torch.inf)
+        row[allowed] = kept
 
     def _after(self, forced: bytes, token: int) -> bytes:
         word = self.tokenizer.token_bytes(token)

@@ -24,6 +24,9 @@ Proposal = tuple[list[int], list[float]]
 # Takes all tokens so far, prompt and answer, and proposes those that follow; ([], []) when it has no idea.
 Drafter = Callable[[list[int]], Proposal]
 
+# Takes candidates [rows, n] and the size of the vocabulary; see `Sampler.draft_noise`.
+DraftNoise = Callable[[np.ndarray, int], np.ndarray | None]
+
 # How a canvas is read
 CANDIDATES = 64  # likeliest tokens of a row that are considered
 TILE = 128  # logits of a tile; see `top`
@@ -84,12 +87,15 @@ class Draft:
 NO_DRAFT = Draft([], [])
 
 
-def read_canvas(logits: Tensor, before: Sequence[int], bigrams: Bigrams | None = None) -> Draft:
+def read_canvas(
+    logits: Tensor, before: Sequence[int], bigrams: Bigrams | None = None, draft_noise: DraftNoise | None = None
+) -> Draft:
     """Return the draft that a canvas's logits [rows, vocab] make. `before` are all tokens before the one that the first
-    row drafts.
+    row drafts. `draft_noise` is that of the answer.
     """
-    log_p, candidates = top(logits.log_softmax(-1), min(CANDIDATES, logits.shape[1]))
-    return pick(log_p.cpu().numpy(), candidates.cpu().numpy(), before, bigrams)
+    log_p, candidates = (found.cpu().numpy() for found in top(logits.log_softmax(-1), min(CANDIDATES, logits.shape[1])))
+    noise = draft_noise(candidates, logits.shape[1]) if draft_noise else None
+    return pick(log_p, candidates, before, bigrams, noise=noise)
 
 
 def pick(
@@ -98,9 +104,10 @@ def pick(
     before: Sequence[int] | np.ndarray,
     bigrams: Bigrams | None = None,
     given: Sequence[int] = (),
+    noise: np.ndarray | None = None,
 ) -> Draft:
     """Choose one candidate for each row of a canvas, left to right, and return them as a draft. `log_p` and
-    `candidates` are [rows, CANDIDATES].
+    `candidates` are [rows, CANDIDATES], and so is `noise`, which is added to the scores where tokens are sampled.
 
     All rows are denoised in one forward pass, so none depends on the tokens of the others, or on the token that the
     base has just chosen in front of them. Two statistics make up for some of that at almost no cost: how often one
@@ -121,6 +128,8 @@ def pick(
         score = row_log_p + FOLLOWED_LOG_P * followed(text, last, row_candidates)
         if bigrams:
             score += STRENGTH * bigrams.information(last[-1], row_candidates)
+        if noise is not None:
+            score += noise[row]
         score = np.exp(SHARPNESS * score)
         score /= score.sum() + max(0.0, 1.0 - float(np.exp(row_log_p).sum()))
         best, *others = np.argsort(-score, kind="stable")[: 1 + MAX_ALTERNATIVES].tolist()

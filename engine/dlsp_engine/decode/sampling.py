@@ -1,7 +1,17 @@
-"""Chooses a token from a row of logits: the argmax, or a sample that depends on seed and position alone."""
+"""Chooses tokens from rows of logits: the argmax, or samples that depend on seed and position alone."""
 
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
+
+TILE = 128  # tokens with neighbouring ids that a sample is drawn from at once
+MIN_TEMPERATURE = 1e-6  # below it a sample is the argmax in float32 anyway
+SORTED_FIRST = 256  # of a row's likeliest tokens, how many are sorted before all are: top-p seldom needs more
+NOT_BEST = 1e4  # what a token's noise is lowered by that another one of its tile beats whatever the tile's noise
 
 
 def greedy(logits: Tensor) -> list[int]:
@@ -11,22 +21,107 @@ def greedy(logits: Tensor) -> list[int]:
     return (logits.numpy() if logits.is_cpu else logits).argmax(-1).tolist()
 
 
-def sample(logits: Tensor, position: int, temperature: float, seed: int) -> int:
-    """Return the token id that logits [vocab] give for the answer's token number `position`: the argmax at temperature
-    0.
+@dataclass(frozen=True)
+class Sampler:
+    """Chooses the tokens of one answer. At temperature 0 it takes the argmax, and the other numbers mean nothing.
 
-    Above temperature 0 it is a Gumbel-max sample whose noise depends on (seed, position) alone, so every mode draws the
-    same tokens. Accepting a draft if it equals this sample is the usual rejection rule for a one-hot proposal.
+    Above it, softmax(logits / temperature) is cut: first to the `top_k` likeliest tokens (0: all), then to the fewest
+    likeliest of these that have together at least `top_p` of their probability, then to those at least `min_p` times as
+    likely as the likeliest. A token is drawn from the rest.
+
+    The draw is a Gumbel-max sample in two levels: noise for each tile of TILE ids picks the tile by its whole
+    probability, noise for each place in a tile picks the token. That is exact, takes one `exp` a logit, and draws a
+    hundredth of the noise that one for each token would take. The noise depends on the seed and on the token's position
+    in the answer alone, so that every decoding mode draws the same tokens. Accepting a draft if it equals this sample
+    is the usual rejection rule for a one-hot proposal. Logits that differ by rounding nearly always give the same
+    sample.
     """
-    if temperature == 0:
-        return greedy(logits[None])[0]
-    generator = torch.Generator().manual_seed((seed * 1_000_003 + position) % 2**63)
-    noise = -torch.empty(logits.shape).exponential_(generator=generator).log()
-    return int((logits + temperature * noise.to(logits.device)).argmax())
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int = 0
+
+    def choose(self, logits: Tensor, start: int) -> list[int]:
+        """Return the token that each row of logits [rows, vocab] gives. The rows are those of the answer's tokens
+        number `start`, `start` + 1, and so on.
+        """
+        if self.temperature == 0:
+            return greedy(logits)
+        # One row fits into a CPU's cache; a device takes all rows at once.
+        parts = logits.split(1) if logits.is_cpu else [logits]
+        chosen = [self._sampled(part, start + row) for row, part in enumerate(parts)]
+        return torch.cat(chosen).tolist()
+
+    def _sampled(self, logits: Tensor, start: int) -> Tensor:
+        """As `choose`, above temperature 0: int64 [rows]."""
+        scaled = (logits - logits.amax(-1, keepdim=True)).div_(max(self.temperature, MIN_TEMPERATURE))
+        if self.top_k or self.top_p < 1 or self.min_p:
+            for row in scaled:
+                self._cut(row)
+        if missing := -scaled.shape[1] % TILE:
+            scaled = pad(scaled, (0, missing), value=-torch.inf)
+        tiles = scaled.unflatten(1, (-1, TILE))
+        noise = [_noise(self.seed, start + row, tiles.shape[1]) for row in range(len(tiles))]
+        of_tile, of_place = (torch.from_numpy(np.stack(level)).to(logits.device) for level in zip(*noise, strict=True))
+        tile = (tiles.exp().sum(-1).log_() + of_tile).argmax(-1)
+        place = (tiles[torch.arange(len(tiles), device=tile.device), tile] + of_place).argmax(-1)
+        return tile * TILE + place
+
+    def draft_noise(self, candidates: np.ndarray, start: int, vocab: int) -> np.ndarray | None:
+        """Return what the draws of the answer's tokens from number `start` on add to the logits of `candidates` [rows,
+        n], each row's the likeliest first. A draft that adds it too often agrees with the draw. None at temperature 0.
+
+        It is exact where one candidate has nearly all of its tile's probability, as the first of a tile nearly always
+        has.
+        """
+        if self.temperature == 0:
+            return None
+        noise = np.empty(candidates.shape)
+        for row, tokens in enumerate(candidates):
+            of_tile, _ = _noise(self.seed, start + row, -(-vocab // TILE))
+            tiles = tokens // TILE
+            first = np.zeros(len(tokens), bool)
+            first[np.unique(tiles, return_index=True)[1]] = True
+            noise[row] = of_tile[tiles] - np.where(first, 0.0, NOT_BEST)
+        return self.temperature * noise
+
+    def _cut(self, scaled: Tensor) -> None:
+        """Set to -inf what `top_k`, `top_p` and `min_p` leave out of one row of scaled logits [vocab], whose largest is
+        0.
+        """
+        count = len(scaled)
+        sorted_ids = self._sorted(scaled)
+        values = scaled[sorted_ids]
+        keep = count if not self.top_k else min(self.top_k, count)
+        probability = values[:keep].exp()
+        if self.top_p < 1:
+            whole = probability.sum() if self.top_k else scaled.exp().sum()
+            reached = probability.cumsum(0) - probability  # of those before each
+            keep = min(keep, max(1, int((reached < self.top_p * whole).sum())))
+        if self.min_p:
+            keep = min(keep, int((values[:keep].exp() >= self.min_p).sum()))
+        kept = values[:keep].clone()
+        scaled.fill_(-torch.inf)
+        scaled[sorted_ids[:keep]] = kept
+
+    def _sorted(self, scaled: Tensor) -> Tensor:
+        """Return ids of a row's likeliest tokens, the likeliest first: all that `_cut` can keep."""
+        count, some = len(scaled), min(SORTED_FIRST, len(scaled))
+        values, ids = scaled.topk(some)
+        probability = values.exp()
+        enough = (
+            (self.top_k and self.top_k <= some)
+            or (self.top_p < 1 and probability.sum() >= self.top_p * scaled.exp().sum())
+            or (self.min_p and probability[-1] < self.min_p)
+        )
+        return ids if enough or some == count else scaled.argsort(descending=True)
 
 
-def sample_among(allowed: Tensor, logits: Tensor, position: int, temperature: float, seed: int) -> int:
-    """As `sample`, but only among the ids in `allowed` [n]."""
-    only = torch.full_like(logits, -torch.inf)
-    only[allowed] = logits[allowed]
-    return sample(only, position, temperature, seed)
+@lru_cache(64)  # a draft and the step that verifies it draw the same noise
+def _noise(seed: int, position: int, tiles: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return float32 Gumbel noise for the answer's token number `position`: [tiles] and [TILE]."""
+    generator = np.random.Generator(np.random.Philox(key=(seed << 64) + position))
+    gumbel = -np.log(generator.standard_exponential(TILE + tiles)).astype(np.float32)
+    return gumbel[TILE:], gumbel[:TILE]

@@ -102,14 +102,15 @@ class Verified(Decoder):
         if alternative is not None:
             last_row, at = alternative, planned.logits_of[alternative]
             used = logits[[*range(accepted + 1), at]]
-            tokens = self.answer.next_tokens(used, tokens)
+            tokens = tokens + self.answer.next_tokens(logits[at : at + 1], tokens, first=accepted + 1)
             session.cache.move(planned.row_of[at], cached)
             cached += 1
         self._commit(tokens, self.answer.log_probabilities(used, tokens), cached)
         read = NO_DRAFT
         if last_row in planned.plan.canvas_after and not self.done:
             start = planned.canvas_logits[last_row]
-            read = read_canvas(logits[start : start + planned.plan.width], session.tokens, self.drafting.bigrams)
+            canvas = logits[start : start + planned.plan.width]
+            read = read_canvas(canvas, session.tokens, self.drafting.bigrams, self.answer.draft_noise)
         self.draft = self._next_draft(read)
 
     @property

@@ -1,7 +1,7 @@
 """Parses and checks the bodies of `POST /v1/infill`."""
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 from dlsp_engine.errors import EngineError
@@ -11,6 +11,7 @@ from dlsp_engine.text.prompt import File, Gap
 
 PRIORITIES = ("typing", "filling", "prefetch")
 MOST_GAPS = 64
+MAX_ANSWERS = 16  # to one gap
 MOST_CHARACTERS = 400_000
 MOST_NAME = 4096
 MOST_QUIET = 32
@@ -36,18 +37,24 @@ class Parsed(Generic[Asked]):
     client: str = ""
     # Reasons for which the client stayed quiet since its last request, and how often.
     quiet: dict[str, int] = field(default_factory=dict)
+    # How many answers each gap gets: number i is that of the seed `options.seed` + i.
+    answers: int = 1
 
 
 def parse(body: Any) -> Parsed[Gap]:
     """Return the checked body. Raises EngineError with one sentence that names the field and the values it takes."""
-    checked(body, {"gaps", "files", "priority", "client", "quiet"} | OPTIONS.keys())
+    checked(body, {"gaps", "files", "priority", "client", "quiet", "n"} | OPTIONS.keys())
     given = files(body, "files")
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
     if not 1 <= len(gaps) <= MOST_GAPS:
         raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
     bounded([text for gap in gaps for text in (gap.prefix, gap.suffix, gap.middle, gap.path)], given)
     default = "typing" if len(gaps) == 1 else "filling"
-    return Parsed(gaps, options(body), priority(body, default), client(body), _quiet(body))
+    chosen = options(body)
+    wanted = answers(body, chosen)
+    if len(gaps) * wanted > MOST_GAPS:
+        raise EngineError(f"'n' times the number of gaps must be at most {MOST_GAPS}.")
+    return Parsed(gaps, chosen, priority(body, default), client(body), _quiet(body), wanted)
 
 
 def checked(body: Any, known: set[str], where: str = "The body") -> None:
@@ -88,6 +95,17 @@ def options(body: dict[str, Any]) -> Options:
             raise EngineError(f"'{name}' must be a whole number.")
     wanted["stop"] = tuple(listed(body, "stop"))
     return Options(**wanted)
+
+
+def answers(body: dict[str, Any], options: Options) -> int:
+    """Return how many answers are wanted. Raises EngineError if they could not differ."""
+    value = body.get("n", 1)
+    if type(value) is not int or not 1 <= value <= MAX_ANSWERS:
+        raise EngineError(f"'n' must be a whole number from 1 to {MAX_ANSWERS}.")
+    if value > 1 and options.temperature == 0:
+        raise EngineError("'n' above 1 needs a 'temperature' above 0.")
+    replace(options, seed=options.seed + value - 1)
+    return value
 
 
 def truth(value: Any, name: str) -> bool:

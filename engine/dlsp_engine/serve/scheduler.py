@@ -59,11 +59,12 @@ class Ticket:
         on_end: Callable[[Outcome | str], None],
         client: str = "",
         number: int = 0,
+        keeps_session: bool = True,
     ) -> None:
         self.asked = asked
         self.client = client
         self.number = number
-        self.session = session_key(client, asked)
+        self.session = session_key(client, asked) if keeps_session else None
         self.options = options
         self.priority = priority
         self.on_step = on_step

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import count
 from typing import Any
 
@@ -44,9 +44,10 @@ class Stream(StreamingResponse):
             # The newest request gets the session: an older one that still uses it is cancelled to free its KV cache.
             scheduler.cancel(wanted.client, [each.session for each in wanted.asked if isinstance(each, Gap)])
             for number, each in enumerate(wanted.asked):
-                ticket = self._ticket(number, each, wanted)
-                scheduler.submit(ticket)
-                self._tickets.append(ticket)
+                for answer in range(wanted.answers):
+                    ticket = self._ticket(number, answer, each, wanted)
+                    scheduler.submit(ticket)
+                    self._tickets.append(ticket)
         except Busy:
             self._cancel()
             raise
@@ -77,36 +78,38 @@ class Stream(StreamingResponse):
             ticket.cancelled.set()
         self._tickets = []  # each ticket refers to this stream
 
-    def _ticket(self, number: int, asked: Gap | Site, wanted: Parsed[Any]) -> Ticket:
+    def _ticket(self, number: int, answer: int, asked: Gap | Site, wanted: Parsed[Any]) -> Ticket:
         def put(event: dict[str, Any]) -> None:
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
         def on_step(request: Request) -> None:
             if isinstance(request, GapRequest) and self._events.qsize() < MOST_UNREAD:
-                put(_canvas(number, request))
+                put(_canvas(number, answer, request))
 
         def on_end(outcome: Outcome | str) -> None:
-            put(_ended(number, outcome))
+            put(_ended(number, answer, outcome))
 
-        return Ticket(asked, wanted.options, wanted.priority, on_step, on_end, wanted.client, self._number)
+        options = replace(wanted.options, seed=wanted.options.seed + answer)
+        keeps_session = answer == 0  # the others copy the prompt's rows from the first
+        return Ticket(asked, options, wanted.priority, on_step, on_end, wanted.client, self._number, keeps_session)
 
 
 def _line(event: dict[str, Any]) -> bytes:
     return json.dumps(event, ensure_ascii=False).encode() + b"\n"
 
 
-def _canvas(number: int, request: GapRequest) -> dict[str, Any]:
+def _canvas(number: int, answer: int, request: GapRequest) -> dict[str, Any]:
     committed, canvas = request.state()
-    told = {"event": "canvas", "gap": number, "committed": committed, "canvas": canvas}
+    told = {"event": "canvas", "gap": number, "answer": answer, "committed": committed, "canvas": canvas}
     return told | {"confidence": _confidence(request.answer.confidence)}
 
 
-def _ended(number: int, outcome: Outcome | str) -> dict[str, Any]:
+def _ended(number: int, answer: int, outcome: Outcome | str) -> dict[str, Any]:
     if isinstance(outcome, str):
         return {"event": "error", "error": outcome}
     if isinstance(outcome, Fill):
-        told = {"event": "fill", "gap": number, "text": outcome.text, "reason": outcome.reason}
+        told = {"event": "fill", "gap": number, "answer": answer, "text": outcome.text, "reason": outcome.reason}
         return told | {"cost": _cost(outcome.cost), "confidence": _confidence(outcome.confidence)}
     proposal = None
     if outcome.proposal:

@@ -246,3 +246,34 @@ def test_metrics(client: httpx.Client):
     assert float(told['dlsp_refused_total{status="400"}']) == 1
     assert float(told["dlsp_waiting"]) == 0
     assert "dlsp_session_bytes" in told
+
+
+def test_several_answers_come_from_one_prefill_each_of_a_seed_of_its_own(client: httpx.Client, engine: SlowEngine):
+    gap = GAP | {"prefix": "a = 1\n" * 60 + GAP["prefix"], "session": "s"}
+    sampled = {"max_tokens": 12, "temperature": 1.0, "end": "token"}
+    alone = [
+        next(
+            e["text"]
+            for e in events(client, {"gaps": [GAP | {"prefix": gap["prefix"]}], "seed": seed} | sampled)
+            if e["event"] == "fill"
+        )
+        for seed in (7, 8, 9, 10)
+    ]
+    engine.step_s = 0.0
+    client.post("/v1/infill", json={"gaps": [GAP | {"prefix": "import os\n" * 40, "session": "s"}], "max_tokens": 1})
+    told = events(client, {"gaps": [gap], "n": 4, "seed": 7} | sampled)
+    fills = {event["answer"]: event for event in told if event["event"] == "fill"}
+    assert [fills[answer]["text"] for answer in range(4)] == alone
+    assert len(set(alone)) == 4
+    canvases = {event["answer"] for event in told if event["event"] == "canvas"}
+    assert canvases == {0, 1, 2, 3}
+
+
+def test_a_prompt_of_several_answers_is_prefilled_once(client: httpx.Client, service: Service):
+    gap = GAP | {"prefix": "b = 2\n" * 80, "session": "n"}
+    told = events(client, {"gaps": [gap], "n": 3, "temperature": 1.0, "max_tokens": 2})
+    costs = {event["answer"]: event["cost"] for event in told if event["event"] == "fill"}
+    prompt = costs[0]["prompt_tokens"]
+    assert prompt > 400
+    assert [costs[answer]["cached_tokens"] for answer in range(3)] == [0, prompt - 1, prompt - 1]
+    assert len(service.scheduler.sessions) == 1
