@@ -43,11 +43,11 @@ def processor() -> Check:
     """The processor, its cores and features, and the GPU."""
     name, features = _processor()
     cores = os.cpu_count() or 1
-    gpu = _gpu()
+    card = gpu()
     said = f"{name}, {cores} cores, {' '.join(features) or 'no features that are known'}"
-    if gpu:
-        said += f"; {gpu}"
-    data = {"name": name, "cores": cores, "features": features, "gpu": gpu, "machine": platform.machine()}
+    if card:
+        said += f"; {card}"
+    data = {"name": name, "cores": cores, "features": features, "gpu": card, "machine": platform.machine()}
     return Check("machine", True, said, data=data)
 
 
@@ -116,7 +116,7 @@ def _processor() -> tuple[str, list[str]]:
     return (name[1] if name else platform.machine()), [each for each in FEATURES if each in have]
 
 
-def _gpu() -> str:
+def gpu() -> str:
     """The name of the first NVIDIA GPU, "" if there is none."""
     if not (found := shutil.which("nvidia-smi")):
         return ""

@@ -19,8 +19,6 @@ MODULES = (
     "gguf",
     "numpy",
     "llvmlite",
-    "starlette",
-    "uvicorn",
     "prometheus_client",
 )
 
@@ -48,18 +46,29 @@ def install_command(prefix: str = sys.prefix, wheels: Path | None = None) -> str
     folder of the wheel that dlsp was installed from, if it was installed from a file: the other packages are there too.
     """
     wheels = wheels or _folder_of_wheel()
-    options = f"--find-links {shlex.quote(str(wheels))}" if wheels else ""
-    parts = Path(prefix).parts
+    links = f"--find-links {shlex.quote(str(wheels))} " if wheels else ""
+    return f'{_installer(Path(prefix))} {links}"dlsp[local]"'
+
+
+def cpu_torch_command(prefix: str = sys.prefix) -> str:
+    """The command that installs the CPU build of PyTorch, which `install_command` then keeps; empty where the usual
+    build is that one, or where the tool that created the installation would replace it.
+    """
+    installer = _installer(Path(prefix))
+    if sys.platform != "linux" or "--force" in installer:
+        return ""
+    return f"{installer} torch --index-url https://download.pytorch.org/whl/cpu"
+
+
+def _installer(prefix: Path) -> str:
+    parts = prefix.parts
     if "uv" in parts and "tools" in parts:
-        return _command("uv tool install --force", options)
-    if "pipx" in parts or sys.prefix == sys.base_prefix:
-        return _command("pipx install --force", f"--pip-args={shlex.quote(options)}" if wheels else "")
-    python = Path(prefix) / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    return _command(f"{python} -m pip install", options)
-
-
-def _command(install: str, options: str) -> str:
-    return " ".join(part for part in (install, options, '"dlsp[local]"') if part)
+        return "uv tool install --force"
+    if "pipx" in parts:  # unlike `pipx install --force`, it leaves a PyTorch that is installed as it is
+        return f"pipx runpip {prefix.name} install"
+    if sys.prefix == sys.base_prefix:
+        return "pipx install --force"
+    return f"{prefix / ('Scripts/python.exe' if sys.platform == 'win32' else 'bin/python')} -m pip install"
 
 
 def _folder_of_wheel() -> Path | None:

@@ -1,6 +1,7 @@
 """`dlsp engine` and `dlsp status`, on a stub engine."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from dlsp.engine.client import Engine
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model
 from tests.dlsp.stub_engine import StubEngine
 
+ROOT = Path(__file__).parents[3]
 Output = pytest.CaptureFixture[str]
 
 
@@ -192,3 +194,26 @@ def test_status(stub: StubEngine, capsys: Output) -> None:
 def test_status_of_nothing(state_folder: Path, capsys: Output) -> None:
     assert cli.main(["status"]) == 1
     assert "No engine is running" in capsys.readouterr().out
+
+
+def isolated() -> list[str]:
+    """What begins a command that has no network, not even the loopback; skips where that is not allowed."""
+    found = shutil.which("unshare")
+    if found is None or subprocess.run([found, "-rn", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespace can be made here")
+    return [found, "-rn"]
+
+
+def test_it_works_without_a_loopback(state_folder: Path, tmp_path: Path) -> None:
+    """As in some sandboxes. Over TCP the server and the engine would not find each other, and wait."""
+    (tmp_path / "a.py").write_text("x = \n")
+    stub = [sys.executable, "-m", "tests.dlsp.stub_engine", "--state", str(state_folder)]
+    code = f"import sys; from dlsp import cli; from dlsp.engine import launch; launch.serve_command = lambda *_: {stub}"
+    code += f"; sys.exit(cli.main(['complete', {str(tmp_path / 'a.py')!r} + ':1:5', '--json']))"
+    command = [*isolated(), sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    try:
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["text"]
+    finally:
+        assert cli.main(["engine", "stop"]) == 0

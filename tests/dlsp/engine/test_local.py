@@ -37,7 +37,7 @@ def test_the_modules_are_those_of_the_extra() -> None:
 @pytest.mark.parametrize(
     ("prefix", "command"),
     [
-        ("/home/a/.local/pipx/venvs/dlsp", 'pipx install --force "dlsp[local]"'),
+        ("/home/a/.local/pipx/venvs/dlsp", 'pipx runpip dlsp install "dlsp[local]"'),
         ("/home/a/.local/share/uv/tools/dlsp", 'uv tool install --force "dlsp[local]"'),
         ("/home/a/project/.venv", '/home/a/project/.venv/bin/python -m pip install "dlsp[local]"'),
     ],
@@ -50,7 +50,7 @@ def test_the_command_is_that_of_the_tool_that_installed_dlsp(prefix: str, comman
 @pytest.mark.parametrize(
     ("prefix", "command"),
     [
-        ("/h/pipx/venvs/dlsp", """pipx install --force --pip-args='--find-links /a/dist' "dlsp[local]\""""),
+        ("/h/pipx/venvs/dlsp", 'pipx runpip dlsp install --find-links /a/dist "dlsp[local]"'),
         ("/h/uv/tools/dlsp", 'uv tool install --force --find-links /a/dist "dlsp[local]"'),
         ("/h/.venv", '/h/.venv/bin/python -m pip install --find-links /a/dist "dlsp[local]"'),
     ],
@@ -58,6 +58,12 @@ def test_the_command_is_that_of_the_tool_that_installed_dlsp(prefix: str, comman
 @pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
 def test_after_an_installation_from_a_wheel_the_rest_comes_from_its_folder(prefix: str, command: str) -> None:
     assert local.install_command(prefix, Path("/a/dist")) == command
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the usual build is the CPU build")
+@pytest.mark.parametrize(("prefix", "said"), [("/h/pipx/venvs/dlsp", True), ("/h/uv/tools/dlsp", False)])
+def test_the_cpu_build_of_pytorch_is_named_where_it_would_be_kept(prefix: str, said: bool) -> None:
+    assert local.cpu_torch_command(prefix).startswith("pipx runpip dlsp install torch --index-url https://") is said
 
 
 @pytest.mark.parametrize(
