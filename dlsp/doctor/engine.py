@@ -7,6 +7,7 @@ from typing import Any
 
 from dlsp.doctor.check import Check
 from dlsp.doctor.machine import gpu
+from dlsp.doctor.sockets import sockets_beyond
 from dlsp.engine import launch, local, state
 from dlsp.engine.client import Engine
 from dlsp.errors import UserError
@@ -60,15 +61,16 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
     """Checks of the engine, started by `start` if none runs; one failed check if it cannot be reached or started."""
     began = time.perf_counter()
     try:
-        found = await launch.connect(model)
-        engine = found or await start(model)
+        running = await launch.connect(model)
+        engine = running or await start(model)
     except UserError as error:
         return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
-    started = None if found else time.perf_counter() - began
+    started = None if running else time.perf_counter() - began
     async with engine:
         try:
             health = await engine.health()
-            return [process(health, started), update(health), adapter(health), *step(health), await completion(engine)]
+            found = [process(health, started), destination(engine.state), update(health), adapter(health)]
+            return [*found, *step(health), await completion(engine)]
         except UserError as error:
             return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
 
@@ -79,6 +81,17 @@ def process(health: Mapping[str, Any], started: float | None) -> Check:
     said = f"process {report['pid']}, version {report['version']}, {report['dtype']}"
     said += f", started in {started:.1f} s" if started is not None else f", up for {report['uptime_s']:.0f} s"
     return Check("engine", True, said, data=report | {"start_s": started})
+
+
+def destination(found: state.State) -> Check:
+    """Where text goes, and whether the engine's process has network sockets that reach beyond this machine."""
+    beyond = sockets_beyond(found.pid)
+    data = {"destination": found.destination, "address": found.address, "beyond": beyond}
+    if beyond:
+        said = f"the engine has sockets that reach beyond this machine: {', '.join(beyond)}"
+        return Check("text", False, said, "Stop it with `dlsp engine stop`, and report this.", data)
+    checked = "" if beyond is None else ", and the engine has no socket that reaches beyond it"
+    return Check("text", True, f"goes to {found.destination}{checked}", data=data)
 
 
 def update(health: Mapping[str, Any]) -> Check:

@@ -50,7 +50,9 @@ class EngineListener(Protocol):
     """Receives the events of a connection."""
 
     def engine_loading(self) -> None: ...
-    def engine_ready(self) -> None: ...
+    def engine_ready(self, destination: str) -> None:
+        """`destination`: where text goes from now on, see `State.destination`."""
+
     def engine_failed(self, sentence: str, is_new: bool) -> None:
         """`is_new`: this sentence was not reported since the engine was last ready."""
 
@@ -61,7 +63,7 @@ class SilentListener:
     """A listener that shows nothing, for a client whose engine is already running."""
 
     def engine_loading(self) -> None: ...
-    def engine_ready(self) -> None: ...
+    def engine_ready(self, destination: str) -> None: ...
     def engine_failed(self, sentence: str, is_new: bool) -> None: ...
 
     def loading_progress(self) -> LoadingProgress:
@@ -231,7 +233,7 @@ class EngineConnection:
         else:
             self._wait_s, self._retry_at = MIN_RETRY_S, -float("inf")
             self._told.clear()
-            self._listener.engine_ready()
+            self._listener.engine_ready(self._engine.state.destination)
 
     def _start_failed(self, why: Unavailable, sentence: str) -> None:
         self._retry_at = self._clock() + self._wait_s

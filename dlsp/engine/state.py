@@ -33,6 +33,11 @@ class State:
     api: int = 0
     birth: str = ""
 
+    @property
+    def destination(self) -> str:
+        """Where text goes that is sent to this engine, as a user is told. `read` accepts no other addresses."""
+        return "this machine"
+
 
 KINDS: dict[str, Any] = {field.name: int | float if field.type is float else field.type for field in fields(State)}
 MOST_CHARACTERS = 64_000  # of a state file

@@ -92,8 +92,8 @@ class Client:
     def engine_loading(self) -> None:
         self.status.engine(busy=True, kind="Normal", message="loading the model")
 
-    def engine_ready(self) -> None:
-        self.status.engine(busy=False, kind="Normal")
+    def engine_ready(self, destination: str) -> None:
+        self.status.engine(busy=False, kind="Normal", destination=destination)
 
     def engine_failed(self, sentence: str, is_new: bool) -> None:
         self.status.engine(busy=False, kind="Error", message=sentence)
@@ -105,21 +105,22 @@ class Client:
 
 
 class Status:
-    """Sends `didChangeStatus` {busy, kind, message} whenever the status changes, for an editor's status line.
+    """Sends `didChangeStatus` {busy, kind, message, destination} whenever the status changes, for an editor's status
+    line.
 
-    `kind` is `Normal`, `Warning` or `Error`.
+    `kind` is `Normal`, `Warning` or `Error`. `destination` is where text goes, empty while no engine is connected.
     """
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._requests = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._engine: tuple[bool, str, str] = (False, "Normal", "")
+        self._engine = False, "Normal", "", ""
         self._sent: dict[str, Any] = {}
 
-    def engine(self, *, busy: bool, kind: str, message: str = "") -> None:
-        """Set the engine's state: loading (busy), ready, or failed with a message."""
-        self._engine = busy, kind, message
+    def engine(self, *, busy: bool, kind: str, message: str = "", destination: str = "") -> None:
+        """Set the engine's state: loading (busy), ready with a destination, or failed with a message."""
+        self._engine = busy, kind, message, destination
         self._send()
 
     @contextmanager
@@ -138,8 +139,9 @@ class Status:
                 self._send()
 
     def _send(self) -> None:
-        busy, kind, message = self._engine
-        now = {"busy": busy or self._requests > 0, "kind": kind, "message": message}
+        busy, kind, message, destination = self._engine
+        busy = busy or self._requests > 0
+        now = {"busy": busy, "kind": kind, "message": message, "destination": destination}
         if now != self._sent:
             self._sent = now
             self._server.protocol.notify(STATUS_METHOD, now)

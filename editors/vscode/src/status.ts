@@ -9,6 +9,8 @@ export interface ServerStatus {
   busy: boolean;
   kind: "Normal" | "Warning" | "Error" | "Inactive";
   message: string;
+  /** Where text goes, "" while no engine is connected. */
+  destination: string;
 }
 
 /** What has happened that the status tells of. */
@@ -90,6 +92,7 @@ function fromServer(now: Now, { busy, kind, message }: ServerStatus): Now {
 
 export class Status implements vscode.Disposable {
   private now: Now = { state: "stopped", message: "", skip: "" };
+  private destination = "";
   private readonly item = vscode.window.createStatusBarItem("dlsp", vscode.StatusBarAlignment.Right, 100);
   private readonly watches: vscode.Disposable[];
   private readonly event = new vscode.EventEmitter<{ before: State; state: State }>();
@@ -123,6 +126,11 @@ export class Status implements vscode.Disposable {
   next(happening: Happening): void {
     const before = this.now;
     this.now = reduce(before, happening);
+    if (happening.what === "server") {
+      this.destination = happening.status.destination;
+    } else if (happening.what === "stopped" || happening.what === "failed") {
+      this.destination = "";
+    }
     this.draw();
     if (before.state !== this.now.state) {
       this.event.fire({ before: before.state, state: this.now.state });
@@ -149,7 +157,8 @@ export class Status implements vscode.Disposable {
     const failed = state === "error";
     const off = !failed && this.onOff.off(vscode.window.activeTextEditor?.document) !== undefined;
     this.item.text = `${ICONS[off ? "off" : state]} dlsp${state === "loading" && !off ? `: ${message}` : ""}`;
-    this.item.tooltip = failed ? message : this.sentence();
+    const goes = this.destination && !off ? `\nText goes to ${this.destination}.` : "";
+    this.item.tooltip = failed ? message : this.sentence() + goes;
     this.item.backgroundColor = failed ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
     this.item.accessibilityInformation = { label: failed ? `dlsp: error, ${message}` : this.sentence() };
   }

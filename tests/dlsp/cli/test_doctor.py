@@ -3,7 +3,10 @@
 import errno
 import json
 import os
+import socket
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +18,7 @@ from dlsp import cli
 from dlsp.cli import doctor
 from dlsp.doctor import engine, machine, surroundings
 from dlsp.doctor.check import Check
+from dlsp.engine import state
 from dlsp.models.catalogue import CATALOGUE, DEFAULT
 from dlsp.models.store import ModelMissing
 from tests.dlsp import stub_engine
@@ -36,10 +40,11 @@ def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None
     lines = {line.split()[1]: line for line in shown.splitlines()}
     assert list(lines) == [
         *("versions", "machine", "memory", "disk", "state", "model"),
-        *("engine", "update", "adapter", "completion", "size", "quiet", "editors"),
+        *("engine", "text", "update", "adapter", "completion", "size", "quiet", "editors"),
     ]
     assert all(line.startswith("ok ") for line in lines.values())
     assert DEFAULT.sha256 in lines["model"]
+    assert " goes to this machine, and the engine has no socket that reaches beyond it" in lines["text"]
     assert "`return a + b` in " in lines["completion"]
     assert lines["quiet"].endswith(" 1 suggestion of late; quiet because the engine is loading (2)")
     assert "secret" not in shown
@@ -89,6 +94,29 @@ def test_what_is_in_the_weights_and_why_no_canvas_drafts_for_them() -> None:
     assert "mode `autoregressive`" in adapter.todo
     assert "as it was published" in engine.update({"step": {"update": ""}}).said
     assert engine.adapter({"adapter": "cpu-3", "step": step}).good
+
+
+def sockets() -> Iterator[tuple[socket.socket, str | None]]:
+    """Network sockets, and what is said of each: None where it stays on this machine."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        out.connect(("192.0.2.1", 9))  # sends nothing
+        yield out, "192.0.2.1:9"
+    with socket.create_server(("0.0.0.0", 0)) as to_all:
+        yield to_all, f"0.0.0.0:{to_all.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as local, socket.create_connection(local.getsockname()) as client:
+        yield client, None
+
+
+def test_where_text_goes_is_checked_by_the_sockets_that_are_open(stub: StubEngine) -> None:
+    """The stub runs in this process, whose sockets are therefore the engine's."""
+    found = state.read(DEFAULT.name)
+    assert found
+    assert engine.destination(found).good
+    for each, beyond in sockets():
+        check = engine.destination(found)
+        assert (check.good, check.data["beyond"]) == (beyond is None, [beyond] if beyond else []), each
+    gone = replace(found, pid=2**22 + 1)
+    assert engine.destination(gone).said == "goes to this machine", "no more is said than is known"
 
 
 def test_an_engine_that_cannot_start(

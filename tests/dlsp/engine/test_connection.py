@@ -12,6 +12,7 @@ from dlsp.engine import launch
 from dlsp.engine.client import EngineGone, EngineSilent
 from dlsp.engine.connection import LOSS_WINDOW_S, MAX_LOSSES, EngineConnection, NotReady, SilentListener, Unavailable
 from dlsp.engine.pool import EnginePool
+from dlsp.engine.state import State
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, DEFAULT
 from dlsp.models.store import ModelMissing
@@ -22,7 +23,7 @@ class Engine:
 
     there = True
     closed = False
-    state = "whose it is"
+    state = State("unix:/engine", "token", "nonce", 1, DEFAULT.name, "1", 1.0)
 
     def __init__(self, *events: Any) -> None:
         self.events, self.asked = events, list[dict[str, Any]]()
@@ -87,7 +88,7 @@ class Seen(SilentListener):
     def engine_loading(self) -> None:
         self.statuses.append("loading")
 
-    def engine_ready(self) -> None:
+    def engine_ready(self, destination: str) -> None:
         self.statuses.append("ready")
 
     def engine_failed(self, sentence: str, is_new: bool) -> None:

@@ -17,7 +17,7 @@ def test_status_and_statusline(manners: Neovim, stub: StubEngine) -> None:
     manners.keys("ireturn ")
     manners.wait_for_ghost()
     manners.command("Dlsp status")
-    assert "dlsp: ready" in manners.messages()
+    assert "dlsp: ready; text goes to this machine" in manners.messages()
     manners.command("set statusline=%{%v:lua.require('dlsp').statusline()%}")
     assert manners.screen()[-2] == "dlsp"
     stub.hold.set()

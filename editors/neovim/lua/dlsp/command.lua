@@ -20,8 +20,10 @@ end
 ---@type table<string, fun(argument: string?, lines: integer[]?)> the rest of the command, and its range
 local COMMANDS = {
   status = function()
+    local status = require("dlsp.status")
+    local goes = status.destination ~= "" and "; text goes to " .. status.destination or ""
     local nothing = client.is_file(0) and "" or "; nothing is suggested in this buffer, which is no file"
-    say(require("dlsp.status").sentence() .. nothing)
+    say(status.sentence() .. goes .. nothing)
   end,
   toggle = function()
     local on = require("dlsp.switch").toggle()

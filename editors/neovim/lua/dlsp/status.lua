@@ -7,6 +7,8 @@ local M = {}
 M.state = "stopped"
 ---What there is to say about it: progress, a reason, what to do.
 M.message = ""
+---Where text goes, as the server says; empty while no engine is connected.
+M.destination = ""
 
 local SIGNS =
   { off = "off", stopped = "–", starting = "↓", loading = "↓", ready = "", thinking = "…", error = "!" }
@@ -30,6 +32,9 @@ function M.set(state, message)
   end
   local before = M.state
   M.state, M.message = state, message
+  if state == "stopped" or state == "error" then
+    M.destination = ""
+  end
   announce(before)
 end
 
@@ -39,8 +44,9 @@ function M.switched()
 end
 
 ---`didChangeStatus` from the server.
----@param params {busy: boolean, kind: string, message: string}
+---@param params {busy: boolean, kind: string, message: string, destination: string}
 function M.server(params)
+  M.destination = params.destination
   local state = params.kind == "Normal" and "ready" or "error"
   if params.busy and state == "ready" then
     state = params.message == "" and "thinking" or "loading"
