@@ -33,6 +33,7 @@ ADAPTERS = Path(__file__).parent / "adapters"
 
 STEP_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
 PREFILL_MS = 250  # that rows of prompts add to a step at most, so that a request that is cancelled ends soon
+SHORT_STEP_TIMES = 2.0  # as long as a step of one row, which reads all weights, too
 MIN_PREFILL_ROWS = 16  # of a prompt in a step, whatever they cost: fewer would hardly be faster
 PREFILL_RESERVED_ROWS = 32  # rows that prefill gets in a step however many answers are decoded in it
 
@@ -156,11 +157,11 @@ class Engine:
     def _drafting(self, acceptance: Acceptance) -> Drafting:
         return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
 
-    def step(self, requests: Sequence[AnyRequest], sharing: int | None = None) -> list[AnyRequest]:
+    def step(self, requests: Sequence[AnyRequest], sharing: int | None = None, short: bool = False) -> list[AnyRequest]:
         """Run one step for as many of `requests` as fit into it, and return those that took part. See `share_step`,
-        also for `sharing`.
+        also for `sharing` and `short`.
         """
-        batch = share_step(requests, self.backend.costs, self.backend.drafts, sharing)
+        batch = share_step(requests, self.backend.costs, self.backend.drafts, sharing, short)
         for request, _ in batch:
             request.start()
         results = self.backend.step([step for _, step in batch])
@@ -238,11 +239,16 @@ def _tokenizer(folder: Path) -> Tokenizer:
 
 
 def share_step(
-    requests: Sequence[AnyRequest], costs: Costs, backend_drafts: bool = False, sharing: int | None = None
+    requests: Sequence[AnyRequest],
+    costs: Costs,
+    backend_drafts: bool = False,
+    sharing: int | None = None,
+    short: bool = False,
 ) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
     """Choose the requests of the next step, and return each with its part of the step. The step has at most STEP_ROWS
     rows, unless the first request alone needs more. By what they cost behind their contexts (`costs`), rows of prompts
-    add at most PREFILL_MS, or MIN_PREFILL_ROWS rows if these take longer.
+    add at most PREFILL_MS, or MIN_PREFILL_ROWS rows if these take longer. A `short` step takes at most
+    SHORT_STEP_TIMES as long as a step of one row, or has MIN_PREFILL_ROWS rows.
 
     Requests that decode come first, those that were left out for the most steps in front; prompts get the remaining
     rows, and at least PREFILL_RESERVED_ROWS. If a request earlier in the step prefills the same beginning of a prompt,
@@ -262,8 +268,12 @@ def share_step(
         sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
     batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
     room, left_ms = STEP_ROWS, PREFILL_MS
+    if short:
+        left_ms = min(PREFILL_MS, SHORT_STEP_TIMES * costs(1))
+        room = max(MIN_PREFILL_ROWS, costs.rows_within(left_ms, STEP_ROWS))
+    most_ms, reserved_rows = left_ms, min(PREFILL_RESERVED_ROWS, room // 2)
     for request in [*decoding, *prefilling]:
-        reserved = PREFILL_RESERVED_ROWS if prefilling and not request.prefilling else 0
+        reserved = reserved_rows if prefilling and not request.prefilling else 0
         if room - reserved < 1:
             continue
         request.borrow(other.session for other in requests if other is not request)
@@ -273,7 +283,7 @@ def share_step(
         if request.prefilling:
             rows = here.rows_within(left_ms, room)
             if rows < MIN_PREFILL_ROWS:
-                if left_ms < PREFILL_MS:
+                if left_ms < most_ms:
                     continue
                 rows = min(room, MIN_PREFILL_ROWS)
         prompt = request.prefilling

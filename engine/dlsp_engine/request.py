@@ -35,6 +35,7 @@ class Request(ABC):
         # Steps since the last one that had room for it.
         self.left_out = 0
         self.half_taken = False
+        self.rows_run = 0  # rows of all its steps, those of its prompt included
         self._prefilled_rows = 0  # prompt rows in the step that was planned last
         self._created: float | None = time.perf_counter()
 
@@ -118,12 +119,14 @@ class Request(ABC):
         began = time.perf_counter()
         if isinstance(result, Committed):
             rows, decode_ms = result.rows, result.milliseconds
+            self.rows_run += rows
             assert self.decoder, "it decodes"
             log_p = [math.log(max(p, 1e-30)) for p in result.probability]
             self.decoder.take_greedy_step(result.tokens, log_p, result.draft, result.draft_probability)
             self._answered()
         else:
             assert isinstance(step, RowsStep), "it has logits"
+            self.rows_run += len(step.rows)
             rows = len(step.rows) - self._prefilled_rows
             prefill_ms = result.milliseconds * self._prefilled_rows / len(step.rows)
             self.cost.prefill_ms += prefill_ms

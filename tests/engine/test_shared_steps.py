@@ -7,7 +7,7 @@ import pytest
 
 from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.engine import MIN_PREFILL_ROWS, PREFILL_MS, STEP_ROWS, Engine, share_step
+from dlsp_engine.engine import MIN_PREFILL_ROWS, PREFILL_MS, SHORT_STEP_TIMES, STEP_ROWS, Engine, share_step
 from dlsp_engine.options import MODES, SCHEDULES, Options
 from dlsp_engine.request import GapRequest
 from dlsp_engine.text.prompt import File, Gap
@@ -19,12 +19,12 @@ WORDS = ["def f(x):\n    ret", "area(1, 2)\n", "x = [1, 2, 3]\n", "é = '日本'
 class Counted(Engine):
     """Counts the rows of its steps, and looks at the budget."""
 
-    def step(self, requests, sharing=None):
+    def step(self, requests, sharing=None, short=False):
         planned = share_step(requests, self.backend.costs, sharing=sharing)
         rows = sum(len(step.rows) for _, step in planned if isinstance(step, RowsStep))
         assert rows <= STEP_ROWS or len(planned) == 1
         self.rows = getattr(self, "rows", 0) + rows
-        return super().step(requests, sharing)
+        return super().step(requests, sharing, short)
 
 
 @pytest.fixture
@@ -194,3 +194,28 @@ def test_many_answers_in_a_full_step_take_turns_and_starve_no_prompt(engine: Cou
         for one in live:
             waited[one] = 0 if one in stepped else waited[one] + 1
             assert waited[one] < len(live), "each step has room for one at least"
+
+
+def test_short_steps_take_turns_and_go_on_with_prompts(engine: Counted):
+    """While somebody types, steps are so short that the next keystroke hardly waits for one."""
+    decoding = [engine.request(Gap(f"x{n} = 1;", ""), Options(max_tokens=40)) for n in range(32)]
+    while any(one.prefilling for one in decoding if not one.done):
+        engine.step([one for one in decoding if not one.done])
+    long = engine.request(Gap("a = 1\n" * 100, ""), Options(max_tokens=4))
+    costs, prefilled = engine.backend.costs, 0
+    waited = dict.fromkeys(decoding, 0)
+    for _ in range(60):
+        live = [one for one in decoding if not one.done]
+        rows = {one: one.rows_run for one in [*live, long]}
+        stepped = engine.step([*live, long], short=True)
+        run = sum(one.rows_run - rows[one] for one in stepped)
+        assert run <= MIN_PREFILL_ROWS or costs(run) <= SHORT_STEP_TIMES * costs(1)
+        assert long in stepped
+        assert long.done or long.rows_run > prefilled
+        prefilled = long.rows_run
+        for one in live:
+            waited[one] = 0 if one in stepped else waited[one] + 1
+            assert waited[one] < len(decoding)
+        if long.done:
+            break
+    assert long.done

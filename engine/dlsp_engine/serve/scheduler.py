@@ -4,9 +4,8 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from itertools import zip_longest
 
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
@@ -15,6 +14,7 @@ from dlsp_engine.options import Options
 from dlsp_engine.request import Request
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import Sessions
+from dlsp_engine.serve.turns import Turns
 from dlsp_engine.site import Judgement, Site
 from dlsp_engine.text.prompt import Gap
 
@@ -27,6 +27,7 @@ MAX_PROMPT_TOKENS = 32_768  # what the models were trained on
 MAX_BEGUN_TOKENS = 4_096  # of prompts that are begun between two steps: it takes time, and somebody may be typing
 MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
+TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
 
 PROBE = Gap("a", "")
 PROBE_OPTIONS = Options(mode="autoregressive", max_tokens=1)
@@ -79,8 +80,9 @@ class Scheduler:
     """Runs tickets in its own thread. Those of the most urgent priority share each step; the others wait, even if they
     have begun.
 
-    Within a priority, clients have equal shares. At the priority of typing only a client's newest request runs, since
-    its earlier ones are out of date. At others a client's tickets run in the order in which they came.
+    Within a priority, clients have equal shares (`Turns`). At the priority of typing only a client's newest request
+    runs, since its earlier ones are out of date. At others a client's tickets run in the order in which they came.
+    While somebody types, steps without a request of that priority are short.
 
     `closed` is set once the thread has ended. Once `broken` is set, the process has to end.
     """
@@ -93,6 +95,8 @@ class Scheduler:
         self.usual_step_s: float | None = None
         self._engine = engine
         self._tickets: list[Ticket] = []
+        self._turns = Turns()
+        self._typed: float | None = None  # when a request at the priority of typing came last
         self._changed = threading.Condition()
         self._closing = False
         self._failed_probes = 0
@@ -110,6 +114,8 @@ class Scheduler:
             if len(self._tickets) >= SHARE_OF_WAITING[ticket.priority] * MAX_WAITING:
                 raise Busy(BUSY)
             self._tickets.append(ticket)
+            if ticket.priority == TYPING:
+                self._typed = time.monotonic()
             self._changed.notify()
 
     def cancel(self, client: str, sessions: Iterable[str | None]) -> None:
@@ -173,7 +179,8 @@ class Scheduler:
                 cancelled = [ticket for ticket in self._tickets if ticket.cancelled.is_set()]
                 left = [ticket for ticket in self._tickets if ticket not in cancelled]
                 urgent = min((ticket.priority for ticket in left), default=0)
-                tickets = in_turn([ticket for ticket in left if ticket.priority == urgent])
+                urgent_ones = [ticket for ticket in left if ticket.priority == urgent]
+                tickets = self._turns.order(urgent_ones, newest_only=urgent == TYPING)
             for ticket in cancelled:
                 self._end(ticket, "Cancelled.")
             if tickets:
@@ -249,8 +256,11 @@ class Scheduler:
     def _stepped(self, running: dict[Request, Ticket]) -> Exception | None:
         """Run one step. Returns the exception that it raised, or None."""
         began = self._began = time.monotonic()
+        types = self._typed is not None and began < self._typed + TYPING_LASTS_S
+        short = types and all(ticket.priority != TYPING for ticket in running.values())
+        rows = {request: request.rows_run for request in running}
         try:
-            stepped = self._engine.step(list(running))
+            stepped = self._engine.step(list(running), short=short)
         except Exception as error:
             return error
         finally:
@@ -259,6 +269,7 @@ class Scheduler:
         self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
         for request in stepped:
             ticket = running[request]
+            self._turns.charge(ticket.client, request.rows_run - rows[request])
             if request.done:
                 request.cost.queue_ms += ticket.waited_ms
                 self._end(ticket, request.outcome())
@@ -314,20 +325,6 @@ def session_key(client: str, asked: Gap | Site) -> Hashable | None:
     if isinstance(asked, Site):
         return ("sites", client)
     return ("gap", client, asked.session) if asked.session else None
-
-
-def in_turn(tickets: Sequence[Ticket]) -> list[Ticket]:
-    """Return tickets of one priority in the order in which they run: one of each client in turn. Of a client that is
-    typing, only those of its newest request are returned.
-    """
-    clients: dict[str, list[Ticket]] = {}
-    for ticket in tickets:
-        clients.setdefault(ticket.client, []).append(ticket)
-    for client, own in clients.items():
-        if own[0].priority == TYPING:
-            newest = max(ticket.number for ticket in own)
-            clients[client] = [ticket for ticket in own if ticket.number == newest]
-    return [ticket for each in zip_longest(*clients.values()) for ticket in each if ticket]
 
 
 def _logged(error: Exception) -> str:

@@ -25,13 +25,13 @@ class SlowEngine(Engine):
     fails: Exception | None = None
     together: ClassVar[list[set[int]]] = []  # max_tokens of the requests that were offered for a step
 
-    def step(self, requests, sharing=None):
+    def step(self, requests, sharing=None, short=False):
         if self.fails:
             raise self.fails
         self.steps += 1
         self.together.append({request.options.max_tokens for request in requests})
         time.sleep(self.step_s)
-        return super().step(requests, sharing)
+        return super().step(requests, sharing, short)
 
 
 def has_stopped(engine: SlowEngine, client: httpx.Client) -> None:

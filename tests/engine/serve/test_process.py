@@ -28,9 +28,9 @@ from dlsp_engine.text.tokenizer import ByteTokenizer
 class Slow(Engine):
     """As slow as a large model."""
 
-    def step(self, requests, sharing=None):
+    def step(self, requests, sharing=None, short=False):
         time.sleep(0.1)
-        return super().step(requests, sharing)
+        return super().step(requests, sharing, short)
 
 class Endless(ByteTokenizer):
     """What is asked is not answered before the signal comes, however long that takes."""

@@ -78,9 +78,9 @@ def test_clients_have_equal_shares(scheduler: Scheduler, engine: SlowEngine, mon
     step = engine.step
     whose: dict[str, str] = {}
 
-    def watched(requests, sharing=None):
+    def watched(requests, sharing=None, short=False):
         offered.append([whose[request.options.stop[0]] for request in requests])
-        return step(requests, sharing)
+        return step(requests, sharing, short)
 
     monkeypatch.setattr(engine, "step", watched)
     all_asked = []
@@ -135,7 +135,7 @@ def test_requests_that_raise_never_end_the_engine(
     scheduler: Scheduler, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch, where: str
 ):
     raising(engine, monkeypatch, where)
-    for _ in range(20):
+    for _ in range(100):
         bad = Asked(Gap("bad", ""), Options(max_tokens=4))
         asked(scheduler, bad)
         assert bad.ended.wait(10)
@@ -205,3 +205,50 @@ def test_several_gaps_are_filled_and_one_is_typed():
     assert parse({"gaps": [gap], "client": "editor"}).client == "editor"
     with pytest.raises(EngineError, match="'client'"):
         parse({"gaps": [gap], "client": 7})
+
+
+def test_a_client_with_long_prompts_does_not_hold_up_another(scheduler: Scheduler, engine: SlowEngine):
+    """Their prompts are prefilled by turns: the short one is done after about twice the steps that it takes alone."""
+    options = Options(mode="autoregressive", max_tokens=2)
+    long = [Asked(Gap(f"{n} = 1\n" * 400, ""), options, FILLING, "a", 1) for n in range(4)]
+    engine.step_s = 0.005
+    asked(scheduler, *long)
+    while not any(one.ticket.request for one in long):
+        time.sleep(0.001)
+    before = engine.steps
+    short = Asked(Gap("x" * 500, ""), options, FILLING, "b", 1)
+    asked(scheduler, short)
+    assert short.fill
+    assert engine.steps - before <= 16
+    assert not any(one.ended.is_set() for one in long[1:])
+    assert all(one.fill for one in long)
+
+
+def test_steps_are_short_while_somebody_types(
+    scheduler: Scheduler, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    told: list[bool] = []
+    step = engine.step
+
+    def watched(requests, sharing=None, short=False):
+        told.append(short)
+        return step(requests, sharing, short)
+
+    monkeypatch.setattr(engine, "step", watched)
+    few = Options(mode="autoregressive", max_tokens=8)
+    asked(scheduler, first := Asked(Gap("x = ", ""), few, FILLING, "script"))
+    assert first.fill
+    assert told == [False] * len(told), "nobody types"
+    typed = keystroke(TYPING, "editor")
+    asked(scheduler, typed)
+    assert typed.fill
+    assert told == [False] * len(told), "nor is the keystroke's own step a short one"
+    before = len(told)
+    asked(scheduler, second := Asked(Gap("x = ", ""), few, FILLING, "script"))
+    assert second.fill
+    assert all(told[before:])
+    monkeypatch.setattr(scheduling, "TYPING_LASTS_S", 0.0)
+    before = len(told)
+    asked(scheduler, third := Asked(Gap("x = ", ""), few, FILLING, "script"))
+    assert third.fill
+    assert not any(told[before:])

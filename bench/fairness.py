@@ -1,0 +1,122 @@
+"""How long a keystroke waits while another client fills 64 gaps: `python -m bench.fairness`.
+
+The engine is a real one of its own. The editor asks for a gap, so that its prompt is prefilled, and then asks again
+with one more character typed: the keystroke. It does so by turns while the engine has nothing else to do, and while
+another client always has 64 gaps in the engine. Gaps are single-line HumanEval-Infilling, the same for both.
+
+Times are milliseconds from the keystroke's request to its first event, and to its end.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from contextlib import aclosing
+from typing import Any
+
+import numpy as np
+
+from bench.command import at_least, guarded, line, own_engine, written
+from bench.progress import progress
+from bench.quality.sets import Task, load
+from dlsp.engine.client import Engine
+from dlsp.models import catalogue
+
+BULK = 64
+TYPED = "x"
+# Keystrokes alone, then as many beside the gaps of the other client, and so on, so that a slow moment hits both.
+BY_TURNS = 10
+WARM_UP_S = 3.0
+
+
+async def keystroke(engine: Engine, task: Task, session: str) -> tuple[float, float]:
+    """Milliseconds to the first event and to the end."""
+    gap = {"prefix": task.prefix, "suffix": task.suffix, "session": session}
+    asked: dict[str, Any] = {"end": "line", "max_tokens": 32, "client": "editor", "priority": "typing"}
+    await engine.fill({"gaps": [gap], **asked})
+    began, first = time.perf_counter(), None
+    async with aclosing(engine.infill({"gaps": [gap | {"middle": TYPED}], **asked})) as events:
+        async for _ in events:
+            first = first or time.perf_counter()
+    assert first, "an answer has events"
+    return 1e3 * (first - began), 1e3 * (time.perf_counter() - began)
+
+
+async def bulk(engine: Engine, tasks: list[Task], first: int) -> None:
+    """Always have BULK gaps in the engine, in BULK / 8 requests, until cancelled."""
+
+    async def one(number: int) -> None:
+        turn = 0
+        while True:
+            gaps = []
+            for place in range(8):
+                task = tasks[(first + number * 8 + place + turn * BULK) % len(tasks)]
+                gaps.append({"prefix": f"# {turn}\n{task.prefix}", "suffix": task.suffix})
+            asked = {"gaps": gaps, "end": "token", "max_tokens": 64, "client": "script"}
+            async with aclosing(engine.infill(asked)) as events:
+                async for _ in events:
+                    pass
+            turn += 1
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(BULK // 8):
+            group.create_task(one(number))
+
+
+async def measure(model: catalogue.Model, trials: int, seed: int) -> tuple[dict[str, float], list[dict[str, float]]]:
+    tasks = load("single-line", trials + 200, seed=seed)
+    typed, others = tasks[:trials], tasks[trials:]
+    samples: list[dict[str, float]] = []
+    async with own_engine(model) as engine:
+        with progress("typing", 2 * trials) as advance:
+            for start in range(0, trials, BY_TURNS):
+                some = typed[start : start + BY_TURNS]
+                alone = []
+                for number, task in enumerate(some):
+                    alone.append(await keystroke(engine, task, f"alone {start + number}"))
+                    advance()
+                filling = asyncio.create_task(bulk(engine, others, start))
+                await asyncio.sleep(WARM_UP_S)
+                for number, task in enumerate(some):
+                    waiting = (await engine.health())["waiting"]
+                    first, whole = await keystroke(engine, task, f"beside {start + number}")
+                    samples.append(
+                        {"alone_first_ms": alone[number][0], "alone_ms": alone[number][1]}
+                        | {"first_ms": first, "ms": whole, "waiting": waiting}
+                    )
+                    advance()
+                filling.cancel()
+                await asyncio.wait([filling])
+                while (await engine.health())["busy"]:
+                    await asyncio.sleep(0.01)
+    return summary(samples), [{name: round(value, 2) for name, value in sample.items()} for sample in samples]
+
+
+def summary(samples: list[dict[str, float]]) -> dict[str, float]:
+    metrics: dict[str, float] = {"waiting/min": min(sample["waiting"] for sample in samples)}
+    for of in ("first_ms", "ms"):
+        found = {}
+        for name, field in (("alone", f"alone_{of}"), ("beside", of)):
+            p50, p95 = map(float, np.percentile([sample[field] for sample in samples], (50, 95)))
+            found[name] = (p50, p95)
+            metrics |= {f"{name}/{of}/p50": p50, f"{name}/{of}/p95": p95}
+        for place, of_all in enumerate(("p50", "p95")):
+            metrics[f"ratio/{of}/{of_all}"] = found["beside"][place] / found["alone"][place]
+    return {name: round(value, 3) for name, value in metrics.items()}
+
+
+@guarded()
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.fairness", description="A keystroke beside 64 gaps.")
+    parser.add_argument("--trials", type=at_least(2), default=200)
+    parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    model = catalogue.find(asked.model)
+    metrics, samples = asyncio.run(measure(model, asked.trials, asked.seed))
+    print(metrics)
+    return written(f"fairness-{model.name}", line(parser, asked), metrics, samples)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
