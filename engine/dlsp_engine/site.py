@@ -239,7 +239,9 @@ class SiteRequest(Request):
         known, options = self._known, self.options
         answer = Answer(self.site.gap, options, self._tokenizer, known.forced)
         if options.mode != "diffusion":
-            answer.commit([token for token, _ in self._greedy], [log_p for _, log_p in self._greedy])
+            tokens = [token for token, _ in self._greedy]
+            allowed = tokens[: answer.refused(tokens)]
+            answer.commit(allowed, [log_p for _, log_p in self._greedy[: len(allowed)]])
         if not answer.reason:
             self.session.advance([*known.tokens, *answer.tokens])
             otherwise = Copier(self._tokenizer.stops) if options.copy else lambda tokens: ([], [])

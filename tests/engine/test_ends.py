@@ -5,7 +5,8 @@ import time
 import pytest
 
 from dlsp_engine.decode.answer import Answer
-from dlsp_engine.decode.ends import BLANK_TOKENS, Ending, Lexer
+from dlsp_engine.decode.ends import BLANK_TOKENS, Ending
+from dlsp_engine.decode.lexer import Lexer
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -13,7 +14,7 @@ from dlsp_engine.text.prompt import Gap
 
 def fed(written: bytes, size: int, rule: str = "token", stops: tuple[str, ...] = (), before: str = "", path="a.py"):
     """An ending that has followed `written` in tokens of `size` bytes, as far as it went."""
-    ending = Ending(rule, stops, before, path)
+    ending = Ending(rule, stops, before, "", path)
     for at in range(0, len(written), size):
         if not ending.reason:
             ending.feed(written[at : at + size])
@@ -143,13 +144,90 @@ def test_the_lexer_says_at_each_line_what_the_whole_text_does():
     pieces = ['"', '""', '"""', "'", "'''", "`", "\\", "\n", "\n", "\n  ", "(", ")", "[", "]", "#", "a", " "]
     closed = 0
     for _ in range(4000):
-        text, lexer = "".join(rng.choices(pieces, k=rng.randrange(30))), Lexer("#")
+        text, lexer = "".join(rng.choices(pieces, k=rng.randrange(30))), Lexer("a.py")
         for at, char in enumerate(text):
             if char == "\n":
-                assert lexer.open_ground is is_open_ground(text[:at]), repr(text[:at])
-                closed += not lexer.open_ground
+                outside = not lexer.open and not lexer.in_long_string
+                assert outside is is_open_ground(text[:at]), repr(text[:at])
+                closed += not outside
             lexer.feed(char)
     assert closed > 3000
+
+
+def behind(end: str, text: str, before: str, after: str, path: str = "a.py") -> Ending:
+    """An ending that has followed `text` in a gap between `before` and `after`; it ends alike however the text comes in
+    tokens.
+    """
+    found = []
+    for size in (1, 3, 100):
+        ending = Ending(end, (), before, after, path)
+        for at in range(0, len(text), size):
+            if not ending.reason:
+                ending.feed(text[at : at + size].encode())
+        found.append(ending)
+    assert len({(one.reason, one.cut) for one in found}) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("end", "before", "text", "after", "expected"),
+    [
+        # A bracket that stands behind the cursor is not closed again; those that are open besides are.
+        ("line", "if (", "x > 0) {", ") {\n  y();\n}\n", "x > 0"),
+        ("line", "if (", "f(x)) {", ") {\n  y();\n}\n", "f(x)"),
+        ("line", "f(g(", "x))", ")\n", "x)"),
+        ("line", "f(g(h(", "x)))", "))\n", "x)"),
+        ("line", "f(", "a[0], b)", ", c)\n", None),
+        ("line", "f(", "')')", ")\n", "')'"),
+        ("token", "f(\n    g(a,\n    ", "b))", ")\n", "b)"),
+        ("token", "f(", "\n    a,\n)", "\n)\n", "\n    a,"),
+        ("token", "x = f(", "a)\n", "\ny = 1\n", None),
+        # Nor is the rest of the line, or the next line, written again.
+        ("token", "total = ", "a + b  # cents\n", "  # cents\n", "a + b  "),
+        ("token", "x = ", "1;\ny = 2;\n", ";\n", None),
+        ("block", "def f(x):\n", "    y = x + 1\n    return y\n", "\n    return y\n", "    y = x + 1"),
+        ("block", "def f(x):\n", "    if x:\n        return y\n", "\n    return y\n", None),
+        ("token", "class A:\n", "    @property\n    def a(self):\n", "\n    @property\n    def b(self):\n", None),
+    ],
+)
+def test_what_stands_behind_the_cursor_ends_a_gap(end: str, before: str, text: str, after: str, expected: str | None):
+    found = behind(end, text, before, after, "a.py" if "def" in before else "a.js")
+    assert (found.reason == "suffix") is (expected is not None)
+    assert expected is None or text[: found.cut] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "text", "after", "may_end"),
+    [
+        # A bracket of the text's own has to be closed, by the text or behind it.
+        ("a.rs", "for i in 0..n {\n", "    if a[i] {\n        return true;", "\n}\n", False),
+        ("a.rs", "for i in 0..n {\n", "    if a[i] {\n        return true;\n    }", "\n}\n", True),
+        ("a.rs", "for i in 0..n {\n", "    if a[i] {", "\n        return true;\n    }\n}\n", True),
+        ("a.rs", "for i in 0..n {\n", "    if a[i] {\n        return true;", "\n    }\n}\n", True),
+        ("a.py", "x = ", "f(1, ", "", False),
+        ("a.py", "x = ", "f(1, ", "2)\n", True),
+        ("a.py", "x = g(", "f(1", ")\ny = 1\n", False),
+        ("a.py", "x = g(", "f(1", "))\ny = 1\n", True),
+        ("a.py", "x = [\n    ", "f(1", "),\n]\n", True),
+        ("a.go", "", "switch x {", "\ncase 1:\n\treturn\n}\nvar y int\n", True),
+        ("a.py", "print('", "(", "')\n", True),
+        # So does a block of Python.
+        ("a.py", "def f(x):\n", "    if x:", "\n    return 1\n", False),
+        ("a.py", "def f(x):\n", "    if x:", "\n        return 1\n", True),
+        ("a.py", "def f(x):\n    if ", "x", ":\n    return 1\n", True),
+        ("a.py", "def f(x):\n", "    y = x[1:", "]\n    return 1\n", True),
+        ("a.yaml", "", "key:", "\nother: 1\n", True),
+        # What the window cuts off may well close it.
+        ("a.js", "", "test('a', () => {", "\n  f();\n", True),
+    ],
+)
+def test_a_gap_may_not_end_where_that_breaks_the_tree(path: str, before: str, text: str, after: str, may_end: bool):
+    assert behind("block", text, before, after, path).may_end is may_end
+
+
+def test_a_line_is_ended_by_its_line_break_in_any_case():
+    assert behind("line", "if x:", "", "\nreturn\n").may_end
+    assert not behind("line", "f(x", "if (", ") {\n}\ny = 1\n", "a.js").may_end
 
 
 def test_what_a_token_costs_does_not_grow_with_the_text(tiny: Engine):

@@ -10,6 +10,7 @@ import torch
 from dlsp_engine.decode import verify
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.draft import Draft, Drafter
+from dlsp_engine.decode.ends import Ending
 from dlsp_engine.decode.verify import Verified
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.qwen2 import Model
@@ -132,6 +133,54 @@ def test_what_would_end_the_gap_is_no_alternative(tiny: Engine):
     assert (useful.tokens, useful.confidence) == ([5, 6, 7], [0.5] * 3)
     first = [ends[1], (8, 0.2)]  # a newline before anything ends no line
     assert useful.alternatives == [first, [(8, 0.2)], []], "the third is the last in any case"
+
+
+LEAST_TOKENS = 9
+
+
+@pytest.fixture
+def late(tiny: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """An engine whose model wants to end often, at gaps that may end after LEAST_TOKENS tokens."""
+    monkeypatch.setattr(tiny.tokenizer, "stops", frozenset(range(110, 262)))
+    monkeypatch.setattr(Ending, "may_end", property(lambda ending: ending._tokens >= LEAST_TOKENS))
+    monkeypatch.setattr(Ending, "breaks", property(lambda ending: ending._tokens % 2 == 0))
+    return tiny
+
+
+@pytest.mark.parametrize("temperature", [0, 1.0])
+@pytest.mark.parametrize("schedule", ["auto", "split", "merged"])
+@pytest.mark.parametrize("number", range(len(GAPS)))
+def test_an_end_is_refused_alike_in_every_mode(late: Engine, number: int, schedule: str, temperature: float):
+    gap = GAPS[number]
+    common = {"temperature": temperature, "seed": 5, "max_tokens": 24}
+    expected = late.fill(gap, Options(mode="autoregressive", **common))
+    assert expected.reason == "end"
+    assert len(expected.tokens) >= LEAST_TOKENS
+    assert late.fill(gap, Options(mode="diffusion", canvas=1, **common)).tokens == expected.tokens
+    free = late.fill(gap, Options(mode="diffusion", canvas=8, threshold=0, **common))
+    assert len(free.tokens) >= LEAST_TOKENS
+    for name, drafter in drafters(expected.tokens, expected.cost.prompt_tokens).items():
+        options = Options(schedule=schedule, draft=3, copy=False, **common)
+        fill = late.fill(gap, options, drafter=drafter)
+        assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason), name
+
+
+@pytest.mark.parametrize("mode", ["autoregressive", "verified"])
+def test_an_end_that_a_backend_chose_by_itself_is_refused(late: Engine, mode: str):
+    """The next step then chooses by logits."""
+    options = Options(mode=mode, max_tokens=24)
+    expected = late.fill(GAPS[0], options)
+    request = late.request(GAPS[0], options)
+    while len(request.session.pending) != 1 or request.answer.forced:
+        late.step([request])
+    decoder, committed = request.decoder, len(request.answer.tokens)
+    assert decoder.greedy_step is not None
+    decoder.take_greedy_step([min(late.tokenizer.stops)], [0.0], [5, 6], [0.9, 0.9])
+    assert len(request.answer.tokens) == committed
+    assert decoder.greedy_step is None
+    while not request.done:
+        late.step([request])
+    assert request.outcome().tokens == expected.tokens
 
 
 def test_advanced_is_fresh(tiny: Engine):

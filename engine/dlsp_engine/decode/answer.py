@@ -67,7 +67,7 @@ class Answer:
         self.reason: str | None = None
         self._written = ""
         self._sampler = Sampler(options.temperature, options.top_p, options.top_k, options.min_p, options.seed)
-        self._ending = Ending(options.end, options.stop, gap.written, gap.path, len(forced))
+        self._ending = Ending(options.end, options.stop, gap.written, gap.suffix, gap.path, len(forced))
 
     @property
     def text(self) -> str:
@@ -80,8 +80,9 @@ class Answer:
         """Return the token that each row chooses, given logits [rows, vocab]. Row i chooses as if draft[: first + i]
         were committed.
 
-        With the rows of the last committed token and of the draft's tokens that is enough to verify the draft: it is
-        accepted up to its first token that differs from the choice of the row before it.
+        An end token is chosen only where the gap may end. With the rows of the last committed token and of the draft's
+        tokens that is enough to verify the draft: it is accepted up to its first token that differs from the choice of
+        the row before it.
         """
         forced = self.forced
         for token in draft[:first]:
@@ -92,13 +93,39 @@ class Answer:
                 if forced:
                     self._allow(logits[i], self.tokenizer.completions(forced))
                     forced = self._after(forced, draft[first + i]) if first + i < len(draft) else forced
-        return self._sampler.choose(logits, len(self.tokens) + first)
+        chosen = self._sampler.choose(logits, len(self.tokens) + first)
+        for i, token in enumerate(chosen[: 1 + len(draft) - first]):  # what stands before later rows is not known
+            if token in self.tokenizer.stops:
+                chosen[i] = self._allowed(token, logits[i], draft[: first + i])
+        return chosen
 
     def draft_noise(self, candidates: np.ndarray, vocab: int) -> np.ndarray | None:
         """Return the noise with which the next tokens will be drawn, for candidates [tokens, n]; see
         `Sampler.draft_noise`.
         """
         return self._sampler.draft_noise(candidates, len(self.tokens), vocab)
+
+    def _allowed(self, end: int, logits: Tensor, draft: list[int]) -> int:
+        """Return `end`, the end token that logits [vocab] chose after `draft`, if the gap may end there; else what they
+        choose among other tokens: among line breaks, if the model has no more to say in the line.
+        """
+        ending = self._ending_after(draft)
+        if ending.may_end:
+            return end
+        others = logits.clone()
+        if ending.breaks:
+            self._allow(others, self.tokenizer.completions(b"\n"))
+        others[sorted(self.tokenizer.stops)] = -torch.inf
+        return self._sampler.choose(others[None], len(self.tokens) + len(draft))[0]
+
+    def refused(self, tokens: list[int]) -> int | None:
+        """Return the index of the first end token in `tokens` if the gap may not end there, else None. `next_tokens`
+        chooses no such token; this is for tokens that come from elsewhere.
+        """
+        for i, token in enumerate(tokens):
+            if token in self.tokenizer.stops:
+                return None if self._ending_after(tokens[:i]).may_end else i
+        return None
 
     def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
         """Return the log-probability of each of `tokens` [n] at temperature 1, given logits [n, vocab] of the rows that
@@ -150,10 +177,16 @@ class Answer:
         """Whether the last of `tokens` would end the gap if they were committed next."""
         if tokens[-1] in self.tokenizer.stops or len(self.tokens) + len(tokens) >= self.options.max_tokens:
             return True
+        return self._ending_after(tokens).reason is not None
+
+    def _ending_after(self, tokens: list[int]) -> Ending:
+        """Return the state of the gap's end if `tokens` were committed next."""
+        if not tokens:
+            return self._ending
         ending = self._ending.copy()
         for token in tokens:
             ending.feed(self.tokenizer.token_bytes(token))
-        return ending.reason is not None
+        return ending
 
     @staticmethod
     def _allow(row: Tensor, allowed: Tensor) -> None:

@@ -17,6 +17,7 @@ class Decoder(ABC):
     def __init__(self, session: Session, answer: Answer) -> None:
         self.session = session
         self.answer = answer
+        self._refused = False  # whether the last step, of a backend alone, chose an end where the gap may not end
 
     @abstractmethod
     def plan(self, sharing: int) -> Rows:
@@ -41,9 +42,10 @@ class Decoder(ABC):
 
     @property
     def _greedy(self) -> bool:
-        """Whether argmax decides the next token, and all tokens but the last are cached."""
+        """Whether argmax alone decides the next token, and all tokens but the last are cached."""
         options = self.answer.options
-        return options.temperature == 0 and not self.answer.forced and len(self.session.pending) == 1
+        exact = options.temperature == 0 and not self.answer.forced and len(self.session.pending) == 1
+        return exact and not self._refused
 
     @property
     def done(self) -> bool:
@@ -69,6 +71,16 @@ class Decoder(ABC):
         before = len(self.answer.tokens)
         self.answer.commit(tokens, log_p)
         self.session.extend(self.answer.tokens[before:], cached)
+        self._refused = False
+
+    def _commit_greedy_step(self, tokens: list[int], log_p: list[float]) -> None:
+        """Commit the tokens that a backend chose by itself, up to an end token where the gap may not end, of which it
+        knows nothing: the next step then chooses by logits instead.
+        """
+        refused = self.answer.refused(tokens)
+        kept = tokens[:refused]
+        self._commit(kept, log_p[: len(kept)], cached=len(kept))
+        self._refused = refused is not None
 
 
 class Autoregressive(Decoder):
@@ -86,7 +98,7 @@ class Autoregressive(Decoder):
         return (0, []) if self._greedy else None
 
     def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
-        self._commit(tokens, log_p, cached=len(tokens))
+        self._commit_greedy_step(tokens, log_p)
 
 
 def masks(width: int) -> list[int]:

@@ -76,12 +76,20 @@ class Diffusion(Decoder):
         else:
             self._remask(log_p)
             self._place(logits, log_p)
-        run = self.slots.index(MASK) if MASK in self.slots else len(self.slots)
+        refused = self.answer.refused(self._placed)
+        if refused is not None:  # what was left of it when it was placed has changed
+            self.slots[refused] = MASK
+        run = len(self._placed)
         placed, log_p_placed = self.slots[:run], self._log_p[:run]
         self.slots = self.slots[run:] + masks(run)
         self._log_p = self._log_p[run:] + [0.0] * run
         # The last clean row is not kept: the next step runs it again, because it predicts slot 0.
         self._commit(placed, log_p_placed, cached=len(self.session.pending) - 1)
+
+    @property
+    def _placed(self) -> list[int]:
+        """The tokens of the slots left of the first mask."""
+        return self.slots[: self.slots.index(MASK)] if MASK in self.slots else self.slots
 
     def _remask(self, log_p: Tensor) -> None:
         """Mask placed tokens again whose probability is now below REMASK_FLOOR, each position at most once."""
@@ -96,7 +104,7 @@ class Diffusion(Decoder):
         when everything left of it is.
         """
         options, stops = self.answer.options, self.answer.tokenizer.stops
-        best = self.answer.next_tokens(logits, [])
+        best = self.answer.next_tokens(logits, self._placed)
         open_slots = [i for i, token in enumerate(self.slots) if token == MASK]
         end = next((i for i in open_slots if best[i] in stops), len(best))
         candidates = [i for i in open_slots if i < end] or open_slots[:1]

@@ -3,13 +3,12 @@
 import codecs
 import re
 from copy import copy
-from pathlib import PurePath
+
+from dlsp_engine.decode.behind import Behind
+from dlsp_engine.decode.lexer import OPENER, Lexer, indent
 
 BLANK_TOKENS = 16  # a gap of so many tokens, all white space, is given up; the deepest indentation takes three
 
-_SLASH_COMMENTS = {
-    *[".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".go", ".java", ".js", ".jsx", ".rs", ".swift", ".ts", ".tsx"]
-}
 _DEFINITION = re.compile(r"^[ \t]*(?:async\s+def|def|class|fn|func|function|pub\s+fn)\b", re.MULTILINE)
 
 
@@ -19,12 +18,24 @@ class Ending:
 
     The rules: `token` ends at the end token alone. `line` ends at the end of the first line that is not blank. `block`
     ends before a line, outside brackets and strings, that is indented less than the gap's own line. `body` ends before
-    one that is indented no deeper than the definition around the gap.
+    one that is indented no deeper than the definition around the gap. All of them also end where the text begins to
+    repeat what stands behind the cursor, with the reason `suffix`: at a closing bracket that nothing is open for
+    besides, after the rest of the cursor's line, and before the next line.
+
+    `may_end` says whether the end token may come next.
     """
 
-    def __init__(self, rule: str, stops: tuple[str, ...], before: str, path: str = "", forced_bytes: int = 0) -> None:
-        """`before` is the text before the gap. The first `forced_bytes` bytes of the answer are already in the document
-        and do not count.
+    def __init__(
+        self,
+        rule: str,
+        stops: tuple[str, ...],
+        before: str,
+        after: str = "",
+        path: str = "",
+        forced_bytes: int = 0,
+    ) -> None:
+        """`before` is the text before the gap, `after` the text behind it. The first `forced_bytes` bytes of the answer
+        are already in the document and do not count.
         """
         self.reason: str | None = None
         self.cut: int | None = None
@@ -37,9 +48,17 @@ class Ending:
         self._tail = ""  # the end of the text, as long as the longest stop text
         self._solid = 0  # characters up to the last one that is not white space
         self._line_end = 0  # characters up to the last one that is not a carriage return
-        self._lexer = Lexer("//" if PurePath(path).suffix in _SLASH_COMMENTS else "#")
-        line = before[before.rfind("\n") + 1 :]
-        self._column, self._indenting = indent(line), not line.strip(" \t")
+        self._behind = Behind(before, after, path)
+        self._line = line = before[before.rfind("\n") + 1 :]
+        self._line_start = -len(line)  # where the current line begins, in characters of the text
+        self._whole = not line.strip()  # whether the current line is the text's own from its start
+        self._solid_above = 0  # as `_solid`, of the lines above the current one
+        self._lexer = Lexer(path)
+        self._lexer.begin(line)
+        self._outer = len(self._lexer.open)  # open brackets that are not the text's own
+        self._closed = ""  # closing brackets of the text that close none of its own
+        self._closes_own = False  # whether the current line begins by closing a bracket of the text's own
+        self._colon: int | None = None  # the indentation of the last line that is not blank, if a colon ends it
         self._dedent: int | None = None  # where to cut if the current line turns out to be indented too little
         self._floor: int | None = None  # least columns of indentation; None until the first line sets them
         if rule == "body":
@@ -67,7 +86,7 @@ class Ending:
         if stop is not None:
             self.reason, self.cut = "stop", stop
         elif cut is not None:
-            self.reason, self.cut = self._rule, cut
+            self.reason, self.cut = cut
         elif self._tokens >= BLANK_TOKENS and self._blank and self._bytes:
             self.reason, self.cut = "blank", 0
         return text
@@ -81,101 +100,90 @@ class Ending:
         self._tail = seen[-max(map(len, self._stops)) :]
         return min((start + at for stop in self._stops if (at := seen.find(stop)) >= 0), default=None)
 
-    def _ruled(self, text: str) -> int | None:
-        """Return where the rule cuts the text, if `text` makes it do so; else None."""
+    @property
+    def may_end(self) -> bool:
+        """Whether the end token may come next: not where it would leave a bracket of the text's own open, or a block
+        without lines, that the text behind the cursor does not complete.
+        """
+        behind, brackets, outer = self._behind, self._lexer.open, self._outer
+        if (self._rule == "line" and not behind.rest) or self._lexer.in_string:
+            return True
+        hangs = self._colon is not None and behind.wants_block(self._colon)
+        return not hangs and behind.closes(brackets[:outer], brackets[outer:])
+
+    @property
+    def breaks(self) -> bool:
+        """Whether a line break has to come where the end token may not: the model has no more to say in this line."""
+        return not self._behind.rest and bool(self._line.strip())
+
+    def _ruled(self, text: str) -> tuple[str, int] | None:
+        """Return the reason and the place of a cut, if `text` makes the rules cut; else None."""
         found = None
         for char in text:
-            if found is None and self._rule == "line" and char == "\n" and self._solid:
-                found = self._line_end
-            elif found is None and self._rule in ("block", "body"):
-                found = self._dedented(char)
-            self._characters += 1
-            if not char.isspace():
-                self._solid = self._characters
-            if char != "\r":
-                self._line_end = self._characters
+            if found is None:
+                found = self._cut(char)
+            self._follow(char)
         return found
+
+    def _cut(self, char: str) -> tuple[str, int] | None:
+        """As `_ruled`, for the next character alone."""
+        repeated = self._repeated(char)
+        if repeated is not None:
+            return "suffix", repeated
+        if self._rule == "line" and char == "\n" and self._solid:
+            return "line", self._line_end
+        dedented = self._dedented(char) if self._rule in ("block", "body") else None
+        return None if dedented is None else (self._rule, dedented)
+
+    def _follow(self, char: str) -> None:
+        """Process one more character of the text."""
+        lexer = self._lexer
+        if char in OPENER and lexer.in_code:
+            own = len(lexer.open) > self._outer
+            self._closed += "" if own else char
+            self._closes_own = own if not self._line.strip() else self._closes_own
+        lexer.feed(char)
+        self._outer = min(self._outer, len(lexer.open))
+        self._characters += 1
+        if char == "\n":
+            self._line, self._line_start, self._solid_above = "", self._characters, self._solid
+            self._closes_own, self._whole = False, True
+        else:
+            self._line += char
+        if not char.isspace():
+            self._solid = self._characters
+            self._colon = lexer.column if char == ":" and lexer.in_code and not lexer.open else None
+        if char != "\r":
+            self._line_end = self._characters
+
+    def _repeated(self, char: str) -> int | None:
+        """Return where to cut if `char` completes a repetition of what stands behind the cursor; else None."""
+        behind, lexer = self._behind, self._lexer
+        closes = char in OPENER and lexer.in_code and len(lexer.open) <= self._outer
+        if closes and behind.repeats(char, lexer.open, self._closed):
+            return self._characters if behind.rest else self._solid
+        if char != "\n" or not self._solid:
+            return None
+        line = self._line.rstrip()
+        if behind.telling and line.endswith(behind.rest):
+            return max(0, self._line_start + len(line) - len(behind.rest))
+        again = self._whole and not behind.rest and line == behind.line and self._rule != "line"
+        return self._solid_above if again and not self._closes_own and behind.distinct else None
 
     def _dedented(self, char: str) -> int | None:
         """Return where to cut if `char` begins a line that is indented too little; else None."""
-        cut = None
+        lexer, cut = self._lexer, None
         if char == "\n":
-            self._dedent = self._solid if self._lexer.open_ground else None
-            self._column, self._indenting = 0, True
-        elif char in " \t":
-            if self._indenting:
-                self._column += 1 if char == " " else 4 - self._column % 4
-        else:
-            if not char.isspace():
-                if self._floor is None:
-                    self._floor = self._column
-                if self._dedent is not None and self._column < self._floor:
-                    cut = self._dedent
-            self._dedent, self._indenting = None, False
-        self._lexer.feed(char)
+            outside = len(lexer.open) <= self._outer and not lexer.in_long_string
+            self._dedent = self._solid if outside else None
+        elif not char.isspace():
+            column = lexer.column
+            if self._floor is None:
+                self._floor = column
+            if self._dedent is not None and column < self._floor:
+                cut = self._dedent
+            self._dedent = None
         return cut
-
-
-class Lexer:
-    """Tracks the brackets, strings and comments that most languages have, one character at a time. Strings in triple
-    quotes or backticks may span lines; other strings end with their line. `comment` is what begins a comment, `#` or
-    `//`.
-    """
-
-    def __init__(self, comment: str) -> None:
-        self._comment = comment
-        self._depth = 0
-        self._mode = "code"  # or string, empty, triple, backtick, comment, slash
-        self._quote = ""
-        self._quotes = 0  # quotes in a row, at the start of a string or at the possible end of one in triple quotes
-        self._escaped = False
-
-    @property
-    def open_ground(self) -> bool:
-        """Whether the text so far ends outside brackets, and outside strings that span lines."""
-        return self._depth == 0 and self._mode not in ("triple", "backtick")
-
-    def feed(self, char: str) -> None:
-        if self._mode == "string":
-            if self._escaped:
-                self._escaped = False
-                if char == "\n":
-                    self._mode = "code"
-            elif char == "\\":
-                self._escaped, self._quotes = True, 0
-            elif char == "\n":
-                self._mode = "code"
-            elif char == self._quote:
-                self._mode = "empty" if self._quotes else "code"
-            else:
-                self._quotes = 0
-        elif self._mode == "triple":
-            self._quotes = self._quotes + 1 if char == self._quote else 0
-            if self._quotes == 3:
-                self._mode = "code"
-        elif self._mode == "backtick":
-            self._mode = "code" if char == "`" else "backtick"
-        elif self._mode == "comment":
-            self._mode = "code" if char == "\n" else "comment"
-        elif self._mode == "empty" and char == self._quote:
-            self._mode, self._quotes = "triple", 0
-        elif self._mode == "slash" and char == "/":
-            self._mode = "comment"
-        else:
-            self._code(char)
-
-    def _code(self, char: str) -> None:
-        self._mode = "code"
-        if char in "\"'":
-            self._mode, self._quote, self._quotes = "string", char, 1
-        elif char == "`":
-            self._mode = "backtick"
-        elif char in "([{":
-            self._depth += 1
-        elif char in ")]}":
-            self._depth = max(0, self._depth - 1)
-        elif char == self._comment[0]:
-            self._mode = "comment" if len(self._comment) == 1 else "slash"
 
 
 def line_end(text: str) -> int | None:
@@ -185,16 +193,3 @@ def line_end(text: str) -> int | None:
     lead = len(text) - len(text.lstrip())
     at = text.find("\n", lead)
     return None if at < 0 else len(text[:at].rstrip("\r"))
-
-
-def indent(text: str) -> int:
-    """Return the columns of white space at the start of the text; a tab goes to the next multiple of 4."""
-    column = 0
-    for char in text:
-        if char == " ":
-            column += 1
-        elif char == "\t":
-            column += 4 - column % 4
-        else:
-            break
-    return column

@@ -121,8 +121,8 @@ class Verified(Decoder):
         if self.draft.canvas:
             drafted = min(len(self.draft.tokens), self.answer.options.draft)
             self.drafting.acceptance.record(drafted, len(tokens) - 1)
-        self._commit(tokens, log_p, cached=len(tokens))
-        self.draft = self._next_draft(Draft(draft, draft_p, canvas=True))
+        self._commit_greedy_step(tokens, log_p)
+        self.draft = self._next_draft(NO_DRAFT if self._refused else Draft(draft, draft_p, canvas=True))
 
     def _decide(self, sharing: int) -> StepPlan:
         options = self.answer.options
