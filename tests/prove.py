@@ -22,6 +22,10 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
     "engine": ("memory over 1,000 requests, a training run", [_marked("tests/engine")]),
     "faults": ("killed processes, full disks, damaged messages", [_marked("tests/faults")]),
     "editors": ("500 random actions in Neovim and in VS Code", [_marked("tests/e2e")]),
+    "day": (
+        "24 hours of mixed use in virtual time, eight hours of keys against the real engine",
+        [["bench.day", "--hours", "24"], ["bench.day", "--hours", "8", "--real"]],
+    ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),
 }
 

@@ -36,7 +36,7 @@ class Editor:
     `ghosts`: it says that it asks for ghost text. `completion`: what it says that it knows of items.
     """
 
-    command = (sys.executable, "-m", "dlsp", "--stdio")
+    command: tuple[str, ...] = (sys.executable, "-m", "dlsp", "--stdio")
 
     def __init__(
         self,
