@@ -5,8 +5,9 @@ A background thread writes it, so that logging never waits for the disk.
 
 import logging
 import os
-from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
-from queue import SimpleQueue
+import threading
+from collections import deque
+from logging.handlers import RotatingFileHandler
 
 from dlsp.errors import UserError
 from dlsp.paths import state_dir
@@ -14,6 +15,8 @@ from dlsp.paths import state_dir
 SERVER_LOG = "server.log"
 MAX_SERVER_LOG_BYTES = 1_000_000
 SERVER_LOGS_KEPT = 3
+# Seconds for which lines are gathered before they are written.
+GATHER_S = 0.1
 
 
 class SharedFile(RotatingFileHandler):
@@ -38,26 +41,44 @@ class SharedFile(RotatingFileHandler):
         """On a full disk only this line is lost."""
 
 
-class BackgroundHandler(QueueHandler):
-    """Passes records to a thread that writes them to `file`; `close` waits until they are written."""
+class BackgroundHandler(logging.Handler):
+    """Passes records to a thread that writes them to `file`; `close` waits until they are written.
+
+    The thread wakes for the first of several records and writes them all GATHER_S later, so that it does not run while
+    a request is answered.
+    """
 
     def __init__(self, file: logging.Handler) -> None:
-        super().__init__(SimpleQueue())
+        super().__init__()
         self._file = file
-        self._listener: QueueListener | None = QueueListener(self.queue, file)
-        self._listener.start()
+        self._pending: deque[logging.LogRecord] = deque()
+        self._has_records, self._closing = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._work, name="log", daemon=True)
+        self._thread.start()
 
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+    def emit(self, record: logging.LogRecord) -> None:
         record.message = record.msg = record.getMessage()  # format now: arguments may change before the thread runs
         record.args = None
-        return record
+        self._pending.append(record)
+        if not self._has_records.is_set():
+            self._has_records.set()
 
     def close(self) -> None:
-        listener, self._listener = self._listener, None
-        if listener:
-            listener.stop()
+        if not self._closing.is_set():
+            self._closing.set()
+            self._has_records.set()
+            self._thread.join()
             self._file.close()
         super().close()
+
+    def _work(self) -> None:
+        closing = False
+        while not closing:
+            self._has_records.wait()
+            closing = self._closing.wait(GATHER_S)
+            self._has_records.clear()
+            while self._pending:
+                self._file.handle(self._pending.popleft())
 
 
 def background_file(

@@ -1,6 +1,5 @@
 """Regions of other documents that were recently edited or viewed."""
 
-from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,31 +21,27 @@ class Region:
 
 
 class Recent:
-    """The most recent regions, one per neighbourhood of a document; paths are relative to the workspace."""
+    """The most recent regions, one per neighbourhood of a document; paths are relative to the workspace.
+
+    One thread may note while others read: the regions are replaced, never changed.
+    """
 
     def __init__(self) -> None:
-        self._regions: OrderedDict[tuple[str, int], Region] = OrderedDict()
-        self._edits: Counter[str] = Counter()
+        self._regions: tuple[tuple[int, Region], ...] = ()  # with the row that was noted, the most recent last
 
     def note(self, path: str, lines: Sequence[str], row: int, *, edited: bool) -> None:
         """Note an edit or view at `row` (from 0) of a document with these lines (line endings included)."""
-        self._edits[path] += edited
         first = max(0, row - LINES_AROUND)
-        kept = "".join(lines[first : row + LINES_AROUND + 1])
-        for near in [key for key in self._regions if key[0] == path and abs(key[1] - row) <= 2 * LINES_AROUND]:
-            edited = self._regions.pop(near).edited or edited
-        if kept.strip():
-            self._regions[path, row] = Region(path, first, kept, edited)
-        while len(self._regions) > MAX_REGIONS:
-            self._regions.popitem(last=False)
-
-    def edits_besides(self, path: str) -> int:
-        """The number of edits in other documents."""
-        return self._edits.total() - self._edits[path]
+        text = "".join(lines[first : row + LINES_AROUND + 1])
+        near = [each for at, each in self._regions if each.path == path and abs(at - row) <= 2 * LINES_AROUND]
+        kept = [(at, each) for at, each in self._regions if each not in near]
+        if text.strip():
+            kept.append((row, Region(path, first, text, edited or any(each.edited for each in near))))
+        self._regions = tuple(kept[-MAX_REGIONS:])
 
     def parts(self, path: str) -> list[Part]:
         """Regions for a request in `path`: edited ones first, then viewed ones, each the most recent first."""
-        regions = [each for each in reversed(self._regions.values()) if each.path != path]
+        regions = [each for _, each in reversed(self._regions) if each.path != path]
         regions.sort(key=lambda each: not each.edited)
         return [
             Part(each.path, each.row, each.text, "edited lately" if each.edited else "looked at lately")

@@ -110,10 +110,6 @@ class Workspace:
         for key in [key for key in self._sources if key[0] == str(path)]:
             del self._sources[key]
 
-    def edits_besides(self, path: Path) -> int:
-        """The number of edits in other documents."""
-        return self.recent.edits_besides(self.name(path))
-
     def files(self, near: str, going: Callable[[], bool]) -> Iterator[Path]:
         """Yield the source files that may be read, those nearest to the file `near` first, while `going()` is true.
 

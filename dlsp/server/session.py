@@ -60,8 +60,7 @@ class Session:
 
     async def refresh(self, uri: str) -> None:
         """Update the settings of a document's folder, in a thread; call it before a request takes its snapshot."""
-        folder = await asyncio.to_thread(self._find_place, uri)
-        await asyncio.to_thread(self.settings.refresh, folder)
+        await asyncio.to_thread(lambda: self.settings.refresh(self._find_place(uri)))
 
     async def cursor_for_request(self, uri: str, position: types.Position) -> Cursor | SkipReason:
         """The cursor of a request, with current settings; STALE if the document is edited meanwhile."""
@@ -150,8 +149,8 @@ class Session:
             return
         if edited:
             self._edits.setdefault(folder, Counter())[unquote(document.uri)] += 1
-        workspace, lines = self._workspace(folder, settings), tuple(document.lines)
-        self.worker.submit(workspace.recent.note, workspace.name(path), lines, row, edited=edited)
+        workspace = self._workspace(folder, settings)
+        workspace.recent.note(workspace.name(path), document.lines, row, edited=edited)
 
     def forget(self, uri: str) -> None:
         """A document was closed: drop its syntax tree, unless another open document (a cell) is in the same file."""

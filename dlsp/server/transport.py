@@ -7,15 +7,20 @@ import logging
 import signal
 import sys
 import threading
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from pygls.io_ import StdoutWriter, run_async
+from pygls.io_ import run_async
 
 from dlsp import logfile
 from dlsp.server.app import build
 
 READ_BYTES = 2**16
+# Seconds after which a thread that computes lets another one run. Python's default, 5 ms, would hold the event loop up
+# as long whenever a document is parsed or searched.
+SWITCH_INTERVAL_S = 0.0005
 
 
 def serve() -> int:
@@ -24,6 +29,7 @@ def serve() -> int:
     gc.freeze()  # imported objects are permanent, so collections can skip them
     logging.basicConfig(level=logging.WARNING)
     logging.raiseExceptions = False
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     log = logfile.begin()
     try:
         with suppress(KeyboardInterrupt):
@@ -36,7 +42,8 @@ def serve() -> int:
 
 async def _serve() -> int:
     """The part of `serve` that runs in an event loop. SIGTERM has the same effect as the end of the input."""
-    reader: Any = stream_of(sys.stdin.buffer)
+    stream = stream_of(sys.stdin.buffer)
+    reader: Any = stream
     app = build()
     serving = asyncio.current_task()
     assert serving is not None
@@ -49,7 +56,8 @@ async def _serve() -> int:
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     protocol = app.server.protocol
-    protocol.set_writer(StdoutWriter(sys.stdout.buffer))
+    writer = Writer(sys.stdout.buffer, broken=stream.feed_eof)
+    protocol.set_writer(writer)
     try:
         await run_async(threading.Event(), reader, protocol, error_handler=app.server.report_server_error)
     except SystemExit as said:  # the `exit` notification
@@ -62,7 +70,43 @@ async def _serve() -> int:
         serving.uncancel()
     finally:
         await app.close()
+        writer.close()
     return 0
+
+
+class Writer:
+    """Writes messages to `file`, all of one turn of the event loop at once: each write wakes the editor.
+
+    If the file cannot be written any more, `broken` is called and messages are dropped. Thread-safe.
+    """
+
+    def __init__(self, file: BinaryIO, broken: Callable[[], None]) -> None:
+        self._file, self._broken = file, broken
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._pending: deque[bytes] = deque()
+        self._flush_is_due = False
+
+    def write(self, data: bytes) -> None:
+        self._pending.append(data)
+        if threading.get_ident() != self._thread:
+            self._loop.call_soon_threadsafe(self._flush)
+        elif not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_later(0, self._flush)  # unlike `call_soon`, after what is ready now has run
+
+    def close(self) -> None:
+        """Write what is pending."""
+        self._flush()
+
+    def _flush(self) -> None:
+        self._flush_is_due = False
+        data = b"".join(self._pending.popleft() for _ in range(len(self._pending)))
+        try:
+            if data:
+                self._file.write(data)
+                self._file.flush()
+        except (OSError, ValueError):
+            self._broken()
 
 
 def stream_of(file: BinaryIO) -> asyncio.StreamReader:

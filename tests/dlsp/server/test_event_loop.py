@@ -8,6 +8,7 @@ import threading
 import time
 from asyncio.events import Handle
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,25 @@ async def test_no_settings_file_is_looked_at(editor: Editor, monkeypatch: pytest
     editor.type(0, 0, "#")
     await editor.complete(0, 1)
     assert len(looked) == 1
+
+
+async def test_a_keystroke_is_handed_to_threads_twice(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once to look at the settings' files, once to trim what the engine answers."""
+    handed, submit = list[str](), ThreadPoolExecutor.submit
+
+    def counted(executor: ThreadPoolExecutor, *given: Any, **more: Any) -> Any:
+        handed.append(repr(given))
+        return submit(executor, *given, **more)
+
+    await editor.complete(0, 0)
+    line = TEXT.count("\n")
+    for column, char in enumerate("x = "):
+        editor.type(line, column, char)
+        await editor.complete(line, column + 1)  # the session has its anchor
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+    editor.type(line, 4, "y")
+    await editor.complete(line, 5)
+    assert len(handed) == 2, handed
 
 
 async def test_little_is_computed(editor: Editor, turns: list[tuple[float, str]]) -> None:
