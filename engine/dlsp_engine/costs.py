@@ -23,31 +23,31 @@ from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.threads import using
 
 LONG_CONTEXT, LONG_CONTEXT_ROWS = 4096, 16  # of the step that tells what a longer context adds
-ROWS = (1, 4, 8, 16, 32, 128)
-# Clean rows and canvas rows of the steps that tell what canvas rows add.
-CANVASES = ((1, 4), (4, 12))
+TIMED_ROWS = (1, 4, 8, 16, 32, 128)
+# (Clean rows, canvas rows) of the steps that show what canvas rows add.
+TIMED_CANVASES = ((1, 4), (4, 12))
 
-# How often steps are timed; those of more than NARROW rows every third turn. Memory that other programs read too has
-# good and bad seconds: by the least of five turns four rows took 0.8 to 1.6 of one row's time, by the median of fifteen
-# 1.04 to 1.14.
-TURNS, WIDE = 15, 3
+# Each kind of step is timed in TURNS turns; steps of more than MAX_NARROW_ROWS rows only in every WIDE_TURN-th. The
+# result is the median, because other programs also read from memory, now more and now less: by the least of five turns
+# four rows took 0.8 to 1.6 of one row's time, by the median of fifteen 1.04 to 1.14.
+TURNS, WIDE_TURN = 15, 3
 
-# Counts up with every change of what a step takes, or of how that is measured.
-STEP = 8
+# Increase it with every change of a step's costs, or of how they are measured.
+STEP_VERSION = 8
 
-# Rows up to which fewer threads than all are tried.
-NARROW = 16
+# Steps of up to this many rows are also timed with fewer threads.
+MAX_NARROW_ROWS = 16
 
-# The fewest threads that take at most so much of the least time are used: two that wait for each other at every op take
-# a multiple of it where another program works, too.
+# A step runs on the fewest threads that take at most this many times the shortest time. More threads gain little, and
+# lose much while another program runs, because they wait for each other at every op.
 THREADS_SLOWDOWN = 1.25
 
-# Rows of the step that remembered costs are checked by: all threads share it, memory's good seconds do not show.
-CHECKED = 32
+# Stored costs are checked by a step of this many rows: all threads share it, and its time depends little on how fast
+# memory is at the moment.
+CHECKED_ROWS = 32
 
-# A step that takes less than this share of what is remembered shows that the machine was busy when it was measured.
-FASTER = 0.7
-
+# If a step now takes less than this share of its stored time, the machine was busy when that was measured.
+MAX_TIME_SHARE = 0.7
 
 # The machine counts as busy if, while costs are measured, other programs use more than OTHERS_SHARE of the processors'
 # time and less than IDLE_SHARE of it is idle. Costs from a busy machine are marked: they are measured again at the next
@@ -55,7 +55,7 @@ FASTER = 0.7
 OTHERS_SHARE, IDLE_SHARE = 0.2, 0.2
 
 
-class Shape(NamedTuple):
+class StepKind(NamedTuple):
     """A kind of step: its number of clean rows, its number of canvas rows, and the threads that run it."""
 
     clean: int
@@ -70,9 +70,9 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     They are stored under `name`, the processor's instruction set and the number of threads, so that a run with fewer
     threads does not overwrite the costs for more.
     """
-    here = machine() | {"threads": torch.get_num_threads(), "step": STEP}
+    here = machine() | {"threads": torch.get_num_threads(), "step": STEP_VERSION}
     name = f"{name} {here['capability']} {here['threads']} threads"
-    entry = _known(path).get(name)
+    entry = _read_file(path).get(name)
     if isinstance(entry, dict) and entry.get("machine") == here:
         try:
             costs = Costs.from_json(entry["costs"])
@@ -83,11 +83,11 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
     before = Load.so_far()
     costs = measure(model)
     busy = Load.so_far().was_shared(before)
-    known = _known(path)  # another engine may have written to the file meanwhile
-    known[name] = {"machine": here, "costs": asdict(costs), "busy": busy}
+    stored = _read_file(path)  # another engine may have written to the file meanwhile
+    stored[name] = {"machine": here, "costs": asdict(costs), "busy": busy}
     try:
         partial = path.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(json.dumps(known, indent=1))
+        partial.write_text(json.dumps(stored, indent=1))
         partial.replace(path)
     except OSError:
         pass  # the next start measures again
@@ -96,8 +96,8 @@ def remembered(model: Model, name: str, path: Path) -> Costs:
 
 def _measured_busy(model: Model, costs: Costs) -> bool:
     """Whether a step is now so much faster than `costs` says that the machine must have been busy back then."""
-    shape = Shape(CHECKED, 0, costs.threads_for(CHECKED) or torch.get_num_threads())
-    return _usual(model, model.new_cache(), [shape], 3 * WIDE)[shape] < FASTER * costs(CHECKED)
+    kind = StepKind(CHECKED_ROWS, 0, costs.threads_for(CHECKED_ROWS) or torch.get_num_threads())
+    return _usual(model, model.new_cache(), [kind], 3 * WIDE_TURN)[kind] < MAX_TIME_SHARE * costs(CHECKED_ROWS)
 
 
 class Load(NamedTuple):
@@ -125,12 +125,12 @@ class Load(NamedTuple):
         return every > 0 and idle < IDLE_SHARE * every and every - idle - own > OTHERS_SHARE * every
 
 
-def _known(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
-        known = json.loads(path.read_text())
+        stored = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def faster_dense() -> str:
@@ -151,7 +151,7 @@ def faster_dense() -> str:
 
 def measure(model: Model) -> Costs:
     """Measure the costs of a step. Each is the median time of whole steps, output head included, behind a context of
-    MEASURED_CONTEXT tokens. Steps of different shapes are timed in random order.
+    MEASURED_CONTEXT tokens. Steps of different kinds are timed in random order.
     """
     cache = model.new_cache()
     for start in range(0, MEASURED_CONTEXT, 128):
@@ -159,49 +159,53 @@ def measure(model: Model) -> Costs:
         cache.length += 128
     every = torch.get_num_threads()
     fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if model.fewer_threads else []
-    plain = [Shape(rows, 0, threads) for rows in ROWS for threads in (*(fewer if rows <= NARROW else ()), every)]
+    plain = [
+        StepKind(rows, 0, threads)
+        for rows in TIMED_ROWS
+        for threads in (*(fewer if rows <= MAX_NARROW_ROWS else ()), every)
+    ]
     cost = _usual(model, cache, plain, TURNS)
-    best = [_fewest({shape: ms for shape, ms in cost.items() if shape.clean == rows}) for rows in ROWS]
-    costs = Costs(ROWS, tuple(cost[shape] for shape in best), threads=tuple(shape.threads for shape in best))
+    best = [_fewest_threads({kind: ms for kind, ms in cost.items() if kind.clean == rows}) for rows in TIMED_ROWS]
+    costs = Costs(TIMED_ROWS, tuple(cost[kind] for kind in best), threads=tuple(kind.threads for kind in best))
 
-    drafts = [Shape(clean, canvas, costs.threads_for(clean + canvas) or every) for clean, canvas in CANVASES]
+    drafts = [StepKind(clean, canvas, costs.threads_for(clean + canvas) or every) for clean, canvas in TIMED_CANVASES]
     found = _usual(model, cache, drafts, TURNS)
     few, many = drafts
-    more, most = (found[shape] - costs(shape.clean + shape.canvas) for shape in drafts)
+    more, most = (found[kind] - costs(kind.clean + kind.canvas) for kind in drafts)
     a_row = max(0.0, (most - more) / (many.canvas - few.canvas))
     costs = replace(costs, canvas=max(0.0, more - a_row * few.canvas), canvas_row=a_row)
 
     cache = model.new_cache()
     cache.reserve(LONG_CONTEXT)
     cache.length = LONG_CONTEXT  # of keys that no step has written, which take as long to attend to
-    behind = Shape(LONG_CONTEXT_ROWS, 0, costs.threads_for(LONG_CONTEXT_ROWS) or every)
+    behind = StepKind(LONG_CONTEXT_ROWS, 0, costs.threads_for(LONG_CONTEXT_ROWS) or every)
     longer = _usual(model, cache, [behind], TURNS)[behind] - costs(LONG_CONTEXT_ROWS)
     return replace(costs, row_key=max(0.0, longer) / LONG_CONTEXT_ROWS / (LONG_CONTEXT - MEASURED_CONTEXT))
 
 
-def _usual(model: Model, cache: Cache, shapes: Sequence[Shape], turns: int) -> dict[Shape, float]:
-    """Return the median time in milliseconds of steps of each shape, over `turns` turns. Steps of more than NARROW rows
-    are timed only in every WIDE-th turn.
+def _usual(model: Model, cache: Cache, kinds: Sequence[StepKind], turns: int) -> dict[StepKind, float]:
+    """Return the median time in milliseconds of steps of each kind, over `turns` turns. Steps of more than
+    MAX_NARROW_ROWS rows are timed only in every WIDE_TURN-th turn.
     """
-    times: dict[Shape, list[float]] = {shape: [] for shape in shapes}
+    times: dict[StepKind, list[float]] = {kind: [] for kind in kinds}
     for turn in range(-2, turns):
-        for shape in random.Random(turn).sample(shapes, len(shapes)):
-            if turn > 0 and turn % WIDE and shape.clean + shape.canvas > NARROW:
+        for kind in random.Random(turn).sample(kinds, len(kinds)):
+            if turn > 0 and turn % WIDE_TURN and kind.clean + kind.canvas > MAX_NARROW_ROWS:
                 continue
-            with using(shape.threads):
+            with using(kind.threads):
                 began = time.perf_counter()
-                _step(model, cache, shape.clean, shape.canvas)
+                _step(model, cache, kind.clean, kind.canvas)
             if turn >= 0:  # the two before it warm up: in the second a GPU may capture its graph
-                times[shape].append(1e3 * (time.perf_counter() - began))
-    return {shape: statistics.median(found) for shape, found in times.items()}
+                times[kind].append(1e3 * (time.perf_counter() - began))
+    return {kind: statistics.median(found) for kind, found in times.items()}
 
 
-def _fewest(cost: dict[Shape, float]) -> Shape:
-    """Return the shape with the fewest threads whose time is at most THREADS_SLOWDOWN times the shortest. `cost` maps
-    shapes that differ only in their threads to milliseconds.
+def _fewest_threads(cost: dict[StepKind, float]) -> StepKind:
+    """Return the kind with the fewest threads whose time is at most THREADS_SLOWDOWN times the shortest. `cost` maps
+    kinds that differ only in their threads to milliseconds.
     """
     least = min(cost.values())
-    return min((shape for shape, ms in cost.items() if ms <= THREADS_SLOWDOWN * least), key=lambda shape: shape.threads)
+    return min((kind for kind, ms in cost.items() if ms <= THREADS_SLOWDOWN * least), key=lambda kind: kind.threads)
 
 
 def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:

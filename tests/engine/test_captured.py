@@ -74,7 +74,7 @@ def test_they_give_the_same_bits(model: Int8Qwen2, sessions: int):
 
 
 def test_the_longest_waiting_shape_is_forgotten(model: Int8Qwen2, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(captured, "KNOWN", 2)
+    monkeypatch.setattr(captured, "MAX_CAPTURES", 2)
     steps = model._step
     assert isinstance(steps, CapturedSteps)
     for turn in range(2):
@@ -99,7 +99,7 @@ def test_a_second_thread_does_without(model: Int8Qwen2):
 
 
 def test_every_step_is_narrow_enough():
-    assert captured.MOST >= STEP_ROWS
+    assert captured.MAX_ROWS >= STEP_ROWS
 
 
 def test_narrower_steps_take_the_memory_of_wider_ones(model: Int8Qwen2):

@@ -18,14 +18,14 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(costs, "measure", measure)
     monkeypatch.setattr(costs, "TURNS", 4)
-    monkeypatch.setattr(costs, "FASTER", 0)  # steps of a tiny model are too short to be compared
+    monkeypatch.setattr(costs, "MAX_TIME_SHARE", 0)  # steps of a tiny model are too short to be compared
     monkeypatch.setattr(costs.Load, "was_shared", lambda *_: False)  # tests may run beside each other
     return calls
 
 
 def test_measured_costs_are_times(tiny, counted):
     measured = costs.measure(tiny.model)
-    assert measured.rows == costs.ROWS
+    assert measured.rows == costs.TIMED_ROWS
     assert all(ms > 0 for ms in measured.milliseconds)
     assert measured(128) > measured(1) > 0
     assert measured.canvas >= 0
@@ -35,8 +35,8 @@ def test_measured_costs_are_times(tiny, counted):
 
 @pytest.mark.parametrize(("alone", "chosen"), [(12.4, 1), (12.6, 2)])
 def test_the_fewest_threads_that_are_worth_it(alone: float, chosen: int):
-    times = {costs.Shape(1, 0, 1): alone, costs.Shape(1, 0, 2): 10.5, costs.Shape(1, 0, 4): 10.0}
-    assert costs._fewest(times).threads == chosen
+    times = {costs.StepKind(1, 0, 1): alone, costs.StepKind(1, 0, 2): 10.5, costs.StepKind(1, 0, 4): 10.0}
+    assert costs._fewest_threads(times).threads == chosen
 
 
 def test_narrow_steps_are_tried_with_fewer_threads(tiny):
@@ -80,15 +80,15 @@ def test_a_damaged_file_is_measured_anew(tiny, counted, tmp_path, text):
 
 def test_what_was_measured_on_a_busy_machine_is_measured_anew(tiny, counted, tmp_path, monkeypatch):
     """Beside another program it is all threads together that are slow."""
-    path, at = tmp_path / "costs.json", costs.ROWS.index(costs.CHECKED)
+    path, at = tmp_path / "costs.json", costs.TIMED_ROWS.index(costs.CHECKED_ROWS)
     costs.remembered(tiny.model, "tiny float32", path)
     known = json.loads(path.read_text())
     (entry,) = known.values()
     times = entry["costs"]["milliseconds"]
     times[at] *= 100
     path.write_text(json.dumps(known))
-    monkeypatch.setattr(costs, "FASTER", 0.1)
-    assert costs.remembered(tiny.model, "tiny float32", path)(costs.CHECKED) < times[at] / 2
+    monkeypatch.setattr(costs, "MAX_TIME_SHARE", 0.1)
+    assert costs.remembered(tiny.model, "tiny float32", path)(costs.CHECKED_ROWS) < times[at] / 2
     assert len(counted) == 2
 
 
@@ -133,7 +133,7 @@ def test_the_first_two_steps_of_a_shape_do_not_count(tiny, monkeypatch):
     monkeypatch.setattr(costs.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(costs, "TURNS", 1)
     measured = costs.measure(tiny.model)
-    assert measured.milliseconds == pytest.approx([10.0] * len(costs.ROWS))
+    assert measured.milliseconds == pytest.approx([10.0] * len(costs.TIMED_ROWS))
     seen.clear()
     assert costs._measured_busy(tiny.model, costs.Costs((1, 128), (100.0, 100.0), threads=(1, 1)))
 
@@ -167,7 +167,7 @@ def test_what_another_engine_measured_meanwhile_stays(tiny, tmp_path, monkeypatc
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tiny, counted, tmp_path):
-    assert costs.remembered(tiny.model, "tiny float32", tmp_path / "missing" / "costs.json").rows == costs.ROWS
+    assert costs.remembered(tiny.model, "tiny float32", tmp_path / "missing" / "costs.json").rows == costs.TIMED_ROWS
 
 
 def test_the_faster_dense_type_is_one_of_two():

@@ -63,7 +63,7 @@ def test_the_real_vocabulary(gguf, tmp_path):
     assert tokenizer.decode(tokens) == text
     tokens.append(tokenizer.middle)
     assert tokenizer.encode(text) == tokens[:-1], "what is kept is nobody's to change"
-    assert tokenizer.kept.cache_info().hits == 1
+    assert tokenizer.cached.cache_info().hits == 1
     assert not tokenizer.stops & set(tokens[:-1]), "special tokens in a source file are plain text"
     assert prompt(Gap("", "", "<tool_call>"), tokenizer).forced, "and are seen when they were typed"
     heals = {tokenizer.token_bytes(t) for t in tokenizer.completions(b"retu").tolist()}

@@ -20,7 +20,7 @@ from dlsp_kernels.program.crew import workers
 
 # The most rows of a captured step, and the most shapes that are remembered. A capture takes 43 kB with the 0.5B model,
 # 74 kB with canvases.
-MOST, KNOWN = 128, 256
+MAX_ROWS, MAX_CAPTURES = 128, 256
 
 
 @dataclass
@@ -46,15 +46,15 @@ class CapturedSteps:
         attention included, because only these are replayed.
         """
         self._run = layers
-        self._x = torch.empty(MOST, shape.dim)
-        self._cos, self._sin = (torch.empty(MOST, 1, shape.head_dim // 2) for _ in range(2))
-        self._places = torch.empty(MOST, len(Place._fields), dtype=torch.int64)
+        self._x = torch.empty(MAX_ROWS, shape.dim)
+        self._cos, self._sin = (torch.empty(MAX_ROWS, 1, shape.head_dim // 2) for _ in range(2))
+        self._places = torch.empty(MAX_ROWS, len(Place._fields), dtype=torch.int64)
         self._memory, self._known = Memory(), OrderedDict[Hashable, Capture | None]()
         self._free = Lock()
 
     def __call__(self, inputs: Inputs) -> Tensor:
         """The residual stream after the last layer: float32 [rows, dim]."""
-        if len(inputs.x) > MOST or not self._free.acquire(blocking=False):  # another thread uses the buffers
+        if len(inputs.x) > MAX_ROWS or not self._free.acquire(blocking=False):  # another thread uses the buffers
             return self._run(inputs)
         try:
             return self._done(inputs).clone()
@@ -67,7 +67,7 @@ class CapturedSteps:
         shape = _rows(inputs), workers()
         if shape not in self._known:
             self._known[shape] = None
-            if len(self._known) > KNOWN:
+            if len(self._known) > MAX_CAPTURES:
                 self._known.popitem(last=False)
             return self._run(inputs)
         self._known.move_to_end(shape)

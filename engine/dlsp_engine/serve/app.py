@@ -1,4 +1,4 @@
-"""The HTTP API that `docs/engine-http.md` describes."""
+"""The HTTP API_VERSION that `docs/engine-http.md` describes."""
 
 import asyncio
 import hmac
@@ -22,15 +22,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.cache import living_bytes
 from dlsp_engine.serve.identity import proof
-from dlsp_engine.serve.requests import MOST_CHARACTERS, Parsed, TooLarge, parse
+from dlsp_engine.serve.requests import MAX_CHARACTERS, Parsed, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
 
-# Counts up when a client of an earlier number could not use this engine.
-API = 2
+# The version of this API. Increase it with every change that an older client could not use.
+API_VERSION = 2
 
-MOST_BYTES = 8 * MOST_CHARACTERS
+MAX_BODY_BYTES = 8 * MAX_CHARACTERS
 
 HOSTS = ("127.0.0.1", "localhost")
 BROWSER = ("origin", "sec-fetch-site", "sec-fetch-mode")
@@ -88,10 +88,10 @@ def app(service: Service) -> Starlette:
     metrics.watch("dlsp_cache_bytes", "Keys and values in memory, of requests and of kept sessions.", living_bytes)
 
     async def health(request: Request) -> Response:
-        told = ("nonce", "model", "version", "dtype", "adapter", "step", "requests")
+        reported = ("nonce", "model", "version", "dtype", "adapter", "step", "requests")
         return JSONResponse(
-            {name: getattr(service, name) for name in told}
-            | {"api": API, "pid": os.getpid(), "busy": scheduler.busy, "waiting": scheduler.waiting}
+            {name: getattr(service, name) for name in reported}
+            | {"api": API_VERSION, "pid": os.getpid(), "busy": scheduler.busy, "waiting": scheduler.waiting}
             | {"sessions": len(scheduler.sessions), "session_bytes": scheduler.sessions.bytes}
             | {"cache_bytes": living_bytes()}
             | {"uptime_s": round(time.monotonic() - service.started, 1)}
@@ -104,7 +104,7 @@ def app(service: Service) -> Starlette:
             return _error(400, "`challenge` must be 64 hexadecimal digits.")
         return JSONResponse({"proof": proof(service.token, service.address, challenge)})
 
-    async def told_metrics(request: Request) -> Response:
+    async def metrics_text(request: Request) -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def shutdown(request: Request) -> Response:
@@ -137,7 +137,7 @@ def app(service: Service) -> Starlette:
         routes=[
             Route(PROOF, proven, methods=["GET"]),
             Route("/health", health),
-            Route("/metrics", told_metrics),
+            Route("/metrics", metrics_text),
             Route("/v1/infill", streamed(parse), methods=["POST"]),
             Route("/v1/sites", streamed(parse_sites), methods=["POST"]),
             Route("/v1/shutdown", shutdown, methods=["POST"]),
@@ -189,8 +189,8 @@ async def _body(request: Request) -> Any:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
-            raise TooLarge(f"The body is larger than {MOST_BYTES} bytes.")
+        if len(body) > MAX_BODY_BYTES:
+            raise TooLarge(f"The body is larger than {MAX_BODY_BYTES} bytes.")
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

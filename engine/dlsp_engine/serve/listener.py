@@ -13,7 +13,7 @@ from typing import Self
 
 from dlsp_engine.errors import EngineError
 
-MOST_PATH_BYTES = 103  # of a Unix socket's path: with the final zero byte, macOS has room for 104 and Linux for 108
+MAX_PATH_BYTES = 103  # of a Unix socket's path: with the final zero byte, macOS has room for 104 and Linux for 108
 
 
 class Listener:
@@ -38,7 +38,7 @@ class Listener:
         if tcp:
             return cls._port()
         for path in _places(state.absolute(), model):
-            if len(os.fsencode(path)) <= MOST_PATH_BYTES and (bound := _bound(path)):
+            if len(os.fsencode(path)) <= MAX_PATH_BYTES and (bound := _bound(path)):
                 return cls(bound, f"unix:{path}", path)
         raise EngineError(
             f"The engine's socket has no place: the path of {state} is too long, and no other folder is private. "

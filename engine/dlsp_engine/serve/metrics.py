@@ -6,9 +6,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from dlsp_engine.decode.answer import Cost
 
-TAU = (1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8)
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-MOST_REASONS = 64
+TAU_BUCKETS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8)
+SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+MAX_REASONS = 64
 
 
 class Metrics:
@@ -20,8 +20,10 @@ class Metrics:
         self._requests = Counter("dlsp_requests", "Infill requests taken.", registry=here)
         self._refused = Counter("dlsp_refused", "Requests refused, by HTTP status.", ["status"], registry=here)
         self._gaps = Counter("dlsp_gaps", "Gaps that ended, by how.", ["outcome"], registry=here)
-        self._tau = Histogram("dlsp_tau", "Tokens committed per step, by gap.", buckets=TAU, registry=here)
-        self._phases = Histogram("dlsp_phase_seconds", "A gap's phases.", ["phase"], buckets=SECONDS, registry=here)
+        self._tau = Histogram("dlsp_tau", "Tokens committed per step, by gap.", buckets=TAU_BUCKETS, registry=here)
+        self._phases = Histogram(
+            "dlsp_phase_seconds", "A gap's phases.", ["phase"], buckets=SECONDS_BUCKETS, registry=here
+        )
         self._work = Counter("dlsp_work", "Prompt tokens, cached ones, steps, rows, tokens.", ["kind"], registry=here)
         self._quiet = Counter("dlsp_quiet", "Reasons for which clients stayed quiet.", ["reason"], registry=here)
         self._reasons: set[str] = set()
@@ -36,9 +38,9 @@ class Metrics:
         """
         self._requests.inc()
         for reason, count in quiet.items():
-            known = reason in self._reasons or len(self._reasons) < MOST_REASONS
-            self._reasons |= {reason} if known else set()
-            self._quiet.labels(reason if known else "other").inc(count)
+            counted = reason in self._reasons or len(self._reasons) < MAX_REASONS
+            self._reasons |= {reason} if counted else set()
+            self._quiet.labels(reason if counted else "other").inc(count)
 
     def refused(self, status: int) -> None:
         self._refused.labels(status).inc()

@@ -18,7 +18,7 @@ from dlsp_engine.model.convert import converted
 from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.update import Update
 from dlsp_engine.serve import watchdog
-from dlsp_engine.serve.app import API, Service, app
+from dlsp_engine.serve.app import API_VERSION, Service, app
 from dlsp_engine.serve.listener import Listener
 from dlsp_engine.serve.memory import return_large_blocks
 from dlsp_engine.serve.scheduler import Scheduler
@@ -27,7 +27,7 @@ from dlsp_engine.serve.statefile import StateFile, birth, lock
 
 log = logging.getLogger(__name__)
 
-KEEP_S = 3.0  # between two checks of the state file
+STATE_FILE_CHECK_S = 3.0  # between two checks of the state file
 SLACK_S = 0.01  # added to each wait, so that its time is over when it is checked
 
 
@@ -116,9 +116,11 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
         raise
     serving.add_done_callback(lambda _: service.changed.set())
     while not serving.done():
-        left_s = KEEP_S if service.scheduler.busy else service.last_request + idle_seconds - time.monotonic()
+        left_s = (
+            STATE_FILE_CHECK_S if service.scheduler.busy else service.last_request + idle_seconds - time.monotonic()
+        )
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, min(KEEP_S, left_s)) + SLACK_S):
+            async with asyncio.timeout(max(0.0, min(STATE_FILE_CHECK_S, left_s)) + SLACK_S):
                 await service.changed.wait()
         service.changed.clear()
         idle = not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds
@@ -141,7 +143,7 @@ def _state(service: Service) -> dict[str, object]:
         "pid": os.getpid(),
         "model": service.model,
         "version": service.version,
-        "api": API,
+        "api": API_VERSION,
         "started": time.time(),
         "birth": birth(),
     }

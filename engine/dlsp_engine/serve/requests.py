@@ -10,11 +10,11 @@ from dlsp_engine.site import Site
 from dlsp_engine.text.prompt import File, Gap
 
 PRIORITIES = ("typing", "filling", "prefetch")
-MOST_GAPS = 64
+MAX_GAPS = 64
 MAX_ANSWERS = 16  # to one gap
-MOST_CHARACTERS = 400_000
-MOST_NAME = 4096
-MOST_QUIET = 32
+MAX_CHARACTERS = 400_000
+MAX_SESSION_NAME_CHARACTERS = 4096
+MAX_QUIET_REASONS = 32
 MAX_CLIENT_CHARACTERS = 64
 GAP_FIELDS = {"prefix", "suffix", "middle", "path", "session"}
 OPTIONS = {field.name: field.default for field in fields(Options)}
@@ -46,30 +46,30 @@ def parse(body: Any) -> Parsed[Gap]:
     checked(body, {"gaps", "files", "priority", "client", "quiet", "n"} | OPTIONS.keys())
     given = files(body, "files")
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
-    if not 1 <= len(gaps) <= MOST_GAPS:
-        raise EngineError(f"'gaps' must hold 1 to {MOST_GAPS} gaps.")
+    if not 1 <= len(gaps) <= MAX_GAPS:
+        raise EngineError(f"'gaps' must hold 1 to {MAX_GAPS} gaps.")
     bounded([text for gap in gaps for text in (gap.prefix, gap.suffix, gap.middle, gap.path)], given)
     default = "typing" if len(gaps) == 1 else "filling"
     chosen = options(body)
     wanted = answers(body, chosen)
-    if len(gaps) * wanted > MOST_GAPS:
-        raise EngineError(f"'n' times the number of gaps must be at most {MOST_GAPS}.")
+    if len(gaps) * wanted > MAX_GAPS:
+        raise EngineError(f"'n' times the number of gaps must be at most {MAX_GAPS}.")
     return Parsed(gaps, chosen, priority(body, default), client(body), _quiet(body), wanted)
 
 
-def checked(body: Any, known: set[str], where: str = "The body") -> None:
-    """Raise EngineError unless `body` is an object whose fields are all in `known`."""
+def checked(body: Any, fields: set[str], where: str = "The body") -> None:
+    """Raise EngineError unless `body` is an object whose fields are all in `fields`."""
     if not isinstance(body, dict):
         raise EngineError(f"{where} must be a JSON object.")
-    if unknown := body.keys() - known:
+    if unknown := body.keys() - fields:
         raise EngineError(f"Unknown field {ascii(min(unknown))[:80]}.")
 
 
 def bounded(texts: list[str], files: tuple[File, ...]) -> None:
-    """Raise TooLarge if the texts and files hold more than MOST_CHARACTERS characters together."""
+    """Raise TooLarge if the texts and files hold more than MAX_CHARACTERS characters together."""
     size = sum(map(len, texts)) + sum(len(file.path) + len(file.text) for file in files)
-    if size > MOST_CHARACTERS:
-        raise TooLarge(f"The request holds {size} characters; at most {MOST_CHARACTERS} are taken.")
+    if size > MAX_CHARACTERS:
+        raise TooLarge(f"The request holds {size} characters; at most {MAX_CHARACTERS} are taken.")
 
 
 def priority(body: dict[str, Any], default: str) -> int:
@@ -116,8 +116,8 @@ def truth(value: Any, name: str) -> bool:
 
 def _quiet(body: dict[str, Any]) -> dict[str, int]:
     quiet = body.get("quiet", {})
-    if not isinstance(quiet, dict) or len(quiet) > MOST_QUIET:
-        raise EngineError(f"'quiet' must be an object of at most {MOST_QUIET} reasons.")
+    if not isinstance(quiet, dict) or len(quiet) > MAX_QUIET_REASONS:
+        raise EngineError(f"'quiet' must be an object of at most {MAX_QUIET_REASONS} reasons.")
     for reason, count in quiet.items():
         if not re.fullmatch("[a-z_]{1,24}", reason) or type(count) is not int or not 0 < count < 10**6:
             raise EngineError("'quiet' must hold reasons in lower case, and how often each was met.")
@@ -127,8 +127,8 @@ def _quiet(body: dict[str, Any]) -> dict[str, int]:
 def _gap(raw: Any, files: tuple[File, ...]) -> Gap:
     checked(raw, GAP_FIELDS, "A gap in 'gaps'")
     session = raw.get("session")
-    if session is not None and not (isinstance(session, str) and len(session) <= MOST_NAME):
-        raise EngineError(f"'session' in 'gaps' must be a text of at most {MOST_NAME} characters.")
+    if session is not None and not (isinstance(session, str) and len(session) <= MAX_SESSION_NAME_CHARACTERS):
+        raise EngineError(f"'session' in 'gaps' must be a text of at most {MAX_SESSION_NAME_CHARACTERS} characters.")
     return Gap(
         prefix=text(raw, "prefix", "gaps"),
         suffix=text(raw, "suffix", "gaps"),

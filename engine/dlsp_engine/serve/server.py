@@ -17,13 +17,13 @@ from dlsp_engine.serve.identity import same_user
 
 log = logging.getLogger(__name__)
 
-END_S = 3  # at shutdown, until connections with a request in progress are closed
-HEAD_S = 5  # for a request's head to be complete, from its first byte or from the start of the connection
-IDLE_S = 30  # after its last request, until an idle connection is closed
-MOST_CONNECTIONS = 64
-TAKEN_AT_ONCE = 128  # connections accepted before the first of them is served
-WAITING = 1024  # connections that the system queues until they are accepted
-UNTAKEN_LOG_S = 60  # between two log lines that say that no connection can be accepted
+SHUTDOWN_S = 3  # at shutdown, until connections with a request in progress are closed
+HEAD_TIMEOUT_S = 5  # for a request's head to be complete, from its first byte or from the start of the connection
+IDLE_TIMEOUT_S = 30  # after its last request, until an idle connection is closed
+MAX_CONNECTIONS = 64
+ACCEPTED_AT_ONCE = 128  # connections accepted before the first of them is served
+BACKLOG = 1024  # connections that the system queues until they are accepted
+FULL_LOG_INTERVAL_S = 60  # between two log lines that say that no connection can be accepted
 
 
 class Server(uvicorn.Server):
@@ -42,9 +42,9 @@ class Server(uvicorn.Server):
                 access_log=False,
                 date_header=False,
                 server_header=False,
-                backlog=TAKEN_AT_ONCE,
-                timeout_keep_alive=IDLE_S,
-                timeout_graceful_shutdown=END_S,
+                backlog=ACCEPTED_AT_ONCE,
+                timeout_keep_alive=IDLE_TIMEOUT_S,
+                timeout_graceful_shutdown=SHUTDOWN_S,
             )
         )
         self._ending = asyncio.Event()
@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(WAITING)  # asyncio uses one number for the backlog and for how many it accepts at once
+            each.listen(BACKLOG)  # asyncio uses one number for the backlog and for how many it accepts at once
 
     async def main_loop(self) -> None:
         await self.on_tick(0)
@@ -72,11 +72,11 @@ class Server(uvicorn.Server):
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log an exception that the event loop caught. If connections cannot be accepted, it is raised again and again,
-        and logged once in UNTAKEN_LOG_S seconds.
+        and logged once in FULL_LOG_INTERVAL_S seconds.
         """
         if not context["message"].startswith("socket.accept()"):
             return loop.default_exception_handler(context)
-        if loop.time() - self._untaken_at > UNTAKEN_LOG_S:
+        if loop.time() - self._untaken_at > FULL_LOG_INTERVAL_S:
             self._untaken_at = loop.time()
             log.error("no connection can be taken: %s", context["exception"])
 
@@ -84,7 +84,7 @@ class Server(uvicorn.Server):
 class Connection(H11Protocol):
     """An HTTP connection. On a Unix socket the other process must run as the same user, or the connection is closed.
 
-    If MOST_CONNECTIONS are open, a new one replaces one that has no request in progress; if all have one, the new one
+    If MAX_CONNECTIONS are open, a new one replaces one that has no request in progress; if all have one, the new one
     is closed.
     """
 
@@ -93,8 +93,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         peer: socket.socket = transport.get_extra_info("socket")
-        known = peer.family == socket.AF_INET or same_user(peer)
-        self.refused = not known or not self._has_room()
+        trusted = peer.family == socket.AF_INET or same_user(peer)
+        self.refused = not trusted or not self._has_room()
         if self.refused:
             transport.abort()
             return
@@ -117,7 +117,7 @@ class Connection(H11Protocol):
 
     def _has_room(self) -> bool:
         """Whether one more connection may be open. Closes an idle one for it if needed."""
-        if len(self.connections) < MOST_CONNECTIONS:
+        if len(self.connections) < MAX_CONNECTIONS:
             return True
         idle = [each for each in self.connections if isinstance(each, Connection) and not each.at_work]
         if not idle:
@@ -129,11 +129,11 @@ class Connection(H11Protocol):
         return True
 
     def _await_head(self) -> None:
-        """Called after each piece of data: the next request's head must be complete within HEAD_S seconds."""
+        """Called after each piece of data: the next request's head must be complete within HEAD_TIMEOUT_S seconds."""
         if self.at_work:
             self._stop_waiting()
         elif self._head_late is None:
-            self._head_late = self.loop.call_later(HEAD_S, self.transport.abort)
+            self._head_late = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.abort)
 
     def _stop_waiting(self) -> None:
         if self._head_late is not None:

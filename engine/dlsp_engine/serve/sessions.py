@@ -8,7 +8,7 @@ from itertools import count
 
 from dlsp_engine.decode.session import Session
 
-MOST_BYTES = 256 * 2**20
+MAX_KEPT_BYTES = 256 * 2**20
 
 
 class Sessions:
@@ -16,7 +16,7 @@ class Sessions:
     have at most `most_bytes` bytes of keys and values; the least recently kept are dropped first.
     """
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_KEPT_BYTES) -> None:
         self.most_bytes = most_bytes
         self._kept: OrderedDict[Hashable, Session] = OrderedDict()
         self._numbers = count()

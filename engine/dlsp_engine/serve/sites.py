@@ -20,9 +20,9 @@ from dlsp_engine.serve.requests import (
 from dlsp_engine.site import Site
 from dlsp_engine.text.prompt import File, Gap
 
-MOST_SITES = 64
-MOST_CANDIDATES = 8
-MOST_TEXT = 16_000
+MAX_SITES = 64
+MAX_CANDIDATES = 8
+MAX_TEXT_CHARACTERS = 16_000
 OPTION_FIELDS = {"end", "stop", "max_tokens", "mode", "schedule", "draft", "copy"}
 FIELDS = {"files", "edit", "sites", "priority", "client"} | OPTION_FIELDS
 SITE_FIELDS = {"path", "prefix", "suffix", "text", "candidates", "propose", "without"}
@@ -33,10 +33,10 @@ def parse_sites(body: Any) -> Parsed[Site]:
     checked(body, FIELDS)
     given, edit = files(body, "files"), files(body, "edit")
     sites = tuple(_site(site, given, edit) for site in listed(body, "sites"))
-    if not 1 <= len(sites) <= MOST_SITES:
-        raise EngineError(f"'sites' must hold 1 to {MOST_SITES} sites.")
-    if any(len(each) > MOST_TEXT for site in sites for each in (site.text, *site.candidates)):
-        raise TooLarge(f"A text or candidate of a site holds at most {MOST_TEXT} characters.")
+    if not 1 <= len(sites) <= MAX_SITES:
+        raise EngineError(f"'sites' must hold 1 to {MAX_SITES} sites.")
+    if any(len(each) > MAX_TEXT_CHARACTERS for site in sites for each in (site.text, *site.candidates)):
+        raise TooLarge(f"A text or candidate of a site holds at most {MAX_TEXT_CHARACTERS} characters.")
     bounded([each for site in sites for each in _texts(site)], given + edit)
     return Parsed(sites, options(body), priority(body, "filling"), client(body))
 
@@ -48,8 +48,8 @@ def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:
     if before is not raw:
         checked(before, {"prefix", "suffix"}, "'without' of a site")
     candidates = listed(raw, "candidates")
-    if len(candidates) > MOST_CANDIDATES or not all(isinstance(each, str) for each in candidates):
-        raise EngineError(f"'candidates' of a site must hold at most {MOST_CANDIDATES} texts.")
+    if len(candidates) > MAX_CANDIDATES or not all(isinstance(each, str) for each in candidates):
+        raise EngineError(f"'candidates' of a site must hold at most {MAX_CANDIDATES} texts.")
     return Site(
         Gap(text(raw, "prefix", "sites"), text(raw, "suffix", "sites"), path=path, files=given + edit),
         Gap(text(before, "prefix", "without"), text(before, "suffix", "without"), path=path, files=given),

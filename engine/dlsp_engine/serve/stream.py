@@ -17,12 +17,12 @@ from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
 from dlsp_engine.text.prompt import Gap
 
-# Events that wait for a client that does not read; no more canvases are laid beside them.
-MOST_UNREAD = 256
+# While this many events wait for the client to read them, no canvas events are added.
+MAX_UNREAD_EVENTS = 256
 _numbers = count(1)
 
-# A blank line is sent when nothing else was for so long: a client that hears nothing knows the process is stuck.
-BEAT_S = 0.5
+# A blank line is sent after this time without an event, so that a client that reads nothing knows the engine hangs.
+HEARTBEAT_S = 0.5
 
 
 class Stream(StreamingResponse):
@@ -63,7 +63,7 @@ class Stream(StreamingResponse):
         left = len(self._tickets)
         while left:
             try:
-                event = await asyncio.wait_for(self._events.get(), BEAT_S)
+                event = await asyncio.wait_for(self._events.get(), HEARTBEAT_S)
             except TimeoutError:
                 yield b"\n"
                 continue
@@ -84,7 +84,7 @@ class Stream(StreamingResponse):
                 self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
         def on_step(request: Request) -> None:
-            if isinstance(request, GapRequest) and self._events.qsize() < MOST_UNREAD:
+            if isinstance(request, GapRequest) and self._events.qsize() < MAX_UNREAD_EVENTS:
                 put(_canvas(number, answer, request))
 
         def on_end(outcome: Outcome | str) -> None:
@@ -101,16 +101,16 @@ def _line(event: dict[str, Any]) -> bytes:
 
 def _canvas(number: int, answer: int, request: GapRequest) -> dict[str, Any]:
     committed, canvas = request.state()
-    told = {"event": "canvas", "gap": number, "answer": answer, "committed": committed, "canvas": canvas}
-    return told | {"confidence": _confidence(request.answer.confidence)}
+    event = {"event": "canvas", "gap": number, "answer": answer, "committed": committed, "canvas": canvas}
+    return event | {"confidence": _confidence(request.answer.confidence)}
 
 
 def _ended(number: int, answer: int, outcome: Outcome | str) -> dict[str, Any]:
     if isinstance(outcome, str):
         return {"event": "error", "error": outcome}
     if isinstance(outcome, Fill):
-        told = {"event": "fill", "gap": number, "answer": answer, "text": outcome.text, "reason": outcome.reason}
-        return told | {"cost": _cost(outcome.cost), "confidence": _confidence(outcome.confidence)}
+        event = {"event": "fill", "gap": number, "answer": answer, "text": outcome.text, "reason": outcome.reason}
+        return event | {"cost": _cost(outcome.cost), "confidence": _confidence(outcome.confidence)}
     proposal = None
     if outcome.proposal:
         fill, likely = outcome.proposal

@@ -10,12 +10,12 @@ from dlsp_engine.serve.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
-# No step is taken for wedged sooner.
-LEAST_S = 6.0
-# The limit while no step has ended yet.
-UNMEASURED_S = 30.0
-TIMES_USUAL = 30
-LOOK_S = 0.25
+# A step counts as hung after USUAL_STEPS_LIMIT times its usual duration, and not sooner than this.
+MIN_LIMIT_S = 6.0
+# The limit for the first step.
+FIRST_STEP_LIMIT_S = 30.0
+USUAL_STEPS_LIMIT = 30
+CHECK_INTERVAL_S = 0.25
 WEDGED_STATUS = 75
 
 
@@ -23,7 +23,7 @@ def limit(usual_s: float | None) -> float:
     """Return after how many seconds a step counts as hung. `usual_s` is the time that a step usually takes on this
     machine, or None before the first step has ended.
     """
-    return UNMEASURED_S if usual_s is None else max(LEAST_S, TIMES_USUAL * usual_s)
+    return FIRST_STEP_LIMIT_S if usual_s is None else max(MIN_LIMIT_S, USUAL_STEPS_LIMIT * usual_s)
 
 
 def watch(scheduler: Scheduler, asked: threading.Event, end: Callable[[int], object] = os._exit) -> threading.Thread:
@@ -42,9 +42,9 @@ def watch(scheduler: Scheduler, asked: threading.Event, end: Callable[[int], obj
             asked.clear()
             if not scheduler.busy:
                 asked.wait()
-            time.sleep(LOOK_S)
+            time.sleep(CHECK_INTERVAL_S)
             before, paged = paged, _major_faults()
-            taken = min(scheduler.stepping_s, taken + 2 * LOOK_S)
+            taken = min(scheduler.stepping_s, taken + 2 * CHECK_INTERVAL_S)
             if taken > limit(scheduler.usual_step_s) and paged == before:
                 log.error("a step has not ended after %.0f s: this engine ends, the next request starts another", taken)
                 logging.shutdown()

@@ -6,8 +6,8 @@ from pathlib import PurePath
 
 from dlsp_engine.text.tokenizer import Tokenizer
 
-PARTIAL = 48
-_PARTIAL = re.compile(rf"(?:\w{{1,{PARTIAL}}}|[ \t]{{1,{PARTIAL}}})\Z")
+MAX_HEALED_CHARACTERS = 48
+_PARTIAL_WORD = re.compile(rf"(?:\w{{1,{MAX_HEALED_CHARACTERS}}}|[ \t]{{1,{MAX_HEALED_CHARACTERS}}})\Z")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
     A word or an indentation that the anchor splits in two moves from the prefix into the middle, so that it becomes the
     same tokens as in training.
     """
-    cut = _PARTIAL.search(gap.prefix, max(0, len(gap.prefix) - PARTIAL))
+    cut = _PARTIAL_WORD.search(gap.prefix, max(0, len(gap.prefix) - MAX_HEALED_CHARACTERS))
     split = cut.start() if cut else len(gap.prefix)
     tokens = [
         *_files(gap, tokenizer),

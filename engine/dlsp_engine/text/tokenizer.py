@@ -13,8 +13,8 @@ from torch import Tensor
 
 from dlsp_engine.errors import Damaged
 
-# Texts whose tokens are kept, and their characters: most of a prompt stood in the one before, or in its neighbour.
-KEPT, LONGEST_KEPT = 64, 100_000
+# How many texts' tokens are cached, and how long such a text may be: most of a prompt was in the one before.
+CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 100_000
 
 
 class Tokenizer(Protocol):
@@ -100,10 +100,10 @@ class QwenTokenizer(_Healing):
             [each.content for each in self._tokenizer.get_added_tokens_decoder().values()]
         )
         self._tokenizer.encode_special_tokens = True
-        self.kept = lru_cache(KEPT)(self._tokens)
+        self.cached = lru_cache(CACHED_TEXTS)(self._tokens)
 
     def encode(self, text: str) -> list[int]:
-        return list(self.kept(text) if len(text) <= LONGEST_KEPT else self._tokens(text))
+        return list(self.cached(text) if len(text) <= MAX_CACHED_CHARACTERS else self._tokens(text))
 
     def _tokens(self, text: str) -> Sequence[int]:
         return array("i", self._tokenizer.encode(text, add_special_tokens=False).ids)

@@ -97,8 +97,8 @@ def test_ten_thousand_half_open_connections_stop_nobody(process: dict[str, str],
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HEAD_S", 0.3)
-    monkeypatch.setattr(server, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 4)
 
 
 @pytest.mark.usefixtures("soon")

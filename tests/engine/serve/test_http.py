@@ -211,7 +211,7 @@ def test_a_long_prompt_is_no_wait_for_who_types(
 
 
 def test_a_client_that_does_not_read_is_not_written_for(client: httpx.Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dlsp_engine.serve.stream.MOST_UNREAD", 0)
+    monkeypatch.setattr("dlsp_engine.serve.stream.MAX_UNREAD_EVENTS", 0)
     told = events(client, {"gaps": [GAP], "max_tokens": 9})
     assert [event["event"] for event in told] == ["fill", "done"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.serve.listener import MOST_PATH_BYTES, Listener
+from dlsp_engine.serve.listener import MAX_PATH_BYTES, Listener
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it listens on a port there")
 
@@ -74,7 +74,7 @@ def test_where_the_path_is_too_long_another_private_folder_is_taken(
         assert path_of(listener).parent == path_of(other).parent == folder
         assert listener.address != other.address
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert len(os.fsencode(path_of(listener))) <= MOST_PATH_BYTES
+        assert len(os.fsencode(path_of(listener))) <= MAX_PATH_BYTES
         assert listener.reachable()
 
 

@@ -10,7 +10,7 @@ LOG = """
 import logging, os, sys
 from pathlib import Path
 from dlsp_engine.serve import log
-log.MOST_BYTES = 10_000
+log.MAX_LOG_BYTES = 10_000
 logging.basicConfig(handlers=[log.Bounded(Path(sys.argv[1]))])
 if sys.argv[2:]:
     def full(*_):

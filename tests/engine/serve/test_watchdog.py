@@ -14,7 +14,7 @@ def scheduler(stepping_s: float, usual_step_s: float | None = 0.05) -> Any:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "LOOK_S", 0.02)
+    monkeypatch.setattr(watchdog, "CHECK_INTERVAL_S", 0.02)
 
 
 class Stepping:
@@ -30,13 +30,13 @@ class Stepping:
 
 
 def test_the_limit_follows_the_machine():
-    assert watchdog.limit(None) == watchdog.UNMEASURED_S
-    assert watchdog.limit(0.01) == watchdog.LEAST_S
+    assert watchdog.limit(None) == watchdog.FIRST_STEP_LIMIT_S
+    assert watchdog.limit(0.01) == watchdog.MIN_LIMIT_S
     assert watchdog.limit(1.0) == 30.0
 
 
 def test_a_wedged_step_ends_the_process(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watchdog, "LEAST_S", 0.1)
+    monkeypatch.setattr(watchdog, "MIN_LIMIT_S", 0.1)
     ended: list[int] = []
     watchdog.watch(scheduler(stepping_s=6.5), threading.Event(), ended.append).join(5)
     assert ended == [watchdog.WEDGED_STATUS]
