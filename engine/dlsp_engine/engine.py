@@ -27,7 +27,7 @@ from dlsp_engine.text.prompt import Gap, Prompt, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
 
-DTYPES = ("auto", "int8", "bfloat16", "float32")
+DTYPES = ("auto", "int4", "int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
 
@@ -92,6 +92,7 @@ class Engine:
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
         from dlsp_engine.model.update import Update, mismatch
+        from dlsp_kernels.int8_linear.compiled import Compiled
         from dlsp_kernels.int8_linear.kinds import best
 
         device = devices.resolve(device)
@@ -117,13 +118,15 @@ class Engine:
             tokenizer = beside.submit(_tokenizer, folder)
             if device != "cpu":
                 model: Model = devices.load(weights, low_rank, device, dtype)
-            elif dtype != "int8":
+            elif dtype not in ("int8", "int4"):
                 model = Qwen2(weights, low_rank)
-            elif int8:
-                low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
-                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8))
-            else:
+            elif not int8:
                 raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
+            elif dtype == "int4" and not isinstance(int8, Compiled):
+                raise EngineError("No 4-bit kernel runs on this machine; set dtype to 'int8'.")
+            else:
+                low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
+                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8, bits=int(dtype[3:])))
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         return cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
 

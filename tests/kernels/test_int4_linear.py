@@ -71,6 +71,15 @@ def test_inputs_that_make_no_groups_are_refused():
         laid(FourBits(codes, codes, codes, torch.zeros(8)), AVX2)
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_codes_of_another_matrix_are_refused(kind: Instructions):
+    weight = quantise_four_bits(torch.randn(100, 64))
+    packed = laid(weight, kind)
+    for wrong, scale in ((packed[1:], weight.scale), (packed[:, :, 1:], weight.scale), (packed, weight.scale[:10])):
+        with pytest.raises(ValueError, match="another matrix"):
+            CompiledMatrix(wrong, scale, kind)
+
+
 def test_rounding_loses_what_four_bits_lose():
     """A step is a fifteenth of a group's range: its error is at most half, but for whole-number steps and minima."""
     weight = torch.randn(50, 256) * torch.rand(50, 1)

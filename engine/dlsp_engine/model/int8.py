@@ -1,7 +1,7 @@
-"""The forward pass on a CPU: int8 weights and activations in a rotated basis, float32 in between.
+"""The forward pass on a CPU: weights of 8 or 4 bits and int8 activations in a rotated basis, float32 in between.
 
-The time of a narrow step is that of reading the weights from memory, and int8 halves them. A wide step gains from the
-processor's faster int8 products.
+The time of a narrow step is that of reading the weights from memory: int8 halves them, and 4 bits once more. A wide
+step gains from the processor's faster int8 products.
 """
 
 from collections import defaultdict
@@ -25,8 +25,9 @@ from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_add
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
 from dlsp_kernels.canvas_attention.source import TOGETHER, Place
+from dlsp_kernels.int4_linear.compiled import CompiledMatrix as FourBitMatrix
 from dlsp_kernels.int8_linear.compiled import Compiled
-from dlsp_kernels.int8_linear.kinds import Int8
+from dlsp_kernels.int8_linear.kinds import Int8, Int8Matrix
 from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
@@ -37,12 +38,12 @@ PROMPT_ROWS = 16  # clean rows of a session from which on they attend together; 
 
 
 class Int8Linear:
-    """One fused projection: the base for all rows, and the adapter's low-rank update for canvas rows."""
+    """One fused projection: the base in int8 or 4 bits, and the adapter's low-rank update for canvas rows."""
 
     def __init__(self, tensors: Mapping[str, Tensor], ins: int, outs: list[int], kind: Int8) -> None:
-        """`tensors`: the packed `weight` (see `Int8.laid`) and its `scale`; with a low-rank update also `b` and
-        `b_scale` as in `low_rank_add`. The first half of the update, `a`, is then appended to the outputs of `weight`.
-        `outs`: the outputs of each fused part.
+        """`tensors`: the packed `weight` (int8 by `Int8.laid`, or 4-bit codes by `int4_linear.compiled.laid`) and its
+        `scale`; with a low-rank update also `b` and `b_scale` as in `low_rank_add`. The first half of the update, `a`,
+        is then appended to the outputs of `weight`. `outs`: the outputs of each fused part.
 
         Raises ValueError or KeyError if the tensors belong to another model.
         """
@@ -50,12 +51,10 @@ class Int8Linear:
         rows = sum(outs) + (0 if b is None else parts * len(b))
         weight, scale = tensors["weight"], tensors["scale"]
         _demand(scale, torch.float32, rows)
-        if weight.dtype != torch.int8:
-            raise ValueError("tensors of another model")
         if b is not None:
             _demand(b, torch.int8, len(b), sum(outs))
             _demand(tensors["b_scale"], torch.float32, sum(outs))
-        self._matrix = kind.matrix(weight, scale)
+        self._matrix = _matrix(weight, scale, kind)
         if self._matrix.ins != ins:
             raise ValueError("weights of another model")
         self._update = None if b is None else _update(list(accumulate(outs)), b, tensors["b_scale"])
@@ -66,6 +65,17 @@ class Int8Linear:
         if self._update and canvas is not None:
             self._update(y, canvas)
         return y
+
+
+def _matrix(weight: Tensor, scale: Tensor, kind: Int8) -> Int8Matrix:
+    """The matrix of packed int8 weights, or of packed 4-bit codes, which are uint8. Raises ValueError if they are
+    neither.
+    """
+    if weight.dtype == torch.int8:
+        return kind.matrix(weight, scale)
+    if weight.dtype == torch.uint8 and isinstance(kind, Compiled):
+        return FourBitMatrix(weight, scale, kind.kind)
+    raise ValueError("tensors of another model")
 
 
 def _demand(tensor: Tensor, dtype: torch.dtype, *size: int) -> Tensor:

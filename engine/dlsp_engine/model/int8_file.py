@@ -1,4 +1,4 @@
-"""Int8 weights on disk, packed as the kernels read them: made once per machine and adapter, then memory-mapped."""
+"""Quantised weights on disk, packed as the kernels read them: made once per machine and adapter, then memory-mapped."""
 
 import hashlib
 import json
@@ -32,26 +32,27 @@ def stored(
     adapter: Adapter,
     kind: Int8,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+    bits: int = 8,
 ) -> Int8Weights:
-    """The int8 weights, mapped from a file in `folder`, the folder of the converted weights. Makes the file on first
-    use, and again when it is no longer what its manifest describes.
+    """The weights of 8 or 4 `bits`, mapped from a file in `folder`, the folder of the converted weights. Makes the file
+    on first use, and again when it is no longer what its manifest describes.
 
-    A new file replaces the one that this machine made for another adapter. `say` reports progress. Raises EngineError
-    when the file cannot be written, Damaged when it cannot be read.
+    A new file replaces the one that this machine made for another adapter or with other bits. `say` reports progress.
+    Raises EngineError when the file cannot be written, Damaged when it cannot be read.
     """
-    path = folder / f"int8-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
+    path = folder / f"int{bits}-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
     try:
         if not manifest.whole(path):
             with FileLock(folder / manifest.LOCK):
                 if not manifest.whole(path):
                     damaged = manifest.path_of(path).exists()
                     why = "again, since they were damaged" if damaged else "once for this machine and this adapter"
-                    say(f"quantising the weights to int8, {why}")
-                    _write(path, quantised(weights, adapter, kind, say))
+                    say(f"quantising the weights to {bits} bits, {why}")
+                    _write(path, quantised(weights, adapter, kind, say, bits))
     except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
         raise EngineError(
-            f"The int8 weights could not be written to {folder} ({why}); free some space or set "
+            f"The quantised weights could not be written to {folder} ({why}); free some space or set "
             "DLSP_CACHE_DIR to a folder that can be written."
         ) from error
     try:
@@ -79,7 +80,8 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
     partial = path.with_suffix(".partial")
     try:
         save_file(tensors, partial)
-        for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*"):
+        machine_of = path.name.split("-")[1]
+        for old in path.parent.glob(f"int[48]-{machine_of}-*"):
             if old != partial:
                 old.unlink(missing_ok=True)
         manifest.publish(partial, path)

@@ -41,10 +41,15 @@ class CompiledMatrix:
     """A matrix of 4-bit codes; call it to multiply rows of activations by it."""
 
     def __init__(self, laid: Tensor, scale: Tensor, kind: Instructions) -> None:
-        """`laid`: codes as the function `laid` packs them, which are not copied. `scale`: float32 [out]."""
+        """`laid`: codes as the function `laid` packs them, which are not copied. `scale`: float32 [out].
+
+        Raises ValueError if `laid` was packed for another number of outputs or other instructions.
+        """
         self.laid, self.scale = laid, scale
+        self._most, self._block = rows_at_once(kind), block_size(kind)
         blocks, groups, size = laid.shape
-        self._most, self._block = rows_at_once(kind), size // GROUP_BYTES
+        if (blocks, size) != (-(-len(scale) // self._block), GROUP_BYTES * self._block):
+            raise ValueError("codes of another matrix")
         self.ins, self._run, self._blocks, self._sizes = GROUP * groups, _program(kind), blocks, (groups, len(scale))
         self._correction = torch.zeros(blocks * self._block, dtype=torch.int32)
         self._factor = torch.ones(blocks * self._block)

@@ -2,7 +2,8 @@
 expanded weights, to the bit.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -31,6 +32,11 @@ class FourBits:
     step: Tensor  # uint8 [out, in / GROUP], 1 … MOST_STEP
     minimum: Tensor  # int8 [out, in / GROUP]; code * step + minimum is in -127 … 127
     scale: Tensor  # float32 [out]
+
+    @classmethod
+    def cat(cls, parts: Sequence["FourBits"]) -> "FourBits":
+        """The matrices one after the other along their outputs."""
+        return cls(*(torch.cat([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def expanded(self) -> Tensor:
         """The weights divided by `scale`: int8 [out, in]."""
