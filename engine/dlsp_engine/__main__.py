@@ -20,7 +20,7 @@ def main() -> int:
     serve.add_argument("--gguf", required=True, type=Path)
     serve.add_argument("--cache", required=True, type=Path, help="where converted weights lie")
     serve.add_argument("--state", required=True, type=Path, help="where lock and state file lie")
-    serve.add_argument("--dtype", default="auto", help="auto, int8, bfloat16 or float32")
+    serve.add_argument("--dtype", default="auto", help="auto, int4, int8, bfloat16 or float32")
     serve.add_argument("--device", default=os.environ.get("DLSP_DEVICE") or "auto", help="auto, cpu, cuda or mps")
     serve.add_argument("--threads", type=int, default=0, help="0: as many as cores, half of them on battery")
     serve.add_argument("--infill-update", default="on", choices=("on", "off"), help="whether weights have it added")

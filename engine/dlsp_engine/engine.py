@@ -88,6 +88,7 @@ class Engine:
         was measured; else whichever of bfloat16 and float32 is faster. Raises EngineError with a sentence for the user.
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
+        from dlsp_engine.model.calibration import sample
         from dlsp_engine.model.convert import converted, update_in
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
@@ -126,7 +127,8 @@ class Engine:
                 raise EngineError("No 4-bit kernel runs on this machine; set dtype to 'int8'.")
             else:
                 low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
-                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8, bits=int(dtype[3:])))
+                text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
+                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8, sample=text))
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         return cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
 

@@ -54,7 +54,7 @@ class Int8Linear:
         if b is not None:
             _demand(b, torch.int8, len(b), sum(outs))
             _demand(tensors["b_scale"], torch.float32, sum(outs))
-        self._matrix = _matrix(weight, scale, kind)
+        self._matrix = matrix(weight, scale, kind)
         if self._matrix.ins != ins:
             raise ValueError("weights of another model")
         self._update = None if b is None else _update(list(accumulate(outs)), b, tensors["b_scale"])
@@ -67,7 +67,7 @@ class Int8Linear:
         return y
 
 
-def _matrix(weight: Tensor, scale: Tensor, kind: Int8) -> Int8Matrix:
+def matrix(weight: Tensor, scale: Tensor, kind: Int8) -> Int8Matrix:
     """The matrix of packed int8 weights, or of packed 4-bit codes, which are uint8. Raises ValueError if they are
     neither.
     """

@@ -32,14 +32,16 @@ def stored(
     adapter: Adapter,
     kind: Int8,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
-    bits: int = 8,
+    sample: Callable[[], Tensor] | None = None,
 ) -> Int8Weights:
-    """The weights of 8 or 4 `bits`, mapped from a file in `folder`, the folder of the converted weights. Makes the file
-    on first use, and again when it is no longer what its manifest describes.
+    """The weights of 8 bits, or of 4 bits if `sample` is given, mapped from a file in `folder`, the folder of the
+    converted weights. Makes the file on first use, and again when it is no longer what its manifest describes. `sample`
+    returns tokens as `quantised` takes them.
 
     A new file replaces the one that this machine made for another adapter or with other bits. `say` reports progress.
     Raises EngineError when the file cannot be written, Damaged when it cannot be read.
     """
+    bits = 4 if sample else 8
     path = folder / f"int{bits}-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
     try:
         if not manifest.whole(path):
@@ -48,7 +50,7 @@ def stored(
                     damaged = manifest.path_of(path).exists()
                     why = "again, since they were damaged" if damaged else "once for this machine and this adapter"
                     say(f"quantising the weights to {bits} bits, {why}")
-                    _write(path, quantised(weights, adapter, kind, say, bits))
+                    _write(path, quantised(weights, adapter, kind, say, sample() if sample else None))
     except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
         raise EngineError(

@@ -8,13 +8,17 @@ import torch
 from torch import Tensor
 
 from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.calibration import Calibration
+from dlsp_engine.model.int8 import matrix
 from dlsp_engine.model.rotate import rotate_head, rotate_layer, rotated_adapter, rotation
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import quantise_weight
+from dlsp_kernels.compensate.compiled import compensated
+from dlsp_kernels.compensate.reference import shares_of
 from dlsp_kernels.int4_linear.compiled import laid
-from dlsp_kernels.int4_linear.reference import GROUP, FourBits, quantise_four_bits
+from dlsp_kernels.int4_linear.reference import GROUP, FourBits
 from dlsp_kernels.int8_linear.compiled import Compiled
-from dlsp_kernels.int8_linear.kinds import Int8
+from dlsp_kernels.int8_linear.kinds import Int8, Int8Matrix
 
 # Rows of the head that are rotated at once: the whole head in float32 would take several times the memory of all the
 # rest.
@@ -22,46 +26,68 @@ HEAD_ROWS = 8192
 
 
 def quantised(
-    weights: Weights, adapter: Adapter, kind: Int8, say: Callable[[str], None] = lambda line: None, bits: int = 8
+    weights: Weights,
+    adapter: Adapter,
+    kind: Int8,
+    say: Callable[[str], None] = lambda line: None,
+    sample: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """The tensors that `Int8Weights.of` takes, by name, in the basis that `rotate` describes. `say` reports progress.
 
-    `bits` of each weight: 8 or 4. Matrices whose inputs do not come in groups of GROUP have 8 bits anyway.
+    Weights have 8 bits. If `sample` is given, tokens [pieces, length] of sample text, they have 4 bits, chosen so that
+    results on such text change little; `kind` must then be `Compiled`. Matrices whose inputs do not come in groups of
+    GROUP have 8 bits in any case.
     """
     shape = weights.architecture
     turn = rotation(shape.dim)
     turned = rotated_adapter(adapter, weights, turn)
     tensors = {"turn": turn, "mask": turned.mask_embedding.contiguous()}
+    calibration = None
+    if sample is not None:
+        embedded = weights.embedding[sample.flatten()].float() @ turn
+        calibration = Calibration(embedded, sample.shape[1], shape, kind)
     for i, (dense, low) in enumerate(zip(weights.layers, turned.layers, strict=True)):
         if i % 4 == 0:
             say(f"quantising layer {i} of {shape.layers}")
         layer = rotate_layer(dense, turn, shape)
         tensors[f"{i}.qkv_bias"] = layer.qkv_bias
-        for name, (_, outs) in projections(shape).items():
-            tensors |= _linear(f"{i}.{name}", getattr(layer, name), low.get(name), outs, kind, bits)
+
+        def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low) -> Int8Matrix:
+            _, outs = projections(shape)[name]
+            made = _linear(f"{i}.{name}", getattr(layer, name), low.get(name), outs, kind, inputs)
+            tensors.update(made)
+            return matrix(made[f"{i}.{name}.weight"], made[f"{i}.{name}.scale"], kind)
+
+        if calibration:
+            calibration.pass_layer(layer.qkv_bias, linear)
+        else:
+            for name in projections(shape):
+                linear(name, None)
     head = (rotate_head(rows, weights.norm, turn) for rows in weights.embedding.split(HEAD_ROWS))
-    return tensors | _matrix("head", shape.dim, head, kind, bits)
+    return tensors | _matrix("head", head, kind, calibration.last() if calibration else None)
 
 
 def _linear(
-    name: str, weight: Tensor, update: LowRank | None, outs: list[int], kind: Int8, bits: int
+    name: str, weight: Tensor, update: LowRank | None, outs: list[int], kind: Int8, inputs: Tensor | None
 ) -> dict[str, Tensor]:
     """The tensors of one projection. The update's first half, `a`, is appended to the weight as further outputs: these
     cost less than a matrix of their own.
     """
     if not update:
-        return _matrix(name, weight.shape[1], [weight], kind, bits)
+        return _matrix(name, [weight], kind, inputs)
     b, b_scale = quantise_weight(update.parts(outs))
-    return _matrix(name, weight.shape[1], [weight, update.a], kind, bits) | {
-        f"{name}.b": b.T.contiguous(),
-        f"{name}.b_scale": b_scale,
-    }
+    made = _matrix(name, [weight, update.a], kind, inputs)
+    return made | {f"{name}.b": b.T.contiguous(), f"{name}.b_scale": b_scale}
 
 
-def _matrix(name: str, ins: int, parts: Iterable[Tensor], kind: Int8, bits: int) -> dict[str, Tensor]:
-    """The packed weight and the scale of a matrix whose outputs come in `parts`, which are quantised one by one."""
-    if bits == 4 and isinstance(kind, Compiled) and ins % GROUP == 0:
-        four = FourBits.cat([quantise_four_bits(part) for part in parts])
+def _matrix(name: str, parts: Iterable[Tensor], kind: Int8, inputs: Tensor | None) -> dict[str, Tensor]:
+    """The packed weight and the scale of a matrix whose outputs come in `parts`, which are quantised one by one: to 4
+    bits for these inputs, or to 8 bits if there are none.
+    """
+    if inputs is not None and inputs.shape[1] % GROUP == 0:
+        assert isinstance(kind, Compiled), "only native kernels take 4 bits"
+        shares = shares_of(inputs)
+        four = FourBits.cat([compensated(part, shares, kind.kind) for part in parts])
         return {f"{name}.weight": laid(four, kind.kind), f"{name}.scale": four.scale}
     base, scale = map(torch.cat, zip(*map(quantise_weight, parts), strict=True))
     return {f"{name}.weight": kind.laid(base), f"{name}.scale": scale}
