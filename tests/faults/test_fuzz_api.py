@@ -1,0 +1,147 @@
+"""Bodies, headers and bytes that no client of `dlsp api` should send: an answer or a clear 4xx, in every dialect.
+
+The application runs behind its real server; the engine is a stub.
+"""
+
+import asyncio
+import random
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dlsp.api.app import app
+from tests.dlsp.api.conftest import serving
+from tests.dlsp.stub_engine import StubEngine
+from tests.faults.mutation import bent, damaged, encoded
+
+ANSWER_S = 10.0
+KEY = "secret"
+PROMPT = {"prompt": "def f(x):\n    return ", "suffix": "\n", "max_tokens": 4, "stop": ["x"], "seed": 1}
+SAMPLING = {"temperature": 0.5, "top_p": 0.9, "n": 2, "stream": False, "logprobs": 1}
+INFILL = {"input_prefix": "a = ", "input_suffix": "\n", "input_extra": [{"filename": "b.py", "text": "x = 1\n"}]}
+SEEDS: dict[str, dict[str, Any]] = {
+    "/v1/completions": PROMPT | SAMPLING | {"model": "m", "echo": True, "stream_options": {"include_usage": True}},
+    "/completions": PROMPT | SAMPLING,
+    "/beta/completions": PROMPT,
+    "/v1/fim/completions": PROMPT | {"model": "codestral", "min_tokens": 0, "random_seed": 3},
+    "/infill": INFILL | {"prompt": "", "n_predict": 4, "samplers": ["top_k"], "t_max_predict_ms": 500, "n_indent": 0},
+    "/completion": {"prompt": "a", "n_predict": 4, "top_k": 5, "cache_prompt": True, "stream": True},
+    "/api/generate": {"model": "m", "prompt": "a", "suffix": "b", "options": {"num_predict": 4}, "stream": False},
+    "/api/show": {"model": "m"},
+    "/v1/events": {"type": "view", "completion_id": "cmpl-1", "choice_index": 0},
+    "/generate": {"inputs": "a", "parameters": {"max_new_tokens": 4, "stop": ["x"], "details": True}},
+    "/generate_stream": {"inputs": "a", "parameters": {"max_new_tokens": 4}},
+    "/v1/health": {},
+}
+SEEDS["/v1/completions tabby"] = {"language": "python", "segments": {"prefix": "a = ", "suffix": "\n"}, "user": "u"}
+GETS = (
+    "/",
+    "/health",
+    "/v1/models",
+    "/v1/models/m",
+    "/props",
+    "/slots",
+    "/info",
+    "/api/tags",
+    "/nothing",
+    "/%00",
+    "/..",
+)
+HEADERS = ("Authorization", "Origin", "Host", "Content-Type", "Sec-Fetch-Site", "x-api-key", "Accept")
+VALUES = ("", "Bearer", "Bearer secret", "x" * 300, "127.0.0.1", "cross-site", "none", "é", "text/event-stream")
+ALLOWED = {200, 400, 401, 403, 404, 405, 413, 422, 501}
+
+
+async def one(client: httpx.AsyncClient, rng: random.Random) -> int:
+    """Send a request that is nearly right, and return the status of its answer."""
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    if rng.random() < 0.15:
+        headers[rng.choice(HEADERS)] = rng.choice(VALUES)
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    if rng.random() < 0.1:
+        method, path, body = rng.choice(("GET", "POST", "DELETE", "OPTIONS")), rng.choice(GETS), b""
+    else:
+        name = rng.choice(list(SEEDS))
+        method, path, body = "POST", name.partition(" ")[0], encoded(bent(rng, SEEDS[name]))
+        if rng.random() < 0.2:
+            body = damaged(rng, body)
+    async with asyncio.timeout(ANSWER_S):
+        answer = await client.request(method, path, content=body, headers=raw)
+    what = method, path, body[:300], answer.status_code, answer.text[:300]
+    assert answer.status_code in ALLOWED, what
+    assert "Traceback" not in answer.text, what
+    if answer.status_code >= 400 and answer.headers.get("content-type") == "application/json":
+        error = answer.json()["error"]
+        sentence = error if isinstance(error, str) else error["message"]
+        assert "\n" not in sentence, what
+        assert sentence.endswith("."), what
+    return answer.status_code
+
+
+async def fuzz(stub: StubEngine, inputs: int, seed: int) -> dict[int, int]:
+    """How many answers had each status."""
+    rng = random.Random(seed)
+    statuses: dict[int, int] = {}
+    async with serving(KEY) as address, httpx.AsyncClient(base_url=address) as client:
+        for number in range(inputs):
+            status = await one(client, rng)
+            statuses[status] = statuses.get(status, 0) + 1
+            if number % 10 == 0:
+                await asyncio.to_thread(bytes_alone, rng, int(address.rpartition(":")[2]))
+            stub.requests.clear()
+        good = await client.post("/v1/completions", json=PROMPT, headers={"Authorization": f"Bearer {KEY}"})
+        assert good.json()["choices"][0]["text"] == "a + b"
+    return statuses
+
+
+def bytes_alone(rng: random.Random, port: int) -> None:
+    """Send what is hardly HTTP, and read whatever comes until the server or this closes the connection."""
+    body = encoded(PROMPT)
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
+    whole = damaged(rng, head.encode() + rng.choice((b"", b"Transfer-Encoding: chunked\r\n")) + b"\r\n" + body)
+    with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_S) as connection:
+        connection.sendall(whole)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := _received(connection):
+            answer += piece
+    assert b"Traceback" not in answer
+    assert not answer.startswith(b"HTTP/1.1 5"), (whole, answer)
+
+
+def _received(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(65536)
+    except ConnectionError:
+        return b""
+
+
+@pytest.fixture
+def stub(state_folder: Path) -> Iterator[StubEngine]:
+    with StubEngine(state_folder) as stub:
+        yield stub
+
+
+async def test_requests(stub: StubEngine, caplog: pytest.LogCaptureFixture) -> None:
+    statuses = await fuzz(stub, 400, seed=1)
+    assert statuses[200] > 50
+    assert statuses[400] > 50
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(3600)
+async def test_twenty_thousand_requests(stub: StubEngine, caplog: pytest.LogCaptureFixture) -> None:
+    await fuzz(stub, 20_000, seed=2)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+def test_every_path_with_a_body_is_a_seed() -> None:
+    """A new dialect's path is fuzzed too. Of the many names of completions, three are enough."""
+    routes = app(None, None, None).routes  # type: ignore[arg-type]
+    posts = {str(getattr(each, "path", "")) for each in routes if "POST" in (getattr(each, "methods", None) or ())}
+    assert {path for path in posts - set(SEEDS) if not path.endswith("/completions")} == set()
