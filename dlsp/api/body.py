@@ -2,10 +2,14 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from starlette.requests import Request
+
+# An escape in JSON that may be half of a surrogate pair. Such a half is no character, and no answer can contain it.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Refused(Exception):
@@ -26,7 +30,10 @@ class Body:
     async def of(cls, request: Request) -> Self:
         """The object in the request's body. Raises Refused."""
         try:
-            parsed = json.loads(await request.body() or b"{}")
+            raw = await request.body() or b"{}"
+            parsed = json.loads(raw)
+            if _SURROGATE.search(raw):
+                parsed = _without_surrogates(parsed)
         except (ValueError, RecursionError):
             raise Refused(400, "The body is not valid JSON.") from None
         if not isinstance(parsed, dict):
@@ -89,3 +96,12 @@ class Body:
     def raw(self, name: str) -> Any:
         """The value as it is, None if absent."""
         return self._fields.get(name)
+
+
+def _without_surrogates(value: Any) -> Any:
+    """A parsed JSON value with U+FFFD in place of lone surrogates."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(name): _without_surrogates(each) for name, each in value.items()}
+    return [_without_surrogates(each) for each in value] if isinstance(value, list) else value

@@ -126,6 +126,16 @@ def stub(state_folder: Path) -> Iterator[StubEngine]:
         yield stub
 
 
+async def test_half_a_character_is_answered(stub: StubEngine) -> None:
+    """In what is answered again, such as the model's name, and in what is sent to the engine."""
+    async with serving(KEY) as address, httpx.AsyncClient(base_url=address) as client:
+        for path, seed in SEEDS.items():
+            for name in seed:
+                body = encoded(seed | {name: "\ud800", "\udfff": 1})
+                answer = await client.post(path.partition(" ")[0], content=body, headers={"x-api-key": KEY})
+                assert answer.status_code in ALLOWED, (path, name)
+
+
 async def test_requests(stub: StubEngine, caplog: pytest.LogCaptureFixture) -> None:
     statuses = await fuzz(stub, 400, seed=1)
     assert statuses[200] > 50
