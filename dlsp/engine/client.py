@@ -20,6 +20,7 @@ UNAUTHORIZED = 401
 # Longer answers are refused; each limit is several times the longest real answer.
 MOST_TOLD_BYTES = 1_000_000
 MOST_LINE_BYTES = 64_000
+MOST_GENERATION_BYTES = 4_000_000  # the last event of an answer of 32,768 tokens
 MOST_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole text so far
 
 
@@ -71,6 +72,10 @@ class Engine:
         event."""
         return self._events("/v1/infill", request)
 
+    def generate(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the events of a request to go on from a prompt or to answer a chat, likewise."""
+        return self._events("/v1/generate", request, MOST_GENERATION_BYTES)
+
     def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to judge sites, likewise."""
         return self._events("/v1/sites", request)
@@ -88,7 +93,9 @@ class Engine:
             raise EngineGone(f"The engine answers with {answer.status}; see `dlsp engine status`.")
         return body
 
-    async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    async def _events(
+        self, path: str, request: dict[str, Any], most_line_bytes: int = MOST_LINE_BYTES
+    ) -> AsyncGenerator[dict[str, Any]]:
         body = json.dumps({"client": CLIENT} | request, ensure_ascii=False).encode("utf-8", "replace")
         try:
             async with self._http.ask("POST", path, body, UNHEARD_S) as answer:
@@ -97,7 +104,7 @@ class Engine:
                 if answer.status >= 400:
                     raise EngineError(_refusal(await answer.read(MOST_LINE_BYTES)))
                 whole = False
-                async for line in _lines(answer, MOST_GAP_BYTES * _asked_for(request)):
+                async for line in _lines(answer, MOST_GAP_BYTES * _asked_for(request), most_line_bytes):
                     event = json.loads(line) if line and not whole else None
                     if event is None:
                         continue
@@ -124,21 +131,21 @@ class Engine:
         return filled
 
 
-async def _lines(answer: Answer, most_bytes: int) -> AsyncIterator[bytes]:
+async def _lines(answer: Answer, most_bytes: int, most_line_bytes: int) -> AsyncIterator[bytes]:
     """Yield complete lines. Raises Broken if a line, or all lines together, exceed what an engine sends."""
     pending, length = b"", 0
     async for piece in answer.body:
         *lines, pending = (pending + piece).split(b"\n")
         length += len(piece)
-        if length > most_bytes or max(len(line) for line in (*lines, pending)) > MOST_LINE_BYTES:
+        if length > most_bytes or max(len(line) for line in (*lines, pending)) > most_line_bytes:
             raise Broken("its answer has no end")
         for line in lines:
             yield line
 
 
 def _asked_for(request: dict[str, Any]) -> int:
-    """The number of gaps or sites in the request, at least 1."""
-    return max(1, len(request.get("gaps", ())), len(request.get("sites", ())))
+    """The number of answers that the request asks for, at least 1."""
+    return max(1, len(request.get("gaps", ())), len(request.get("sites", ()))) * request.get("n", 1)
 
 
 def _refusal(body: bytes) -> str:

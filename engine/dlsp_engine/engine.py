@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,9 +22,10 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
-from dlsp_engine.options import Options
+from dlsp_engine.options import TEXT_END, Options
 from dlsp_engine.request import GapRequest, Request
 from dlsp_engine.site import Site, SiteRequest
+from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
 from dlsp_engine.text.prompt import Gap, Prompt, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
@@ -65,7 +68,10 @@ class Engine:
         # Without an adapter the model cannot denoise canvases: no token of theirs is expected to be accepted.
         first = FIRST_ACCEPTANCE if any(model.adapter.layers) else (0.0,)
         self.acceptance = Acceptance(list(first))
-        self.site_acceptance = Acceptance(list(first))  # apart, since drafts at sites are accepted more often
+        # Apart, since drafts at sites are accepted more often, and those in chats seldom.
+        self.site_acceptance = Acceptance(list(first))
+        self.generation_acceptance = Acceptance(list(first))
+        self.gguf: Path | None = None  # the file that it was loaded from
 
     @classmethod
     def load(
@@ -130,14 +136,24 @@ class Engine:
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
                 model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8, sample=text))
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
-        return cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
+        engine = cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
+        engine.gguf = gguf
+        return engine
 
     def new_session(self) -> Session:
         """Return a session with no tokens and an empty KV cache."""
         return Session(self.model.new_cache())
 
-    def prompt(self, asked: Gap | Site) -> Prompt:
-        """Return the prompt of a gap, or that of a site with the edit in it."""
+    @cached_property
+    def chat(self) -> Chat | None:
+        """The checkpoint's chat template; None if it has none."""
+        template = template_in(self.gguf) if self.gguf else None
+        return Chat(template, self.tokenizer.added) if template else None
+
+    def prompt(self, asked: Gap | Site | Generation) -> Prompt:
+        """Return the prompt of a gap, that of a site with the edit in it, or that of a generation."""
+        if isinstance(asked, Generation):
+            return prompt_tokens(asked, self.tokenizer)
         return prompt(asked if isinstance(asked, Gap) else asked.gap, self.tokenizer)
 
     def request(
@@ -151,6 +167,16 @@ class Engine:
         """Return a request that fills `gap`. `opening` is the result of `prompt(gap)`, if the caller already has it."""
         session, opening = session or self.new_session(), opening or self.prompt(gap)
         return GapRequest(gap, opening, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
+
+    def generation_request(
+        self, asked: Generation, options: Options, session: Session | None = None, opening: Prompt | None = None
+    ) -> GapRequest:
+        """Return a request that goes on from a prompt. `opening` is the result of `prompt(asked)`, if the caller has
+        it.
+        """
+        session, opening = session or self.new_session(), opening or self.prompt(asked)
+        writing, options = Writing(self.tokenizer), replace(options, end=TEXT_END)
+        return GapRequest(Gap("", ""), opening, options, session, writing, self._drafting(self.generation_acceptance))
 
     def site_request(
         self, site: Site, options: Options, session: Session | None = None, opening: Prompt | None = None

@@ -7,7 +7,10 @@ from dlsp_engine.errors import EngineError
 MODES = ("autoregressive", "diffusion", "verified")
 SCHEDULES = ("auto", "split", "merged")
 RULES = ("threshold", "factor", "entropy")
+MAX_CONTEXT_TOKENS = 32_768  # of a prompt and its answer: what the models were trained on
+MAX_STOPS, MAX_STOP_CHARACTERS = 16, 4096
 ENDS = ("token", "line", "block", "body")
+TEXT_END = "text"  # where an answer ends that fills no gap
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,13 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, allowed in (("mode", MODES), ("schedule", SCHEDULES), ("rule", RULES), ("end", ENDS)):
+        for name, allowed in (("mode", MODES), ("schedule", SCHEDULES), ("rule", RULES), ("end", (*ENDS, TEXT_END))):
             if getattr(self, name) not in allowed:
                 raise EngineError(f"'{name}' must be one of {', '.join(allowed)}.")
         for name, low, high in (
             ("draft", 0, 16),
             ("canvas", 1, 64),
-            ("max_tokens", 1, 1024),
+            ("max_tokens", 1, MAX_CONTEXT_TOKENS),
             ("temperature", 0, 4),
             ("top_p", 0, 1),
             ("top_k", 0, 2**20),
@@ -50,5 +53,7 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
                 raise EngineError(f"'{name}' must be a number from {low} to {high}.")
-        if len(self.stop) > 4 or not all(isinstance(text, str) and text for text in self.stop):
-            raise EngineError("'stop' must hold at most 4 texts, none of them empty.")
+        if len(self.stop) > MAX_STOPS or not all(
+            isinstance(text, str) and 1 <= len(text) <= MAX_STOP_CHARACTERS for text in self.stop
+        ):
+            raise EngineError(f"'stop' must hold at most {MAX_STOPS} texts of 1 to {MAX_STOP_CHARACTERS} characters.")

@@ -258,3 +258,41 @@ def test_white_space_alone_ends_alike_in_every_mode(tiny: Engine, monkeypatch: p
     monkeypatch.setattr(Answer, "next_tokens", lambda answer, logits, draft: [ord(" ")] * len(logits))
     fill = tiny.fill(Gap("x = 1\n", "y = 2\n"), Options(mode=mode, end="block", max_tokens=128))
     assert (fill.tokens, fill.text, fill.reason) == ((ord(" "),) * 16, "", "blank")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stop_texts_are_found_as_a_search_of_the_whole_text_finds_them(seed: int):
+    """Of few letters, so that they overlap with themselves and each other, however the text comes in pieces."""
+    rng = random.Random(seed)
+    stops = tuple("".join(rng.choices("ab\u00e9", k=rng.randrange(2, 7))) for _ in range(3))
+    ending, text = Ending("text", stops, ""), ""
+    for _ in range(200):
+        word = "".join(rng.choices("ab\u00e9", k=rng.randrange(1, 4)))
+        settled = ending.settled
+        text += word
+        ending.feed(word.encode())
+        places = [at for stop in stops if (at := text.find(stop)) >= 0]
+        if ending.reason:
+            assert (ending.reason, ending.cut) == ("stop", min(places))
+            assert settled <= min(places), "what is settled is never taken back"
+            return
+        assert not places
+        held = max(n for stop in stops for n in range(len(stop)) if text.endswith(stop[:n]))
+        assert ending.settled == len(text) - held
+    raise AssertionError("three short texts of three letters come soon")
+
+
+def test_a_long_stop_text_costs_no_more_than_a_short_one():
+    def seconds(length: int) -> float:
+        took = []
+        for _ in range(5):
+            ending = Ending("text", ("a" * length,), "")
+            began = time.perf_counter()
+            for _ in range(2000):
+                ending.feed(b"aaaaaaaab")
+            took.append(time.perf_counter() - began)
+            assert not ending.reason
+        return min(took)
+
+    seconds(4000)
+    assert seconds(4000) < 3 * seconds(20)

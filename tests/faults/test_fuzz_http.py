@@ -3,14 +3,18 @@
 import asyncio
 import json
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from dlsp_engine.engine import Engine
+from dlsp_engine.serve import app as serving
 from dlsp_engine.serve.app import Service, app
 from dlsp_engine.serve.scheduler import Scheduler
+from dlsp_engine.text.chat import Chat
 from tests.faults.mutation import bent, damaged, encoded
 
 LEAST_S = 5.0
@@ -22,25 +26,35 @@ SEED: dict[str, Any] = {
     **{"canvas": 4, "end": "line", "stop": ["x"], "max_tokens": 2, "temperature": 0, "seed": 0, "priority": "typing"},
     "quiet": {"repeat": 1},
 }
+CHAT: dict[str, Any] = {
+    "messages": [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b", "tool_calls": [{"name": "f"}]},
+    ],
+    "tools": [{"name": "f"}],
+    **{"max_tokens": 2, "n": 1, "temperature": 1, "top_p": 0.9, "top_k": 3, "min_p": 0.1, "session": "s"},
+}
+TEXT = {"prompt": ["def f(", 3], "max_tokens": 2, "stop": ["x"]}
 SHORT = {name: SEED[name] for name in ("gaps", "max_tokens")}
 
 
 async def one(client: httpx.AsyncClient, rng: random.Random) -> int:
-    body = encoded(bent(rng, rng.choice((SEED, SEED, SHORT))))
+    asks, seeds = rng.choice((("/v1/infill", (SEED, SEED, SHORT)), ("/v1/generate", (CHAT, TEXT))))
+    body = encoded(bent(rng, rng.choice(seeds)))
     if rng.random() < 0.3:
         body = damaged(rng, body)
     headers = {"Authorization": "Bearer secret"}
     if rng.random() < 0.1:
         header = rng.choice(("Authorization", "Origin", "Host", "Content-Type", "Content-Length"))
         headers[header] = rng.choice(("", "Bearer", "x" * 300, "é".encode("latin-1").decode("latin-1"), "127.0.0.1"))
-    path = rng.choice(("/v1/infill",) * 20 + ("/health", "/metrics", "/nothing", "/v1/shutdown/x"))
-    method = "POST" if path == "/v1/infill" else rng.choice(("GET", "POST", "DELETE"))
+    path = rng.choice((asks,) * 20 + ("/health", "/metrics", "/nothing", "/v1/shutdown/x"))
+    method = "POST" if path == asks else rng.choice(("GET", "POST", "DELETE"))
     async with asyncio.timeout(LEAST_S):
         raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         answer = await client.request(method, path, content=body, headers=raw)
     assert answer.status_code in (200, 400, 401, 403, 404, 405, 413), (body[:500], answer.text)
     assert "Traceback" not in answer.text
-    if path == "/v1/infill" and answer.status_code == 200:
+    if path == asks and answer.status_code == 200:
         last = json.loads(answer.text.splitlines()[-1])
         assert last["event"] == "done", (body[:500], last)
     elif answer.headers.get("content-type") == "application/json" and answer.status_code != 200:
@@ -72,18 +86,20 @@ async def fuzz(engine: Engine, inputs: int, seed: int) -> dict[int, int]:
 
 @pytest.fixture
 def short(tiny: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """A gap that asks for 1,024 tokens is none of this test's business."""
-    monkeypatch.setattr("dlsp_engine.serve.app.parse", _short)
+    """Answers of many tokens are none of this test's business."""
+    for name in ("parse", "parse_generate"):
+        monkeypatch.setattr(f"dlsp_engine.serve.app.{name}", _short(getattr(serving, name)))
+    template = "{% for message in messages %}{{ message.role }}: {{ message.content }}<|end|>{% endfor %}"
+    monkeypatch.setattr(tiny, "chat", Chat(template, tiny.tokenizer.added))
     return tiny
 
 
-def _short(body: Any) -> Any:
-    from dataclasses import replace
+def _short(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_short(*given: Any) -> Any:
+        wanted = parse(*given)
+        return replace(wanted, options=replace(wanted.options, max_tokens=min(2, wanted.options.max_tokens)))
 
-    from dlsp_engine.serve.requests import parse
-
-    wanted = parse(body)
-    return replace(wanted, options=replace(wanted.options, max_tokens=min(2, wanted.options.max_tokens)))
+    return parse_short
 
 
 async def test_bodies(short: Engine) -> None:

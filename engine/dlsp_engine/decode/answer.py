@@ -73,6 +73,13 @@ class Answer:
     def text(self) -> str:
         return self._written[: self._ending.cut]
 
+    @property
+    def settled(self) -> str:
+        """The text that no later token can take back, under the rule `text`: what may be the beginning of a stop text
+        is not part of it.
+        """
+        return self._written[: self._ending.settled]
+
     def fill(self, cost: Cost) -> Fill:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 

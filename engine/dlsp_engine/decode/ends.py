@@ -3,6 +3,7 @@
 import codecs
 import re
 from copy import copy
+from functools import lru_cache
 
 from dlsp_engine.decode.behind import Behind
 from dlsp_engine.decode.lexer import OPENER, Lexer, indent
@@ -20,7 +21,8 @@ class Ending:
     ends before a line, outside brackets and strings, that is indented less than the gap's own line. `body` ends before
     one that is indented no deeper than the definition around the gap. All of them also end where the text begins to
     repeat what stands behind the cursor, with the reason `suffix`: at a closing bracket that nothing is open for
-    besides, after the rest of the cursor's line, and before the next line.
+    besides, after the rest of the cursor's line, and before the next line. `text`, for text that is no gap in code,
+    ends at the end token alone, wherever that comes.
 
     `may_end` says whether the end token may come next.
     """
@@ -45,7 +47,7 @@ class Ending:
         self._undecoded = b""
         self._tokens = self._bytes = self._characters = 0
         self._blank = True  # whether all bytes are white space
-        self._tail = ""  # the end of the text, as long as the longest stop text
+        self._begun = [0] * len(stops)  # of each stop text: how many of its characters the text so far ends with
         self._solid = 0  # characters up to the last one that is not white space
         self._line_end = 0  # characters up to the last one that is not a carriage return
         self._behind = Behind(before, after, path)
@@ -71,6 +73,7 @@ class Ending:
         """Return an independent copy, for trying out a draft."""
         twin = copy(self)
         twin._lexer = copy(self._lexer)
+        twin._begun = list(self._begun)
         return twin
 
     def feed(self, word: bytes) -> str:
@@ -93,18 +96,33 @@ class Ending:
 
     def _stop(self, text: str) -> int | None:
         """Return where the first stop text begins that is complete with `text`; None if there is none."""
-        if not self._stops:
-            return None
-        seen = self._tail + text
-        start = self._characters - len(self._tail)
-        self._tail = seen[-max(map(len, self._stops)) :]
-        return min((start + at for stop in self._stops if (at := seen.find(stop)) >= 0), default=None)
+        starts: list[int] = []
+        for number, stop in enumerate(self._stops):
+            shorter, begun = borders(stop), self._begun[number]
+            for place, char in enumerate(text, self._characters + 1):
+                while begun and char != stop[begun]:
+                    begun = shorter[begun - 1]
+                begun += char == stop[begun]
+                if begun == len(stop):
+                    starts.append(place - begun)
+                    begun = shorter[begun - 1]
+            self._begun[number] = begun
+        return min(starts, default=None)
+
+    @property
+    def settled(self) -> int:
+        """How many characters of the text no later token can cut off, under the rule `text`."""
+        if self.cut is not None:
+            return self.cut
+        return 0 if self._blank else self._characters - max(self._begun, default=0)
 
     @property
     def may_end(self) -> bool:
         """Whether the end token may come next: not where it would leave a bracket of the text's own open, or a block
         without lines, that the text behind the cursor does not complete.
         """
+        if self._rule == "text":
+            return True
         behind, brackets, outer = self._behind, self._lexer.open, self._outer
         if (self._rule == "line" and not behind.rest) or self._lexer.in_string:
             return True
@@ -118,6 +136,9 @@ class Ending:
 
     def _ruled(self, text: str) -> tuple[str, int] | None:
         """Return the reason and the place of a cut, if `text` makes the rules cut; else None."""
+        if self._rule == "text":
+            self._characters += len(text)
+            return None
         found = None
         for char in text:
             if found is None:
@@ -184,6 +205,20 @@ class Ending:
                 cut = self._dedent
             self._dedent = None
         return cut
+
+
+@lru_cache(64)
+def borders(text: str) -> tuple[int, ...]:
+    """Return for each beginning of `text` how long its longest proper beginning is that it also ends with (Knuth,
+    Morris and Pratt 1977).
+    """
+    found = [0] * len(text)
+    for end in range(1, len(text)):
+        length = found[end - 1]
+        while length and text[end] != text[length]:
+            length = found[length - 1]
+        found[end] = length + (text[end] == text[length])
+    return tuple(found)
 
 
 def line_end(text: str) -> int | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
@@ -21,11 +22,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.cache import living_bytes
+from dlsp_engine.serve.generate import parse_generate
 from dlsp_engine.serve.identity import proof
 from dlsp_engine.serve.requests import MAX_CHARACTERS, Parsed, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
+from dlsp_engine.text.chat import Generation
 
 # The version of this API. Increase it with every change that an older client could not use.
 API_VERSION = 2
@@ -111,14 +114,19 @@ def app(service: Service) -> Starlette:
         service.end()
         return JSONResponse({}, 202)
 
-    def streamed(parse: Callable[[Any], Parsed[Any]]) -> Endpoint:
+    def parse_generation(body: Any) -> Parsed[Generation]:
+        engine = scheduler.engine
+        return parse_generate(body, lambda: engine.chat, engine.model.shape.vocab)
+
+    def streamed(parse: Callable[[Any], Parsed[Any]], in_thread: bool = False) -> Endpoint:
         """Return an endpoint that reads the request's body with `parse` and streams the results of its gaps or sites.
-        If the request is refused, the response is an error that says why.
+        If the request is refused, the response is an error that says why. `in_thread` if `parse` may take long.
         """
 
         async def answer(request: Request) -> Response:
             try:
-                wanted = parse(await _body(request))
+                body = await _body(request)
+                wanted = await run_in_threadpool(parse, body) if in_thread else parse(body)
                 stream = Stream(wanted, scheduler, service.touch)
             except EngineError as error:
                 status = 413 if isinstance(error, TooLarge) else 503 if isinstance(error, Busy) else 400
@@ -139,6 +147,7 @@ def app(service: Service) -> Starlette:
             Route("/health", health),
             Route("/metrics", metrics_text),
             Route("/v1/infill", streamed(parse), methods=["POST"]),
+            Route("/v1/generate", streamed(parse_generation, in_thread=True), methods=["POST"]),
             Route("/v1/sites", streamed(parse_sites), methods=["POST"]),
             Route("/v1/shutdown", shutdown, methods=["POST"]),
         ],

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.options import Options
+from dlsp_engine.options import ENDS, Options
 from dlsp_engine.site import Site
+from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import File, Gap
 
 PRIORITIES = ("typing", "filling", "prefetch")
 MAX_GAPS = 64
+MAX_GAP_TOKENS = 1024
 MAX_ANSWERS = 16  # to one gap
 MAX_CHARACTERS = 400_000
 MAX_SESSION_NAME_CHARACTERS = 4096
@@ -19,7 +21,7 @@ MAX_CLIENT_CHARACTERS = 64
 GAP_FIELDS = {"prefix", "suffix", "middle", "path", "session"}
 OPTIONS = {field.name: field.default for field in fields(Options)}
 
-Asked = TypeVar("Asked", Gap, Site)
+Asked = TypeVar("Asked", Gap, Site, Generation)
 
 
 class TooLarge(EngineError):
@@ -50,7 +52,7 @@ def parse(body: Any) -> Parsed[Gap]:
         raise EngineError(f"'gaps' must hold 1 to {MAX_GAPS} gaps.")
     bounded([text for gap in gaps for text in (gap.prefix, gap.suffix, gap.middle, gap.path)], given)
     default = "typing" if len(gaps) == 1 else "filling"
-    chosen = options(body)
+    chosen = gap_options(body)
     wanted = answers(body, chosen)
     if len(gaps) * wanted > MAX_GAPS:
         raise EngineError(f"'n' times the number of gaps must be at most {MAX_GAPS}.")
@@ -108,6 +110,16 @@ def answers(body: dict[str, Any], options: Options) -> int:
     return value
 
 
+def gap_options(body: dict[str, Any]) -> Options:
+    """Return the options of gaps or sites, whose answers are short."""
+    chosen = options(body)
+    if chosen.end not in ENDS:
+        raise EngineError(f"'end' must be one of {', '.join(ENDS)}.")
+    if chosen.max_tokens > MAX_GAP_TOKENS:
+        raise EngineError(f"'max_tokens' must be a number from 1 to {MAX_GAP_TOKENS}.")
+    return chosen
+
+
 def truth(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
         raise EngineError(f"'{name}' must be true or false.")
@@ -126,17 +138,21 @@ def _quiet(body: dict[str, Any]) -> dict[str, int]:
 
 def _gap(raw: Any, files: tuple[File, ...]) -> Gap:
     checked(raw, GAP_FIELDS, "A gap in 'gaps'")
-    session = raw.get("session")
-    if session is not None and not (isinstance(session, str) and len(session) <= MAX_SESSION_NAME_CHARACTERS):
-        raise EngineError(f"'session' in 'gaps' must be a text of at most {MAX_SESSION_NAME_CHARACTERS} characters.")
     return Gap(
         prefix=text(raw, "prefix", "gaps"),
         suffix=text(raw, "suffix", "gaps"),
         middle=text(raw, "middle", "gaps", ""),
         path=text(raw, "path", "gaps", ""),
         files=files,
-        session=session,
+        session=session(raw, "gaps"),
     )
+
+
+def session(raw: dict[str, Any], where: str) -> str | None:
+    value = raw.get("session")
+    if value is not None and not (isinstance(value, str) and len(value) <= MAX_SESSION_NAME_CHARACTERS):
+        raise EngineError(f"'session' in '{where}' must be a text of at most {MAX_SESSION_NAME_CHARACTERS} characters.")
+    return value
 
 
 def files(body: dict[str, Any], name: str) -> tuple[File, ...]:

@@ -6,16 +6,18 @@ import time
 import traceback
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
-from dlsp_engine.options import Options
+from dlsp_engine.options import MAX_CONTEXT_TOKENS, Options
 from dlsp_engine.request import Request
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import Sessions
 from dlsp_engine.serve.turns import Turns
 from dlsp_engine.site import Judgement, Site
+from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
 
 log = logging.getLogger(__name__)
@@ -23,7 +25,7 @@ log = logging.getLogger(__name__)
 MAX_WAITING = 256  # tickets that have not ended, at most
 SHARE_OF_WAITING = (1.0, 0.75, 0.5)  # by priority: the share of MAX_WAITING at which new tickets are refused
 MAX_RUNNING = 32  # requests that share a step, at most
-MAX_PROMPT_TOKENS = 32_768  # what the models were trained on
+MAX_PROMPT_TOKENS = MAX_CONTEXT_TOKENS
 MAX_BEGUN_TOKENS = 4_096  # of prompts that are begun between two steps: it takes time, and somebody may be typing
 MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
@@ -45,7 +47,8 @@ class Busy(EngineError):
 
 
 class Ticket:
-    """A gap or a site that `client` asks for. `number` is that of its HTTP request; later requests have larger numbers.
+    """A gap, a site or a generation that `client` asks for. `number` is that of its HTTP request; later requests have
+    larger numbers.
 
     `on_step` and `on_end` are called from the scheduler's thread. `on_end` gets the outcome, or a sentence that says
     why there is none.
@@ -53,7 +56,7 @@ class Ticket:
 
     def __init__(
         self,
-        asked: Gap | Site,
+        asked: Gap | Site | Generation,
         options: Options,
         priority: int,
         on_step: Callable[[Request], None],
@@ -88,12 +91,12 @@ class Scheduler:
     """
 
     def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.sessions = Sessions()
         self.metrics = Metrics()
         self.closed = False
         self.broken = False
         self.usual_step_s: float | None = None
-        self._engine = engine
         self._tickets: list[Ticket] = []
         self._turns = Turns()
         self._typed: float | None = None  # when a request at the priority of typing came last
@@ -118,12 +121,12 @@ class Scheduler:
                 self._typed = time.monotonic()
             self._changed.notify()
 
-    def cancel(self, client: str, sessions: Iterable[str | None]) -> None:
-        """Cancel a client's gaps in these sessions. The sessions keep what is in their KV caches."""
+    def cancel(self, client: str, sessions: Iterable[str | None], kind: type[Gap] | type[Generation] = Gap) -> None:
+        """Cancel a client's gaps or generations in these sessions. The sessions keep what is in their KV caches."""
         named = {name for name in sessions if name}
         with self._changed:
             for ticket in self._tickets:
-                if isinstance(ticket.asked, Gap) and ticket.client == client and ticket.asked.session in named:
+                if isinstance(ticket.asked, kind) and ticket.client == client and ticket.asked.session in named:
                     ticket.cancelled.set()
 
     def close(self) -> None:
@@ -217,16 +220,22 @@ class Scheduler:
         """Begin a ticket's request. Raises EngineError for a prompt that is too long, before its session is taken."""
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         asked, options = ticket.asked, ticket.options
-        opening = self._engine.prompt(asked)
-        if (tokens := len(opening.tokens)) > MAX_PROMPT_TOKENS:
-            raise EngineError(f"The prompt holds {tokens} tokens; at most {MAX_PROMPT_TOKENS} are taken.")
+        opening = self.engine.prompt(asked)
+        most = MAX_PROMPT_TOKENS - 1 if isinstance(asked, Generation) else MAX_PROMPT_TOKENS
+        if (tokens := len(opening.tokens)) > most:
+            raise EngineError(f"The prompt holds {tokens} tokens; at most {most} are taken.")
         session = self.sessions.take(ticket.session)
-        if isinstance(asked, Gap):
-            request: Request = self._engine.request(asked, options, session, opening=opening)
-            if request.set_aside:
-                self.sessions.keep_unnamed(request.set_aside)
+        if isinstance(asked, Site):
+            request: Request = self.engine.site_request(asked, options, session, opening)
         else:
-            request = self._engine.site_request(asked, options, session, opening)
+            if isinstance(asked, Gap):
+                filling = self.engine.request(asked, options, session, opening=opening)
+            else:
+                fitting = replace(options, max_tokens=min(options.max_tokens, MAX_CONTEXT_TOKENS - tokens))
+                filling = self.engine.generation_request(asked, fitting, session, opening)
+            if filling.set_aside:
+                self.sessions.keep_unnamed(filling.set_aside)
+            request = filling
         request.borrow(self.sessions)
         ticket.request = request
         return request
@@ -260,7 +269,7 @@ class Scheduler:
         short = types and all(ticket.priority != TYPING for ticket in running.values())
         rows = {request: request.rows_run for request in running}
         try:
-            stepped = self._engine.step(list(running), short=short)
+            stepped = self.engine.step(list(running), short=short)
         except Exception as error:
             return error
         finally:
@@ -291,7 +300,7 @@ class Scheduler:
         """
         self._began = time.monotonic()
         try:
-            self._engine.fill(PROBE, PROBE_OPTIONS)
+            self.engine.fill(PROBE, PROBE_OPTIONS)
             self._failed_probes = 0
         except Exception as error:
             _logged(error)
@@ -317,14 +326,15 @@ class Scheduler:
         ticket.on_end(outcome)
 
 
-def session_key(client: str, asked: Gap | Site) -> Hashable | None:
-    """Return the key under which a ticket's session is kept; None for a gap that names no session. Session names are
-    private to a client. All sites of a client have one session, as its next edit is most likely judged with the same
-    files.
+def session_key(client: str, asked: Gap | Site | Generation) -> Hashable | None:
+    """Return the key under which a ticket's session is kept; None for a request that names no session. Session names
+    are private to a client. All sites of a client have one session, as its next edit is most likely judged with the
+    same files.
     """
     if isinstance(asked, Site):
         return ("sites", client)
-    return ("gap", client, asked.session) if asked.session else None
+    kind = "generation" if isinstance(asked, Generation) else "gap"
+    return (kind, client, asked.session) if asked.session else None
 
 
 def _logged(error: Exception) -> str:

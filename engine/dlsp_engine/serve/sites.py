@@ -10,8 +10,8 @@ from dlsp_engine.serve.requests import (
     checked,
     client,
     files,
+    gap_options,
     listed,
-    options,
     priority,
     text,
     truth,
@@ -38,7 +38,7 @@ def parse_sites(body: Any) -> Parsed[Site]:
     if any(len(each) > MAX_TEXT_CHARACTERS for site in sites for each in (site.text, *site.candidates)):
         raise TooLarge(f"A text or candidate of a site holds at most {MAX_TEXT_CHARACTERS} characters.")
     bounded([each for site in sites for each in _texts(site)], given + edit)
-    return Parsed(sites, options(body), priority(body, "filling"), client(body))
+    return Parsed(sites, gap_options(body), priority(body, "filling"), client(body))
 
 
 def _site(raw: Any, given: tuple[File, ...], edit: tuple[File, ...]) -> Site:

@@ -15,9 +15,13 @@ from dlsp_engine.request import GapRequest, Request
 from dlsp_engine.serve.requests import Parsed
 from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
+from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
 
-# While this many events wait for the client to read them, no canvas events are added.
+# Events that are sent while an answer grows.
+PROGRESS = ("canvas", "text")
+
+# While this many events wait for the client to read them, no such events are added.
 MAX_UNREAD_EVENTS = 256
 _numbers = count(1)
 
@@ -42,7 +46,9 @@ class Stream(StreamingResponse):
         self._number = next(_numbers)
         try:
             # The newest request gets the session: an older one that still uses it is cancelled to free its KV cache.
-            scheduler.cancel(wanted.client, [each.session for each in wanted.asked if isinstance(each, Gap)])
+            named = [each for each in wanted.asked if not isinstance(each, Site)]
+            if named:
+                scheduler.cancel(wanted.client, [each.session for each in named], type(named[0]))
             for number, each in enumerate(wanted.asked):
                 for answer in range(wanted.answers):
                     ticket = self._ticket(number, answer, each, wanted)
@@ -70,7 +76,7 @@ class Stream(StreamingResponse):
             yield _line(event)
             if event["event"] == "error":
                 return
-            left -= event["event"] != "canvas"
+            left -= event["event"] not in PROGRESS
         yield _line({"event": "done"})
 
     def _cancel(self) -> None:
@@ -78,17 +84,29 @@ class Stream(StreamingResponse):
             ticket.cancelled.set()
         self._tickets = []  # each ticket refers to this stream
 
-    def _ticket(self, number: int, answer: int, asked: Gap | Site, wanted: Parsed[Any]) -> Ticket:
+    def _ticket(self, number: int, answer: int, asked: Gap | Site | Generation, wanted: Parsed[Any]) -> Ticket:
+        sent = 0  # characters of a generation
+
         def put(event: dict[str, Any]) -> None:
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
         def on_step(request: Request) -> None:
-            if isinstance(request, GapRequest) and self._events.qsize() < MAX_UNREAD_EVENTS:
+            nonlocal sent
+            if not isinstance(request, GapRequest) or self._events.qsize() >= MAX_UNREAD_EVENTS:
+                return
+            if isinstance(asked, Gap):
                 put(_canvas(number, answer, request))
+            else:
+                settled = request.answer.settled
+                put({"event": "text", "answer": answer, "text": settled[sent:], "canvas": request.state()[1]})
+                sent = len(settled)
 
         def on_end(outcome: Outcome | str) -> None:
-            put(_ended(number, answer, outcome))
+            event = _ended(number, answer, outcome)
+            if isinstance(asked, Generation) and event.pop("gap", None) is not None:
+                event["event"] = "generation"
+            put(event)
 
         options = replace(wanted.options, seed=wanted.options.seed + answer)
         keeps_session = answer == 0  # the others copy the prompt's rows from the first

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from tokenizers import Tokenizer as HubTokenizer
@@ -28,6 +28,9 @@ class Tokenizer(Protocol):
     repository: int
     file: int
     stops: frozenset[int]
+    words: int  # the ids from 0 to `words` - 1 stand for text
+    added: dict[str, int]  # name of each added token, such as `<|im_end|>` -> its id
+    spelled: dict[int, bytes]  # the added tokens that stand for text of their own, such as `<tool_call>`
 
     def encode(self, text: str) -> list[int]: ...
 
@@ -45,7 +48,7 @@ class Tokenizer(Protocol):
     def decode(self, tokens: list[int]) -> str: ...
 
 
-class _Healing:
+class Spelling:
     """Decoding and token healing, based on `token_bytes` of the ids 0 to `words` - 1."""
 
     words: int
@@ -78,7 +81,7 @@ def _byte_alphabet() -> dict[int, int]:
     return {b: b for b in printable} | {256 + i: b for i, b in enumerate(hidden)}
 
 
-class QwenTokenizer(_Healing):
+class QwenTokenizer(Spelling):
     """Qwen2.5-Coder's byte-level BPE, from the `tokenizer.json` beside the converted weights. Raises Damaged if that
     file is missing or damaged.
     """
@@ -95,10 +98,11 @@ class QwenTokenizer(_Healing):
             self._tokenizer = HubTokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise Damaged(f"{path} is missing or damaged: name the folder of a converted model.") from error
+        added = self._tokenizer.get_added_tokens_decoder()
+        self.added = {token.content: number for number, token in added.items()}
+        self.spelled = {number: token.content.encode() for number, token in added.items() if not token.special}
         # Text is data: characters that spell an added token in a source file, even `<tool_call>`, must not become one.
-        self._tokenizer.add_special_tokens(
-            [each.content for each in self._tokenizer.get_added_tokens_decoder().values()]
-        )
+        self._tokenizer.add_special_tokens(list(self.added))
         self._tokenizer.encode_special_tokens = True
         self.cached = lru_cache(CACHED_TEXTS)(self._tokens)
 
@@ -113,12 +117,14 @@ class QwenTokenizer(_Healing):
         return word.translate(self._ALPHABET).encode("latin-1") if word else b""
 
 
-class ByteTokenizer(_Healing):
+class ByteTokenizer(Spelling):
     """A tokenizer for tests: one token per byte, then the special tokens."""
 
     words = 256
     prefix, middle, suffix, repository, file, end = range(256, 262)
     stops = frozenset(range(256, 262))
+    added: ClassVar[dict[str, int]] = {"<|file|>": file, "<|end|>": end}
+    spelled: ClassVar[dict[int, bytes]] = {}
 
     def encode(self, text: str) -> list[int]:
         return list(text.encode())

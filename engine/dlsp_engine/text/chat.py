@@ -1,0 +1,172 @@
+"""Prompts that are no gap: a chat, rendered by the checkpoint's own template, or any text and tokens."""
+
+import json
+import mmap
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.text.prompt import Prompt
+from dlsp_engine.text.tokenizer import Spelling, Tokenizer
+
+TEMPLATE_KEY = "tokenizer.chat_template"  # GGUF's name of the template
+NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]  # Unicode keeps them for internal use
+
+# GGUF's metadata types, by number: fixed ones with their bytes; then text and array.
+FIXED_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+TEXT, ARRAY = 8, 9
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A prompt that the model goes on from. `parts` are its texts, and the ids of tokens that text cannot spell."""
+
+    parts: tuple[str | int, ...]
+    session: str | None = None
+
+
+def prompt_tokens(asked: Generation, tokenizer: Tokenizer) -> Prompt:
+    """Return the prompt. Text is data: characters that spell a control token do not become one."""
+    tokens: list[int] = []
+    for part in asked.parts:
+        tokens += [part] if isinstance(part, int) else tokenizer.encode(part)
+    return Prompt(tokens, b"")
+
+
+class Writing(Spelling):
+    """The tokenizer of an answer that is no gap: the added tokens that stand for text, such as `<tool_call>`, are text
+    in it and do not end it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.added, self.spelled, self.words = tokenizer.added, tokenizer.spelled, tokenizer.words
+        self.prefix, self.suffix, self.middle = tokenizer.prefix, tokenizer.suffix, tokenizer.middle
+        self.repository, self.file = tokenizer.repository, tokenizer.file
+        self.stops = tokenizer.stops - tokenizer.spelled.keys()
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text)
+
+    def token_bytes(self, token: int) -> bytes:
+        return self.spelled.get(token) or self._tokenizer.token_bytes(token)
+
+
+class Chat:
+    """Renders chats by a checkpoint's template, a Jinja text. `added` are the tokenizer's added tokens: name -> id."""
+
+    def __init__(self, template: str, added: Mapping[str, int]) -> None:
+        """Raises EngineError if the template is not valid."""
+        from jinja2 import TemplateError  # a chat is seldom asked for
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+        environment.globals["raise_exception"] = _refuse
+        self._added = added
+        self._names = re.compile("|".join(map(re.escape, sorted(added, key=len, reverse=True))) or "(?!)")
+        try:
+            self._template = environment.from_string(template)
+        except TemplateError as error:
+            raise EngineError(f"The model's chat template is not valid: {error}.") from error
+
+    def parts(self, messages: list[dict[str, Any]], tools: list[Any]) -> tuple[str | int, ...]:
+        """Return the prompt in which the model answers `messages`. The template's control tokens become tokens, and
+        those that a message spells do not. Raises EngineError if the template refuses the messages.
+        """
+        texts = "".join(_texts([messages, tools]))
+        guard = next((char for char in NONCHARACTERS if char not in texts), None)
+        if guard is None:
+            raise EngineError("The messages hold too many of Unicode's noncharacters.")
+        given = self._guarded({"messages": messages, "tools": tools or None}, guard)
+        try:
+            text = self._template.render(**given, add_generation_prompt=True)
+        except Exception as error:  # a template may fail in any way at messages that it does not foresee
+            raise EngineError(f"The model's chat template does not take these messages: {_sentence(error)}") from error
+        parts: list[str | int] = []
+        end = 0
+        for name in self._names.finditer(text):
+            parts += [text[end : name.start()], self._added[name.group()]]
+            end = name.end()
+        parts.append(text[end:])
+        cleaned = (part.replace(guard, "") if isinstance(part, str) else part for part in parts)
+        return tuple(part for part in cleaned if part != "")
+
+    def _guarded(self, value: Any, guard: str) -> Any:
+        """Return `value` with `guard` in each name of an added token that its texts spell."""
+        if isinstance(value, str):
+            return self._names.sub(lambda name: name.group()[0] + guard + name.group()[1:], value)
+        if isinstance(value, dict):
+            return {self._guarded(key, guard): self._guarded(each, guard) for key, each in value.items()}
+        return [self._guarded(each, guard) for each in value] if isinstance(value, list) else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts in a JSON value, those of keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value:
+            yield from _texts(each)
+            if isinstance(value, dict):
+                yield from _texts(value[each])
+
+
+def _refuse(message: str) -> None:
+    """What a template calls to refuse messages."""
+    raise EngineError(message)
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".") + "."
+
+
+def template_in(gguf: Path) -> str | None:
+    """Return the chat template in a GGUF file's metadata; None if there is none. Raises EngineError if the file is
+    damaged.
+
+    The `gguf` package reads all metadata and all tensors' descriptions, which takes seconds.
+    """
+    with gguf.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            return _template(data)
+        except (struct.error, KeyError, UnicodeDecodeError, OverflowError, RecursionError) as error:
+            raise EngineError(f"{gguf} is damaged; run `dlsp model pull`.") from error
+
+
+def _template(data: mmap.mmap) -> str | None:
+    if data[:4] != b"GGUF":
+        raise struct.error
+    at = 24  # after magic, version, number of tensors, number of entries
+    for _ in range(struct.unpack_from("<Q", data, 16)[0]):
+        key, at = _bytes(data, at)
+        kind, at = struct.unpack_from("<I", data, at)[0], at + 4
+        if key == TEMPLATE_KEY.encode():
+            return _bytes(data, at)[0].decode()
+        at = _after(data, at, kind)
+    return None
+
+
+def _bytes(data: mmap.mmap, at: int) -> tuple[bytes, int]:
+    """Return the text that begins at `at`, and where it ends."""
+    end = at + 8 + struct.unpack_from("<Q", data, at)[0]
+    return data[at + 8 : end], end
+
+
+def _after(data: mmap.mmap, at: int, kind: int) -> int:
+    """Return where a value of this type ends that begins at `at`."""
+    if kind == TEXT:
+        return at + 8 + struct.unpack_from("<Q", data, at)[0]
+    if kind != ARRAY:
+        return at + FIXED_BYTES[kind]
+    kind, count = struct.unpack_from("<IQ", data, at)
+    at += 12
+    if kind in FIXED_BYTES:
+        return at + count * FIXED_BYTES[kind]
+    for _ in range(count):
+        at = _after(data, at, kind)
+    return at
