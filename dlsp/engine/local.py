@@ -20,6 +20,7 @@ MODULES = (
     "numpy",
     "llvmlite",
     "prometheus_client",
+    "jinja2",
 )
 
 

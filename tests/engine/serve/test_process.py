@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,39 @@ def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(
         assert engine.wait(20) == 0
         assert not file.exists()
         assert engine.communicate()[1] == "", "it is no error"
+    finally:
+        engine.kill()
+        engine.wait()
+
+
+def woken(pid: int) -> int:
+    """How often the threads of a process went to sleep and were woken, so far."""
+    told = [(task / "status").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    return sum(int(re.findall(r"^voluntary_ctxt_switches:\t(\d+)", each, re.MULTILINE)[0]) for each in told)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts them in files")
+def test_an_idle_engine_wakes_less_than_once_in_two_seconds(tmp_path: Path):
+    """Also with a connection open, after a request."""
+    command = [sys.executable, "-c", MAIN, *SERVE, "--cache", str(tmp_path), "--state", str(tmp_path)]
+    engine = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    file = tmp_path / "engine-m.json"
+    try:
+        deadline = time.monotonic() + 60
+        while not file.exists():
+            assert engine.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        state = json.loads(file.read_text())
+        with asking(state["address"], state["token"]) as client:
+            body = {"gaps": [{"prefix": "a", "suffix": ""}], "max_tokens": 2}
+            before = woken(engine.pid)
+            assert client.post("/v1/infill", json=body).status_code == 200
+            assert woken(engine.pid) > before, "what is counted here happens"
+            time.sleep(1.5)
+            before = woken(engine.pid)
+            time.sleep(9)
+            assert woken(engine.pid) - before < 4.5
     finally:
         engine.kill()
         engine.wait()
