@@ -68,7 +68,7 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
     contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
-    tokenizer = QwenTokenizer(converted(gguf, published_cache()))
+    tokenizer = QwenTokenizer(converted(gguf, published_cache(), dense=False))
     total = len(list(sizes.all()))
     taken = until_stopped(measure(contenders, sizes, tokenizer), f"{model.name}, {threads} threads", total)
     samples = [one for of in taken for one in of]

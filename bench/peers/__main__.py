@@ -44,7 +44,7 @@ def _arguments() -> argparse.Namespace:
 def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     model = catalogue.find(asked.model)
     gguf, tasks = store.path(model), chosen(asked.gaps)
-    todo = rounds(tasks, QwenTokenizer(converted(gguf, published_cache())))
+    todo = rounds(tasks, QwenTokenizer(converted(gguf, published_cache(), dense=False)))
     threads = psutil.cpu_count(logical=False) or 1
     contenders, missing = Field(gguf, asked.dtypes.split(","), threads, asked.isa).enter(stack)
     replies = measure(contenders, todo, asked.measures.split(","))

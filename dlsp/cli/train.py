@@ -6,6 +6,7 @@ from typing import Any
 from dlsp.cli._common import add_module, run_module
 
 PARTS = {
+    "weights": ("weights", "print the folder of a model's converted weights, in bf16"),
     "corpus": ("corpus", "gather permissive source code from public registries"),
     "samples": ("samples", "turn the corpus into what training reads"),
     "base": ("base", "train an infill update of the base on a CPU or one NVIDIA GPU"),

@@ -86,7 +86,8 @@ class Engine:
         """Load the model in a GGUF file, with its tokenizer, the infill update and the canvas adapter that ship for it,
         and the costs of a step, measured if needed.
 
-        The GGUF file is converted first if needed; the converted weights are memory-mapped. A canvas adapter that was
+        The GGUF file is converted first if needed; the converted weights are memory-mapped. In int8 the embedding is
+        read from the GGUF file, and no other copy of the weights is kept. A canvas adapter that was
         neither trained nor measured on these weights is left out.
 
         `device` is one of `devices.DEVICES`; `auto` takes an NVIDIA GPU if there is one. The dtype `auto` means
@@ -95,9 +96,10 @@ class Engine:
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.calibration import sample
-        from dlsp_engine.model.convert import converted, update_in
+        from dlsp_engine.model.convert import ABOUT, converted
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
+        from dlsp_engine.model.source import Description, GgufWeights
         from dlsp_engine.model.update import Update, mismatch
         from dlsp_kernels.int8_linear.compiled import Compiled
         from dlsp_kernels.int8_linear.kinds import best
@@ -108,33 +110,33 @@ class Engine:
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
         update = Update.beside(ADAPTERS, gguf) if infill_update else None
-        folder, int8 = converted(gguf, cache, update=update), best()
-        if not update_in(folder):
+        folder, int8 = converted(gguf, cache, update=update, dense=False), best()
+        about = Description.load(folder / ABOUT)
+        if not about.update:
             update = None
         if dtype == "auto":
             dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
-        weights = Weights.load(folder, dense)
         shipped = ADAPTERS / f"{gguf.stem}.safetensors"
         low_rank, no_canvas = None, ""
         if adapter and shipped.exists():
-            low_rank = Adapter.load(shipped, gguf.name, weights.architecture, dense)
+            low_rank = Adapter.load(shipped, gguf.name, about.architecture, dense)
             no_canvas = mismatch(low_rank, shipped, update)
             low_rank = None if no_canvas else low_rank
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(_tokenizer, folder)
-            if device != "cpu":
-                model: Model = devices.load(weights, low_rank, device, dtype)
-            elif dtype not in ("int8", "int4"):
-                model = Qwen2(weights, low_rank)
-            elif not int8:
-                raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
-            elif dtype == "int4" and not isinstance(int8, Compiled):
-                raise EngineError("No 4-bit kernel runs on this machine; set dtype to 'int8'.")
-            else:
-                low_rank = low_rank or Adapter.none(weights.embedding, weights.architecture)
+            if device == "cpu" and dtype in ("int8", "int4"):
+                if not int8:
+                    raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
+                if dtype == "int4" and not isinstance(int8, Compiled):
+                    raise EngineError("No 4-bit kernel runs on this machine; set dtype to 'int8'.")
+                rows = GgufWeights(gguf, about, update)
+                low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
-                model = Int8Qwen2(weights, low_rank, stored(folder, weights, low_rank, int8, sample=text))
+                model: Model = Int8Qwen2(rows, low_rank, stored(folder, rows, low_rank, int8, sample=text))
+            else:
+                weights = Weights.load(converted(gguf, cache, update=update), dense)
+                model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         engine = cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
         engine.gguf = gguf

@@ -14,6 +14,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model import convert
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.source import Description
 from dlsp_engine.model.update import Update, mismatch
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import pair
@@ -56,6 +57,10 @@ def update_of(gguf: Path) -> Update:
     return update
 
 
+def update_in(folder: Path) -> str:
+    return Description.load(folder / convert.ABOUT).update
+
+
 def convert_in(cache: Path, gguf: Path, update: Update | None) -> tuple[Path, list[str]]:
     said: list[str] = []
     return convert.converted(gguf, cache, said.append, update), said
@@ -81,7 +86,7 @@ def test_switching_or_replacing_an_update_converts_anew_and_deletes_what_was_the
     write_update(gguf)
     first = update_of(gguf)
     folders = [convert_in(tmp_path, gguf, first)[0]]
-    assert convert.update_in(folders[0]) == first.sha256
+    assert update_in(folders[0]) == first.sha256
     assert convert_in(tmp_path, gguf, first) == (folders[0], []), "the second start converts nothing"
     write_update(gguf, seed=1)
     second = update_of(gguf)
@@ -90,7 +95,7 @@ def test_switching_or_replacing_an_update_converts_anew_and_deletes_what_was_the
         assert said
         assert folder != folders[-1]
         assert list(folder.parent.iterdir()) == [folder]
-        assert convert.update_in(folder) == (update.sha256 if update else "")
+        assert update_in(folder) == (update.sha256 if update else "")
         folders.append(folder)
 
 
@@ -109,7 +114,7 @@ def test_another_file_of_the_same_name_is_not_updated(tmp_path: Path, gguf: Path
     values = gguf_file.write(gguf, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, np.float16)
     folder, said = convert_in(tmp_path, gguf, update_of(gguf))
     assert any("not the file that the infill update was trained for" in line for line in said)
-    assert convert.update_in(folder) == ""
+    assert update_in(folder) == ""
     out = torch.from_numpy(values["blk.0.attn_output.weight"]).bfloat16()
     assert torch.equal(Weights.load(folder, torch.bfloat16).layers[0].out, out)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.bigrams import Bigrams
+from dlsp_engine.model.weights import Embedding
 
 
 def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
@@ -89,7 +90,7 @@ class Adapter:
             raise EngineError(f"The canvas adapter {path} cannot be read ({error}); install dlsp again.") from error
 
     @classmethod
-    def none(cls, embedding: Tensor, shape: Architecture) -> "Adapter":
+    def none(cls, embedding: Embedding, shape: Architecture) -> "Adapter":
         """An adapter without updates. The mean of the first 1024 token embeddings takes the place of the mask's.
 
         Drafts made with it are meaningless and hardly ever accepted.

@@ -1,42 +1,28 @@
-"""Converts a GGUF file to what the engine maps at start: bf16 safetensors with fused projections, and a tokenizer."""
+"""Converts a GGUF file to what the engine reads at start: a tokenizer, a description, and where they are needed the
+weights in bf16 with fused projections.
+"""
 
 import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import torch
 from filelock import FileLock
-from gguf import GGUFReader
-from gguf.quants import dequantize
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
-from torch import Tensor
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model import manifest
-from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.source import Description, Gguf
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
 # The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
 FORMAT = "1"
 
-# Our name within a layer -> the GGUF tensors that are concatenated along their outputs.
-FUSED = {
-    "qkv.weight": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
-    "qkv.bias": ("attn_q.bias", "attn_k.bias", "attn_v.bias"),
-    "out.weight": ("attn_output.weight",),
-    "gate_up.weight": ("ffn_gate.weight", "ffn_up.weight"),
-    "down.weight": ("ffn_down.weight",),
-    "attention_norm": ("attn_norm.weight",),
-    "mlp_norm": ("ffn_norm.weight",),
-}
-
+ABOUT = "model.json"
 
 Say = Callable[[str], None]
 
@@ -45,8 +31,9 @@ def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | None = None) -> Path:
-    """The folder with `weights.safetensors` and `tokenizer.json` for this GGUF file. Converts the file on first use.
+def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | None = None, dense: bool = True) -> Path:
+    """The folder of this GGUF file's conversion, which is made on first use: `model.json`, a `Description`, and
+    `tokenizer.json`; if `dense` also `weights.safetensors`, in bf16, which an int8 step does not need.
 
     `update` is added to the weights if it was trained for this file. When two engines start at once, one converts and
     the other waits. A conversion that was killed is started again, and so is one whose files are no longer what their
@@ -57,22 +44,27 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     """
     version = f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
     folder = cache / "converted" / f"{gguf.stem}-{_content(gguf)}-{version}"
-    weights, tokenizer = folder / "weights.safetensors", folder / "tokenizer.json"
-    files = (weights, tokenizer)
+    about, tokenizer, weights = folder / ABOUT, folder / "tokenizer.json", folder / "weights.safetensors"
+    files = (about, tokenizer, weights) if dense else (about, tokenizer)
     manifest.sweep(folder)
     if all(map(manifest.whole, files)):
         return folder
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(folder / manifest.LOCK):
-            if not all(map(manifest.whole, files)):
-                damaged = any(manifest.path_of(file).exists() for file in files)
+            if lacking := [file for file in files if not manifest.whole(file)]:
+                damaged = any(manifest.path_of(file).exists() for file in lacking)
                 say(f"converting {gguf.name}{' again, since it was damaged' if damaged else ', once for this machine'}")
                 if update and not update.belongs_to(gguf):
                     say(f"{gguf.name} is not the file that the infill update was trained for: it is left as it is")
                     update = None
-                _tokenizer(gguf, tokenizer)
-                _weights(gguf, weights, say, update)
+                model = Gguf(gguf)
+                if tokenizer in lacking:
+                    _tokenizer(model, tokenizer)
+                if weights in lacking:
+                    _weights(model, gguf.name, weights, say, update)
+                if about in lacking:
+                    _describe(model, about, update)
                 _forget_others(folder, replaced=gguf.parent == cache / "models")
     except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
@@ -98,12 +90,6 @@ def _content(gguf: Path) -> str:
     return sha256(gguf)[:12]
 
 
-def update_in(folder: Path) -> str:
-    """The SHA-256 of the infill update that was added to these converted weights; empty if none was."""
-    with safe_open(folder / "weights.safetensors", framework="pt") as file:
-        return file.metadata().get("update", "")
-
-
 _FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+|[0-9a-f]{12})-(?P<format>\d+)(?:-u[0-9a-f]{12})?")
 
 
@@ -122,57 +108,21 @@ def _forget_others(folder: Path, replaced: bool) -> None:
             shutil.rmtree(each, ignore_errors=True)
 
 
-def architecture(reader: GGUFReader) -> Architecture:
-    """The model's sizes, read from the file's metadata. Raises EngineError if the model is not of the Qwen2 family."""
-
-    def value(key: str) -> Any:
-        field = reader.get_field(key)
-        return None if field is None else field.contents()
-
-    if (family := value("general.architecture")) != "qwen2":
-        raise EngineError(f"This GGUF file holds a {family} model; the engine runs the Qwen2 family only.")
-    dim, heads = int(value("qwen2.embedding_length")), int(value("qwen2.attention.head_count"))
-    return Architecture(
-        layers=int(value("qwen2.block_count")),
-        dim=dim,
-        heads=heads,
-        kv_heads=int(value("qwen2.attention.head_count_kv")),
-        head_dim=dim // heads,
-        ff=int(value("qwen2.feed_forward_length")),
-        vocab=next(int(t.shape[1]) for t in reader.tensors if t.name == "token_embd.weight"),
-        theta=float(value("qwen2.rope.freq_base")),
-        eps=round(float(value("qwen2.attention.layer_norm_rms_epsilon")), 12),
-    )
+def _describe(model: Gguf, target: Path, update: Update | None) -> None:
+    about = Description(model.architecture, update.sha256 if update else "", model.place())
+    partial = target.with_suffix(".partial")
+    partial.write_text(about.to_json())
+    manifest.publish(partial, target)
 
 
-def _tensors(reader: GGUFReader, layers: int) -> Iterator[tuple[str, Tensor]]:
-    raw = {tensor.name: tensor for tensor in reader.tensors}
-
-    def load(name: str) -> Tensor:
-        values = dequantize(raw[name].data, raw[name].tensor_type)
-        return torch.from_numpy(np.array(values, np.float32)).bfloat16()
-
-    # Embedding and head are the same matrix, which some files store twice; the head's copy is quantised less coarsely.
-    yield "embedding", load("output.weight" if "output.weight" in raw else "token_embd.weight")
-    yield "norm", load("output_norm.weight")
-    for layer in range(layers):
-        for ours, theirs in FUSED.items():
-            yield f"layers.{layer}.{ours}", torch.cat([load(f"blk.{layer}.{name}") for name in theirs])
-
-
-def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
-    reader = GGUFReader(gguf)
-    shape = architecture(reader)
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in _tensors(reader, shape.layers):
-        tensors[name] = tensor
-        if name.endswith("qkv.weight") and (layer := int(name.split(".")[1])) % 4 == 0:
+def _weights(model: Gguf, source: str, target: Path, say: Say, update: Update | None) -> None:
+    shape = model.architecture
+    tensors = {"embedding": model.tensor(model.embedding), "norm": model.tensor("output_norm.weight")}
+    for layer in range(shape.layers):
+        if layer % 4 == 0:
             say(f"dequantising layer {layer} of {shape.layers}")
-    metadata = {"architecture": shape.to_json(), "source": gguf.name}
-    if update:
-        say("adding the infill update")
-        update.add_to(tensors, shape)
-        metadata["update"] = update.sha256
+        tensors |= model.layer(layer, update)
+    metadata = {"architecture": shape.to_json(), "source": source} | ({"update": update.sha256} if update else {})
     say("writing the converted weights")
     partial = target.with_suffix(".partial")
     try:
@@ -182,7 +132,7 @@ def _weights(gguf: Path, target: Path, say: Say, update: Update | None) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _tokenizer(gguf: Path, target: Path) -> None:
+def _tokenizer(model: Gguf, target: Path) -> None:
     partial = target.with_suffix(".partial")
-    tokenizer_from_gguf(GGUFReader(gguf)).save(str(partial))
+    tokenizer_from_gguf(model.reader).save(str(partial))
     manifest.publish(partial, target)

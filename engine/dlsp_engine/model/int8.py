@@ -21,7 +21,7 @@ from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.captured import CapturedSteps, Inputs
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Batch, Rows, packed
-from dlsp_engine.model.weights import Weights
+from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels import low_rank_add
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
 from dlsp_kernels.canvas_attention.source import TOGETHER, Place
@@ -136,7 +136,7 @@ class Int8Qwen2(Model):
     PyTorch.
     """
 
-    def __init__(self, weights: Weights, adapter: Adapter, int8: Int8Weights) -> None:
+    def __init__(self, weights: DenseWeights, adapter: Adapter, int8: Int8Weights) -> None:
         """Of `weights`, only the embeddings are used."""
         self.shape = weights.architecture
         self.adapter = adapter

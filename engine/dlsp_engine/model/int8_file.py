@@ -19,7 +19,7 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.int8 import Int8Weights
 from dlsp_engine.model.quantised import quantised
-from dlsp_engine.model.weights import Weights
+from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels.int8_linear.kinds import Int8
 
 # The version of the file's content. Increase it with every change of the content.
@@ -28,7 +28,7 @@ LAYOUT = 2
 
 def stored(
     folder: Path,
-    weights: Weights,
+    weights: DenseWeights,
     adapter: Adapter,
     kind: Int8,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),

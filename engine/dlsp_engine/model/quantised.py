@@ -10,8 +10,8 @@ from torch import Tensor
 from dlsp_engine.model.adapter import Adapter, LowRank, projections
 from dlsp_engine.model.calibration import Calibration
 from dlsp_engine.model.int8 import matrix
-from dlsp_engine.model.rotate import rotate_head, rotate_layer, rotated_adapter, rotation
-from dlsp_engine.model.weights import Weights
+from dlsp_engine.model.rotate import rotate_head, rotate_layer, rotate_low_rank, rotation
+from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels import quantise_weight
 from dlsp_kernels.compensate.compiled import compensated
 from dlsp_kernels.compensate.reference import shares_of
@@ -26,7 +26,7 @@ HEAD_ROWS = 8192
 
 
 def quantised(
-    weights: Weights,
+    weights: DenseWeights,
     adapter: Adapter,
     kind: Int8,
     say: Callable[[str], None] = lambda line: None,
@@ -40,16 +40,15 @@ def quantised(
     """
     shape = weights.architecture
     turn = rotation(shape.dim)
-    turned = rotated_adapter(adapter, weights, turn)
-    tensors = {"turn": turn, "mask": turned.mask_embedding.contiguous()}
+    tensors = {"turn": turn, "mask": (adapter.mask_embedding.float() @ turn).contiguous()}
     calibration = None
     if sample is not None:
         embedded = weights.embedding[sample.flatten()].float() @ turn
         calibration = Calibration(embedded, sample.shape[1], shape, kind)
-    for i, (dense, low) in enumerate(zip(weights.layers, turned.layers, strict=True)):
+    for i, (dense, plain) in enumerate(zip(weights.layers, adapter.layers, strict=True)):
         if i % 4 == 0:
             say(f"quantising layer {i} of {shape.layers}")
-        layer = rotate_layer(dense, turn, shape)
+        layer, low = rotate_layer(dense, turn, shape), rotate_low_rank(plain, dense, turn, shape)
         tensors[f"{i}.qkv_bias"] = layer.qkv_bias
 
         def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low) -> Int8Matrix:

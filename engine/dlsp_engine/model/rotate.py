@@ -9,9 +9,9 @@ to that input.
 import torch
 from torch import Tensor
 
-from dlsp_engine.model.adapter import Adapter, LowRank
+from dlsp_engine.model.adapter import LowRank
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.weights import Layer, Weights
+from dlsp_engine.model.weights import Layer
 from dlsp_kernels import hadamard
 
 
@@ -61,15 +61,6 @@ def rotate_low_rank(low: dict[str, LowRank], layer: Layer, turn: Tensor, shape: 
         "gate_up": LowRank((gate_up[0] * layer.mlp_norm.float()) @ turn, gate_up[1]),
         "down": LowRank(hadamard(down[0]), turn.T @ down[1]),
     }
-
-
-def rotated_adapter(adapter: Adapter, weights: Weights, turn: Tensor) -> Adapter:
-    """The adapter in the rotated basis. `weights` are the weights before rotation."""
-    layers = [
-        rotate_low_rank(low, layer, turn, weights.architecture)
-        for low, layer in zip(adapter.layers, weights.layers, strict=True)
-    ]
-    return Adapter(adapter.mask_embedding.float() @ turn, layers, adapter.metadata, adapter.bigrams)
 
 
 def _heads(x: Tensor, shape: Architecture) -> Tensor:

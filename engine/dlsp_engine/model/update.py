@@ -1,6 +1,7 @@
 """The infill update: low-rank changes that teach the base model to fill gaps, added to its weights at conversion."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -50,12 +51,12 @@ class Update:
         """Whether it was trained on this very file, byte for byte."""
         return self.metadata.get("base_sha256") == sha256(gguf)
 
-    def add_to(self, tensors: dict[str, Tensor], shape: Architecture) -> None:
-        """Add the update to the converted weights in place: W + b a in float32, rounded to the dtype of W. `tensors` by
-        their names in the file.
+    def add_to(self, tensors: dict[str, Tensor], shape: Architecture, layers: Iterable[int] | None = None) -> None:
+        """Add the update to the weights of some layers, or of all, in place: W + b a in float32, rounded to the dtype
+        of W. `tensors` by their names in the converted file.
         """
         with safe_open(self.path, framework="pt") as file:
-            for layer in range(shape.layers):
+            for layer in range(shape.layers) if layers is None else layers:
                 for name, (_, outs) in projections(shape).items():
                     a, b = (file.get_tensor(f"layers.{layer}.{name}.{part}").float() for part in "ab")
                     low = LowRank.fuse(a, b, outs)

@@ -1,7 +1,9 @@
 """The weights of a model in bf16 or float32: mapped from the converted file, or random for tests."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from safetensors import safe_open
@@ -22,6 +24,35 @@ class Layer:
     down: Tensor  # [dim, ff]
     attention_norm: Tensor  # [dim]
     mlp_norm: Tensor  # [dim]
+
+
+class Embedding(Protocol):
+    """The rows of the embedding, by token: a tensor [vocab, dim], or what reads rows from a file."""
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: int | slice | Tensor, /) -> Tensor: ...
+
+    def split(self, split_size: int, /) -> Iterable[Tensor]: ...
+
+
+class DenseWeights(Protocol):
+    """What quantising reads of a model's weights."""
+
+    @property
+    def architecture(self) -> Architecture: ...
+
+    @property
+    def layers(self) -> Sequence[Layer]: ...
+
+    @property
+    def embedding(self) -> Embedding: ...
+
+    @property
+    def norm(self) -> Tensor: ...
 
 
 @dataclass

@@ -88,7 +88,7 @@ def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool =
     except Damaged as error:
         log.warning("converting %s again: %s", gguf.name, error)
         update = Update.beside(ADAPTERS, gguf) if infill_update else None
-        shutil.rmtree(converted(gguf, cache, update=update), ignore_errors=True)
+        shutil.rmtree(converted(gguf, cache, update=update, dense=False), ignore_errors=True)
         return Engine.load(gguf, cache, dtype, device=device, infill_update=infill_update)
 
 

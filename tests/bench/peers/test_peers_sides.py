@@ -45,7 +45,7 @@ def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
 
 @pytest.fixture(scope="module")
 def tokenizer(gguf: Path) -> QwenTokenizer:
-    return QwenTokenizer(converted(gguf, published_cache()))
+    return QwenTokenizer(converted(gguf, published_cache(), dense=False))
 
 
 def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:
