@@ -22,6 +22,8 @@ def main() -> int:
     serve.add_argument("--state", required=True, type=Path, help="where lock and state file lie")
     serve.add_argument("--dtype", default="auto", help="auto, int4, int8, bfloat16 or float32")
     serve.add_argument("--device", default=os.environ.get("DLSP_DEVICE") or "auto", help="auto, cpu, cuda or mps")
+    kv_mb = os.environ.get("DLSP_KV_MB", "")
+    serve.add_argument("--kv-mb", default=kv_mb, help="megabytes for keys and values; empty: by the machine's memory")
     serve.add_argument("--threads", type=int, default=0, help="0: as many as cores, half of them on battery")
     serve.add_argument("--infill-update", default="on", choices=("on", "off"), help="whether weights have it added")
     serve.add_argument("--idle-seconds", type=float, default=1800)
@@ -53,6 +55,7 @@ def main() -> int:
             options.device,
             options.tcp,
             options.infill_update == "on",
+            options.kv_mb,
         )
     except EngineError as error:
         print(error, file=sys.stderr)

@@ -26,6 +26,9 @@ class Model(Protocol):
     # clean row that it may become: to the bit in int8, up to rounding in float32.
     alternatives: bool = False
 
+    # Bytes of the pool that all KV caches share; None if each has memory of its own.
+    kv_pool_bytes: int | None = None
+
     # Whether narrow steps may be faster with fewer PyTorch threads.
     fewer_threads: bool = False
 

@@ -96,7 +96,7 @@ def app(service: Service) -> Starlette:
             {name: getattr(service, name) for name in reported}
             | {"api": API_VERSION, "pid": os.getpid(), "busy": scheduler.busy, "waiting": scheduler.waiting}
             | {"sessions": len(scheduler.sessions), "session_bytes": scheduler.sessions.bytes}
-            | {"cache_bytes": living_bytes()}
+            | {"cache_bytes": living_bytes(), "max_cache_bytes": scheduler.sessions.most_bytes}
             | {"uptime_s": round(time.monotonic() - service.started, 1)}
             | {"stepping_s": round(scheduler.stepping_s, 3)}
         )

@@ -20,7 +20,7 @@ from dlsp_engine.model.update import Update
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API_VERSION, Service, app
 from dlsp_engine.serve.listener import Listener
-from dlsp_engine.serve.memory import return_large_blocks
+from dlsp_engine.serve.memory import kv_budget, return_large_blocks
 from dlsp_engine.serve.scheduler import Scheduler
 from dlsp_engine.serve.server import Server, raise_file_limit
 from dlsp_engine.serve.statefile import StateFile, birth, lock
@@ -42,6 +42,7 @@ def serve(
     device: str = "auto",
     tcp: bool = sys.platform == "win32",
     infill_update: bool = True,
+    kv_mb: str = "",
 ) -> None:
     """Run the engine until it is told to stop or has had no request for `idle_seconds`. Raises EngineError if it cannot
     start.
@@ -51,8 +52,9 @@ def serve(
         raise_file_limit()
         return_large_blocks()
         engine = load(gguf, cache, dtype, device, infill_update)
+        kv_bytes = kv_budget(kv_mb, engine.model.kv_pool_bytes)
         warm_up(engine)
-        scheduler = Scheduler(engine)
+        scheduler = Scheduler(engine, kv_bytes)
         service = Service(
             scheduler,
             address=listener.address,

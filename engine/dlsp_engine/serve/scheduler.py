@@ -14,7 +14,7 @@ from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 from dlsp_engine.options import MAX_CONTEXT_TOKENS, Options
 from dlsp_engine.request import Request
 from dlsp_engine.serve.metrics import Metrics
-from dlsp_engine.serve.sessions import Sessions
+from dlsp_engine.serve.sessions import MAX_KEPT_BYTES, Sessions
 from dlsp_engine.serve.turns import Turns
 from dlsp_engine.site import Judgement, Site
 from dlsp_engine.text.chat import Generation
@@ -27,6 +27,7 @@ SHARE_OF_WAITING = (1.0, 0.75, 0.5)  # by priority: the share of MAX_WAITING at 
 MAX_RUNNING = 32  # requests that share a step, at most
 MAX_PROMPT_TOKENS = MAX_CONTEXT_TOKENS
 MAX_BEGUN_TOKENS = 4_096  # of prompts that are begun between two steps: it takes time, and somebody may be typing
+RUNNING_SHARE = 0.75  # of the bytes of keys and values, for requests; the rest is always there for kept sessions
 MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
 TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
@@ -90,9 +91,10 @@ class Scheduler:
     `closed` is set once the thread has ended. Once `broken` is set, the process has to end.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, kv_bytes: int = MAX_KEPT_BYTES) -> None:
+        """`kv_bytes`: how many bytes the keys and values of kept sessions and of requests may take together."""
         self.engine = engine
-        self.sessions = Sessions()
+        self.sessions = Sessions(kv_bytes)
         self.metrics = Metrics()
         self.closed = False
         self.broken = False
@@ -193,14 +195,16 @@ class Scheduler:
         """Return the requests that may share the next step, and begin those that are new. A request that cannot be
         begun ends here, without harm to others.
 
-        While all requests that have begun, of any priority, hold more bytes than kept sessions may, no new one is begun
-        to share a step with others.
+        While all requests that have begun, of any priority, hold more than RUNNING_SHARE of the bytes that keys and
+        values may take, no new one is begun to share a step with others. Kept sessions get what requests leave, and at
+        least the rest of the bytes.
         """
+        most_bytes = self.sessions.most_bytes
         running: dict[Request, Ticket] = {}
         begun = 0
         for ticket in tickets[:MAX_RUNNING]:
             new = ticket.request is None
-            if new and running and (begun > MAX_BEGUN_TOKENS or self._held > self.sessions.most_bytes):
+            if new and running and (begun > MAX_BEGUN_TOKENS or self._held > RUNNING_SHARE * most_bytes):
                 break
             try:
                 request = ticket.request or self._start(ticket)
@@ -209,6 +213,8 @@ class Scheduler:
                 break
             running[request] = ticket
             begun += request.cost.prompt_tokens if new else 0
+        if begun:
+            self.sessions.shrink(most_bytes - int(min(self._held, RUNNING_SHARE * most_bytes)))
         return running
 
     @property

@@ -59,7 +59,11 @@ class Sessions:
             session.cache = session.cache.fork(min(session.cache.length, fitting))
         self._kept[name] = session
         self._kept.move_to_end(name)
-        while self.bytes > self.most_bytes:
+        self.shrink(self.most_bytes)
+
+    def shrink(self, most_bytes: int) -> None:
+        """Drop the least recently kept sessions until the others have at most `most_bytes` bytes."""
+        while self.bytes > most_bytes:
             self._kept.popitem(last=False)
 
     def clear(self) -> None:

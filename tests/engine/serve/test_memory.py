@@ -1,7 +1,13 @@
 import subprocess
 import sys
+from pathlib import Path
 
+import psutil
 import pytest
+
+from dlsp_engine import EngineError
+from dlsp_engine.serve import memory
+from dlsp_engine.serve.memory import kv_budget
 
 HOLES = """
 import ctypes, psutil
@@ -29,3 +35,32 @@ def test_blocks_of_closed_sessions_go_back_to_the_system():
     full, after = map(int, out.split())
     assert full > 100 << 20
     assert after < 10 << 20
+
+
+@pytest.mark.parametrize(
+    ("machine", "container", "bytes_"),
+    [
+        (2 * 10**9, None, 256_000_000),
+        (8 * 10**9, None, 500_000_000),
+        (8 * 10**9, "max\n", 500_000_000),
+        (256 * 10**9, None, 2_000_000_000),
+        (256 * 10**9, "16000000000\n", 1_000_000_000),
+    ],
+)
+def test_keys_and_values_take_a_share_of_what_the_machine_or_the_container_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: int, container: str | None, bytes_: int
+):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"total": machine}))
+    monkeypatch.setattr(memory, "CGROUP_LIMIT", tmp_path / "memory.max")
+    if container:
+        memory.CGROUP_LIMIT.write_text(container)
+    assert kv_budget("") == bytes_
+
+
+def test_a_setting_or_a_device_says_otherwise():
+    assert kv_budget("16") == 16_000_000
+    assert kv_budget("", 8 * 10**9) == 4 * 10**9
+    assert kv_budget("500", 8 * 10**9) == 500_000_000
+    for wrong in ("15", "much", "-1", "1e3", "\u0661\u0662\u0663", "99999999"):
+        with pytest.raises(EngineError, match="DLSP_KV_MB must be a whole number"):
+            kv_budget(wrong)

@@ -252,3 +252,32 @@ def test_steps_are_short_while_somebody_types(
     asked(scheduler, third := Asked(Gap("x = ", ""), few, FILLING, "script"))
     assert third.fill
     assert not any(told[before:])
+
+
+def test_requests_and_kept_sessions_share_the_memory(scheduler: Scheduler, engine: SlowEngine):
+    """Requests displace kept sessions, the oldest first, but not all of them; those that find no room wait."""
+    a_prompt = engine.new_session().cache.bytes_of(1024)
+    most = scheduler.sessions.most_bytes = 8 * a_prompt
+    few = Options(mode="autoregressive", max_tokens=2)
+    for number in range(8):
+        asked(scheduler, kept := Asked(Gap(f"{number}" * 900, "", session=f"{number}"), few, FILLING, "editor"))
+        assert kept.fill
+    before = len(scheduler.sessions)
+    assert before >= 6
+    engine.step_s = 0.01
+    long = Options(mode="autoregressive", max_tokens=30)
+    many = [Asked(Gap(chr(97 + n) * 900, ""), long, FILLING, "script") for n in range(12)]
+    asked(scheduler, *many)
+    most_held = least_kept = None
+    while not all(one.ended.is_set() for one in many):
+        held = sum(one.ticket.request.bytes for one in many if one.ticket.request)
+        most_held = max(most_held or 0, held)
+        least_kept = min(least_kept or before, len(scheduler.sessions))
+        time.sleep(0.002)
+    assert all(one.fill for one in many)
+    assert most_held
+    assert most // 2 < most_held <= most, "some wait until others have ended"
+    assert least_kept
+    assert 1 <= least_kept < before
+    assert scheduler.sessions.take(("gap", "editor", "7")), "the newest is still there"
+    assert not scheduler.sessions.take(("gap", "editor", "0"))

@@ -43,6 +43,7 @@ class GpuQwen2(Model):
         self.device = torch.device(device)
         self.weights = GpuWeights.of(weights, self.adapter, self.device, format)
         self.pool = Pool(self.shape, weights.dtype, self.device, pages)
+        self.kv_pool_bytes = self.pool.kv.nbytes
         self.ops = StepOps(fused)
         self.graphs = Graphs(fused and self.device.type == "cuda", capturable=lambda: not self.ops.failures)
         positions = torch.arange(MAX_SESSION_PAGES * PAGE)
