@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
-DTYPES = ("int8", "bfloat16", "float32")
+DTYPES = ("int4", "int8", "bfloat16", "float32")
 
 # Exit statuses: something is lacking that the user may provide; Ctrl-C.
 MEND, STOPPED = 2, 130

@@ -21,9 +21,10 @@ pytestmark = pytest.mark.skipif(usable() is None, reason="no program runs here")
 SHAPES = [(1, 0), (1, 4), (5, 4), (3, 12), (40, 0), (127, 0), (130, 4)]
 
 
-@pytest.fixture
-def model(tiny) -> Int8Qwen2:
-    return int8(tiny.model)
+@pytest.fixture(params=[8, 4])
+def model(tiny, request: pytest.FixtureRequest) -> Int8Qwen2:
+    """With weights of 8 and of 4 bits."""
+    return int8(tiny.model, bits=request.param)
 
 
 def step(model: Int8Qwen2, clean: int, canvas: int, salt: int, sessions: int = 1) -> Tensor:
