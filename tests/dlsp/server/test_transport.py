@@ -1,9 +1,13 @@
-"""What the server writes: in order, what belongs together at once, and never with a traceback."""
+"""What the server writes: in order, what belongs together at once. And when it collects garbage."""
 
 import asyncio
+import gc
 import io
 from typing import Any
 
+import pytest
+
+from dlsp.server import transport
 from dlsp.server.transport import Writer
 
 
@@ -61,3 +65,30 @@ async def test_an_editor_that_does_not_read_any_more() -> None:
     writer.write(b"a")
     await asyncio.sleep(0.01)
     assert told == [True]
+
+
+async def test_only_a_timer_runs_full_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "SETTLED_S", 0.01)
+    monkeypatch.setattr(transport, "COLLECT_S", 0.05)
+    thresholds, full = gc.get_threshold(), lambda: gc.get_stats()[2]["collections"]
+    collected = asyncio.Event()
+
+    def noted(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2:
+            collected.set()
+
+    gc.callbacks.append(noted)
+    try:
+        transport.collect_garbage(asyncio.get_running_loop())
+        frozen, before = gc.get_freeze_count(), full()
+        assert frozen > 10_000
+        kept = [[number] for number in range(300_000)]  # as a search for edits does
+        assert full() == before
+        collected.clear()
+        await asyncio.wait_for(collected.wait(), 10)
+        assert gc.get_freeze_count() > frozen, "what was made first counts as permanent, too"
+        assert len(kept) == 300_000
+    finally:
+        gc.callbacks.remove(noted)
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
