@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from starlette.requests import Request
 
@@ -38,7 +38,7 @@ class Body:
             raise Refused(400, "The body is not valid JSON.") from None
         if not isinstance(parsed, dict):
             raise Refused(400, "The body must be a JSON object.")
-        return cls(parsed)
+        return cls(cast("dict[str, Any]", parsed))
 
     def __contains__(self, name: str) -> bool:
         return name in self._fields
@@ -52,10 +52,13 @@ class Body:
     def texts(self, name: str) -> tuple[str, ...]:
         """A string, or a list of strings."""
         value = self._fields.get(name, [])
-        values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        if isinstance(value, str):
+            return (value,)
+        values: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [None]
+        texts = tuple(each for each in values if isinstance(each, str))
+        if len(texts) < len(values):
             raise Refused(400, f"`{name}` must be a string or a list of strings.", name)
-        return tuple(values)
+        return texts
 
     def number(self, name: str, default: float, low: float = -math.inf, high: float = math.inf) -> float:
         """A number, from `low` to `high`."""
@@ -84,14 +87,15 @@ class Body:
         value = self._fields.get(name, {})
         if not isinstance(value, dict):
             raise Refused(400, f"`{name}` must be an object.", name)
-        return Body(value)
+        return Body(cast("dict[str, Any]", value))
 
     def each(self, name: str) -> "Iterator[Body]":
         """The objects of a list, empty if absent."""
         value = self._fields.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        values: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(each, dict) for each in values):
             raise Refused(400, f"`{name}` must be a list of objects.", name)
-        return (Body(each) for each in value)
+        return (Body(each) for each in values)
 
     def raw(self, name: str) -> Any:
         """The value as it is, None if absent."""
@@ -103,5 +107,6 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {_without_surrogates(name): _without_surrogates(each) for name, each in value.items()}
-    return [_without_surrogates(each) for each in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return {_without_surrogates(name): _without_surrogates(each) for name, each in fields.items()}
+    return [_without_surrogates(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -202,7 +202,7 @@ class Lanes:
         self._lanes: list[Lane] = []
 
     @contextmanager
-    def lane(self, gap: Gap) -> Iterator[Lane]:
+    def lane(self, gap: Gap) -> Generator[Lane]:
         lane = self._choose(gap)
         lane.busy = True
         try:
@@ -251,7 +251,8 @@ def _likeness(gap: Gap, anchor: Gap | None) -> float:
 
 def _tokens(text: str, confidence: Any) -> tuple[tuple[str, float], ...]:
     """The text and log-probability of each token within `text`, from the engine's pairs."""
-    tokens, at = [], 0
+    tokens: list[tuple[str, float]] = []
+    at = 0
     for width, log_p in confidence:
         if at >= len(text):
             break

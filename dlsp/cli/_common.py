@@ -45,7 +45,11 @@ def run_module(module: str, arguments: Sequence[str], environment: Mapping[str, 
     """
     # -P keeps a torch.py in the current folder from being imported instead of the library.
     child = subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environment)
-    before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+
+    def end(signal_number: int, frame: object) -> None:
+        child.terminate()
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         while True:
             try:

@@ -34,7 +34,7 @@ def add(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     if args.last is not None:
         return _last(args.last, args.json)
-    found = []
+    found: list[Check] = []
     for check in checks(named(args.model)):
         found.append(check)
         if not args.json:

@@ -44,7 +44,11 @@ def run(args: Namespace) -> int:
     ends = [signal.SIGTERM]
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         ends.append(signal.SIGHUP)  # the terminal was closed, and the command was not run under nohup
-    before = {number: signal.signal(number, lambda *_: engine.terminate()) for number in ends}
+
+    def end(signal_number: int, frame: object) -> None:
+        engine.terminate()
+
+    before = {number: signal.signal(number, end) for number in ends}
     try:
         return engine.wait()
     except KeyboardInterrupt:
@@ -66,7 +70,8 @@ def start(args: Namespace) -> int:
 
 
 def stop(args: Namespace) -> int:
-    stuck, any_ended = [], False
+    stuck: list[str] = []
+    any_ended = False
     for model in _meant(args):
         if _stopped(model) or _stopped_loading(model):
             any_ended = True
@@ -116,7 +121,7 @@ async def _health_report(model: Model) -> str:
     if engine is None:
         return f"The engine of {model.short} is loading." if state.alive(model.name) else ""
     async with engine:
-        found = {"address": engine.state.address, **await engine.health()}
+        found: dict[str, Any] = {"address": engine.state.address, **await engine.health()}
     found["uptime_s"] = duration(found["uptime_s"])
     names = ("model", "version", "pid", "address", "dtype", "adapter", "uptime_s", "requests", "busy")
     return "\n".join(f"{name.removesuffix('_s'):9} {found[name]}" for name in names)

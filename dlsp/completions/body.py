@@ -34,8 +34,8 @@ class Unwritten(UserError):
 
 def request(context: Context, path: str, mode: str, seed: int) -> dict[str, Any]:
     """Build the engine request for a function body."""
-    more = {"seed": seed, "temperature": TEMPERATURE} if seed else {}
-    return infill.request(context, path=path, mode=mode, end="body", priority="filling", **more)
+    sampling: dict[str, Any] = {"seed": seed, "temperature": TEMPERATURE} if seed else {}
+    return infill.request(context, path=path, mode=mode, end="body", priority="filling", **sampling)
 
 
 async def write(

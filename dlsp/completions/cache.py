@@ -43,7 +43,7 @@ class CachedCompletion:
     text: str = ""
     reason: str = ""
     confidence: Sequence[Sequence[float]] = ()
-    cost: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict[str, Any])
     shown: Remainder | None = None
 
     @classmethod
@@ -82,7 +82,8 @@ class CachedCompletion:
 
     def log_p(self, start: int, end: int) -> list[float]:
         """The log-probabilities of the tokens of `text[start:end]`; a token cut by `start` counts in proportion."""
-        found, at = [], start
+        found: list[float] = []
+        at = start
         for width, log_p in self.tokens(start):
             if at >= end:
                 break

@@ -144,7 +144,7 @@ class CompletionResult:
     verdict: Verdict | None = None
     from_cache: bool = False
     reason: str = ""
-    cost: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dlsp import paths
 
@@ -18,7 +18,7 @@ class Check:
     good: bool
     said: str
     todo: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def as_json(self) -> dict[str, Any]:
         """As JSON for a bug report, without user names."""
@@ -27,9 +27,9 @@ class Check:
 
 def _anonymous(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _anonymous(each) for name, each in value.items()}
+        return {name: _anonymous(each) for name, each in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_anonymous(each) for each in value]
+        return [_anonymous(each) for each in cast("list[Any] | tuple[Any, ...]", value)]
     if not isinstance(value, str):
         return value
     text = value

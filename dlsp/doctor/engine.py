@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from dlsp.doctor.check import Check
 from dlsp.doctor.machine import gpu
@@ -116,7 +116,7 @@ def step(health: Mapping[str, Any]) -> list[Check]:
     """The cost of a step by its number of rows, as measured by the engine; empty if the engine reports none."""
     if not (step := _step(health)):
         return []
-    costs = step.get("costs") or {}
+    costs: dict[str, float] = step.get("costs") or {}
     table = ", ".join(f"{count(int(rows), 'row')} {float(ms):.0f} ms" for rows, ms in costs.items())
     where = f" on {device}" if (device := step.get("device", "cpu")) != "cpu" else ""
     checks = [Check("step", True, f"{step.get('dtype')}{where}: {table or 'not measured'}", data=dict(step))]
@@ -129,7 +129,7 @@ def step(health: Mapping[str, Any]) -> list[Check]:
 
 def _step(health: Mapping[str, Any]) -> Mapping[str, Any]:
     step = health.get("step")
-    return step if isinstance(step, Mapping) else {}
+    return cast("Mapping[str, Any]", step) if isinstance(step, Mapping) else {}
 
 
 async def completion(engine: Engine) -> Check:

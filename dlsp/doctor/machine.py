@@ -16,8 +16,8 @@ from dlsp.engine.probe import probe
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 
-FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
-FEATURES += ("asimddp", "bf16", "i8mm", "sve")  # Arm
+X86_FEATURES = ("avx2", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
+ARM_FEATURES = ("asimddp", "bf16", "i8mm", "sve")
 PACKAGES = ("torch", "tokenizers", "llvmlite", "pygls", "lsprotocol", "triton")
 # The most disk space that a converted model takes, as a multiple of its file's size: in bf16. Int8 takes half of it.
 CONVERTED_FILE_SIZES = 3.0
@@ -25,7 +25,7 @@ CONVERTED_FILE_SIZES = 3.0
 
 def versions() -> Check:
     """The versions of dlsp, Python, the system and the libraries."""
-    packages = {}
+    packages: dict[str, str] = {}
     for name in PACKAGES:
         try:
             packages[name] = metadata.version(name)
@@ -112,8 +112,8 @@ def _processor() -> tuple[str, list[str]]:
         return platform.processor() or platform.machine(), []
     name = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE)
-    have = set(flags[1].split()) if flags else set()
-    return (name[1] if name else platform.machine()), [each for each in FEATURES if each in have]
+    have: set[str] = set(flags[1].split()) if flags else set()
+    return (name[1] if name else platform.machine()), [each for each in (*X86_FEATURES, *ARM_FEATURES) if each in have]
 
 
 def gpu() -> str:

@@ -33,7 +33,7 @@ class Offer:
 def after(offers: Iterable[Offer], uri: str, change: Edit) -> list[Offer]:
     """The offers after a change of the document `uri`: shifted with their lines, dropped if the change touches
     these."""
-    kept = []
+    kept: list[Offer] = []
     for offer in offers:
         if offer.uri != uri:
             kept.append(offer)
@@ -56,7 +56,7 @@ class Carried:
 
     number: int
     text: str
-    offers: list[Offer] = field(default_factory=list)
+    offers: list[Offer] = field(default_factory=list[Offer])
     whole: bool = False
 
 

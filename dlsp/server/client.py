@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -70,9 +70,9 @@ class Client:
         items = [types.ConfigurationItem(scope, section) for scope in scopes]
         with suppress(JsonRpcException, TimeoutError):
             async with asyncio.timeout(QUESTION_TIMEOUT_S):
-                answer = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
-            if isinstance(answer, Sequence) and not isinstance(answer, str):
-                return [*answer, *[None] * len(scopes)][: len(scopes)]
+                answer: Any = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+            if isinstance(answer, list | tuple):
+                return [*cast("list[Any] | tuple[Any, ...]", answer), *[None] * len(scopes)][: len(scopes)]
         return None
 
     async def register_for_settings(self, section: str) -> None:
@@ -124,7 +124,7 @@ class Status:
         self._send()
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self) -> Generator[None]:
         """Context in which a request is being answered."""
         self._requests += 1
         self._timer = self._timer or asyncio.get_running_loop().call_later(BUSY_AFTER_S, self._send)
@@ -162,7 +162,7 @@ class ModelLoading:
             return
         with suppress(JsonRpcException, TimeoutError):
             async with asyncio.timeout(PROGRESS_TIMEOUT_S):
-                await self._progress.create_async(self._token)
+                await self._progress.create_async(self._token)  # pyright: ignore[reportUnknownMemberType]
             self._shown = True
             self._progress.begin(self._token, types.WorkDoneProgressBegin("dlsp: loading the model"))
 

@@ -1,7 +1,7 @@
 """Typed parameters of the requests and notifications that are not part of LSP."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 from cattrs import Converter
@@ -115,9 +115,9 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(each) for name, each in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(each) for each in cast("list[Any] | tuple[Any, ...]", value)]
     return value
 
 

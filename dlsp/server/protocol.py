@@ -3,8 +3,8 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable, Container, Generator, Mapping
+from typing import Any, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError, PyglsError
@@ -42,6 +42,9 @@ class Protocol(LanguageServerProtocol):
     def handle_message(self, message: Any) -> None:
         if not isinstance(message, dict):
             return self._refuse(None, ERRORS.InvalidRequest, "A message must be a JSON object.")
+        return self._handle_object(cast("dict[str, Any]", message))
+
+    def _handle_object(self, message: dict[str, Any]) -> None:
         id = message.get("id")
         known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
         method = message.get("method")
@@ -55,7 +58,8 @@ class Protocol(LanguageServerProtocol):
         try:
             structured: Any = super().structure_message(message)
         except JsonRpcException as error:
-            log.warning("a message of %s does not parse", method if method in types.METHOD_TO_TYPES else "some method")
+            known_methods = cast("Container[str | None]", types.METHOD_TO_TYPES)  # pyright: ignore[reportUnknownMemberType]
+            log.warning("a message of %s does not parse", method if method in known_methods else "some method")
             if asks:
                 self._send_response(id, error=error.to_response_error())
             elif known is not None:
@@ -88,7 +92,8 @@ class Protocol(LanguageServerProtocol):
     def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
         """Cancel all running requests. pygls would iterate over a dictionary that cancelled commands are
         removed from."""
-        if (handler := self.fm.features.get(types.SHUTDOWN)) is not None:
+        features = cast("Mapping[str, Callable[..., Any]]", self.fm.features)  # pyright: ignore[reportUnknownMemberType]
+        if (handler := features.get(types.SHUTDOWN)) is not None:
             yield handler, args, None
         for id, future in list(self._request_futures.items()):
             if id != self.msg_id and not future.done():
@@ -130,7 +135,7 @@ def _asks_inline(message: dict[str, Any]) -> bool:
     """Whether `initialize` has the capability, even as `null` (as lsp-mode sends it), which parsing would drop."""
     at: Any = message
     for name in ("params", "capabilities", "textDocument"):
-        at = at.get(name) if isinstance(at, dict) else None
+        at = cast("dict[str, Any]", at).get(name) if isinstance(at, dict) else None
     return isinstance(at, dict) and "inlineCompletion" in at
 
 
@@ -138,7 +143,9 @@ class Server(LanguageServer):
     """pygls' server with this protocol."""
 
     def __init__(self) -> None:
-        super().__init__("dlsp", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol)
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
+            "dlsp", __version__, notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol
+        )
 
     @property
     def lsp(self) -> Protocol:

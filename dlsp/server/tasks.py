@@ -1,7 +1,7 @@
 """Running requests, one per feature and document: a newer one supersedes the older. All are cancelled at shutdown."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -71,7 +71,7 @@ class Tasks:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def refusing() -> Generator[None]:
     """Turn Superseded, TimeoutError and UserError into a JSON-RPC error with a sentence for the user."""
     try:
         yield

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, cast
 
 from pygls.io_ import run_async
 
@@ -130,6 +130,12 @@ class Writer:
             self._broken()
 
 
+class Readable(Protocol):
+    """A file that bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes | None: ...
+
+
 def stream_of(file: BinaryIO) -> asyncio.StreamReader:
     """A stream of what `file` yields, on every system and for every kind of file, read by a daemon thread.
 
@@ -137,7 +143,8 @@ def stream_of(file: BinaryIO) -> asyncio.StreamReader:
     """
     stream = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
-    raw = file.raw if isinstance(file, io.BufferedReader) else file
+    # Below the buffer, a read returns as soon as there is anything.
+    raw: Readable = cast("io.BufferedReader[Any]", file).raw if isinstance(file, io.BufferedReader) else file
 
     def read() -> None:
         with suppress(RuntimeError):  # the loop has ended
@@ -149,7 +156,7 @@ def stream_of(file: BinaryIO) -> asyncio.StreamReader:
     return stream
 
 
-def _piece(raw: BinaryIO) -> bytes:
+def _piece(raw: Readable) -> bytes:
     try:
         return raw.read(READ_BYTES) or b""
     except (OSError, ValueError):

@@ -7,7 +7,7 @@ editor's `workspace/configuration` or `workspace/didChangeConfiguration`. The us
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -108,7 +108,7 @@ class SettingsLayers:
             self._projects[folder] = _project(file, stamp) if stamp else Project()
         except Unusable as why:
             # While the file is invalid, as during an edit, its previous table still applies: it may exclude files.
-            table = known.table if known else {}
+            table: Mapping[str, Any] = known.table if known else {}
             complaint = f"{file} cannot be read ({why}): its [tool.dlsp] is left out."
             self._projects[folder] = Project(stamp, table, (complaint,))
         self._made.pop(folder, None)
@@ -125,7 +125,7 @@ class SettingsLayers:
     def _complain(self, source: Hashable, sentences: Iterable[str]) -> None:
         """Report the sentences about a source that were not reported yet; other sentences about it count as
         resolved."""
-        before = frozenset().union(*self._standing.values())
+        before: frozenset[str] = frozenset[str]().union(*self._standing.values())
         sentences = list(dict.fromkeys(sentences))
         self._standing[source] = frozenset(sentences)
         for sentence in sentences:
@@ -136,7 +136,7 @@ class SettingsLayers:
 def as_mapping(value: Any) -> Mapping[str, Any]:
     """What an editor sent, unwrapped from pygls' objects."""
     if isinstance(value, Mapping):
-        return value
+        return cast("Mapping[str, Any]", value)
     if hasattr(value, "_asdict"):
         return value._asdict()
     return getattr(value, "__dict__", {})
@@ -154,7 +154,7 @@ def _project(file: Path, stamp: Stamp) -> Project:
 
 def _table(given: Any, what: str) -> tuple[Mapping[str, Any], list[str]]:
     wrong = isinstance(given, str | int | float | list) and given != []  # in Lua, an empty table is an empty list
-    complaint = f"{what} a table of names and values, not '{str(given)[:40]}'."
+    complaint = f"{what} a table of names and values, not '{given!s:.40}'."
     return as_mapping(given), [complaint] if wrong else []
 
 

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dlsp.ignore.reading import read
 
@@ -44,10 +44,10 @@ def tool_table(file: Path) -> Any:
     if any(part.count(".") > MAX_DOTS for line in lines.split("\n") for part in _NO_KEY.split(line)):
         raise Unusable(f"a key has more than {MAX_DOTS} parts")
     try:
-        tool = tomllib.loads(lines).get("tool")
+        tool: Any = tomllib.loads(lines).get("tool")
     except (ValueError, RecursionError) as error:
         raise Unusable("it is not valid TOML") from error
-    return tool.get("dlsp") if isinstance(tool, dict) else None
+    return cast("dict[str, Any]", tool).get("dlsp") if isinstance(tool, dict) else None
 
 
 def _own_lines(text: str) -> Iterator[str]:

@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -42,16 +42,18 @@ def _suggest(value: Any) -> tuple[tuple[str, str], ...]:
     table = {ALL_LANGUAGES: value} if isinstance(value, str) else value
     if not isinstance(table, Mapping):
         raise UserError("`suggest` is one of {}, or a table of them by language.".format(", ".join(EAGERNESS)))
-    return tuple({ALL_LANGUAGES: "auto", **{str(name): one(each) for name, each in table.items()}}.items())
+    by_language = {str(name): one(each) for name, each in cast("Mapping[Any, Any]", table).items()}
+    return tuple({ALL_LANGUAGES: "auto", **by_language}.items())
 
 
 def _globs(value: Any) -> tuple[str, ...]:
     """Read a list of globs, or a single one. An invalid value excludes everything, because it was meant to exclude
     files."""
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
-        return EVERYTHING
-    return tuple(given)
+    if isinstance(value, str):
+        return (value,)
+    given = cast("list[Any] | tuple[Any, ...]", value) if isinstance(value, list | tuple) else ()
+    globs = tuple(each for each in given if isinstance(each, str))
+    return globs if isinstance(value, list | tuple) and len(globs) == len(given) else EVERYTHING
 
 
 def _budget(value: Any) -> int:
@@ -82,7 +84,7 @@ class Sizing:
     """What `auto` means on this machine: the model, and the context budget of each model in tokens."""
 
     model: Model = DEFAULT
-    contexts: Mapping[Model, int] = attrs.Factory(dict)
+    contexts: Mapping[Model, int] = attrs.Factory(dict[Model, int])
 
 
 def sizing() -> Sizing:
@@ -194,7 +196,7 @@ def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
                     )
                 read = values.get(field.name, ()) + read
             values[field.name] = read
-    globs = values.get("ignore", ())
+    globs: tuple[str, ...] = values.get("ignore", ())
     refused = [glob for glob in globs if not is_pattern(glob)]
     complaints += [f"`ignore` cannot use '{glob[:40]}', which is no pattern of .gitignore." for glob in refused]
     values["ignore"] = tuple(filter(is_pattern, globs))

@@ -205,4 +205,5 @@ def for_document(language_id: str, path: str | PurePath) -> Language | None:
 
 @cache
 def _grammar(package: str, entry: str) -> tree_sitter.Language:
-    return tree_sitter.Language(getattr(import_module(package), entry)())
+    grammar: object = getattr(import_module(package), entry)()
+    return tree_sitter.Language(grammar)

@@ -141,9 +141,14 @@ def parsed(
     Parsing holds the interpreter's lock, except during `stop` and while it reads: there other threads get their turn.
     """
     read = partial(_piece, content)
+
+    def progress(_offset: int, _has_error: bool) -> bool:
+        return stop()
+
     try:
-        given = {"old_tree": old} if old else {}
-        return parser.parse(read, progress_callback=lambda *_: stop(), **given)
+        if old is None:
+            return parser.parse(read, progress_callback=progress)
+        return parser.parse(read, old, progress_callback=progress)
     except ValueError:  # the callback stopped it
         return None
 

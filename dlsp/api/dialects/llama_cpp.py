@@ -1,7 +1,7 @@
 """llama.cpp's server: `/infill`, `/completion`, `/props` and `/slots`, as llama.vim and llama.vscode use it."""
 
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -28,7 +28,7 @@ async def infill(service: Service, body: Body, request: Request) -> Response:
 
 async def completion(service: Service, body: Body, request: Request) -> Response:
     raw = body.raw("prompt")
-    prompt = Body(raw).text("prompt_string") if isinstance(raw, dict) else "".join(body.texts("prompt"))
+    prompt = body.inner("prompt").text("prompt_string") if isinstance(raw, dict) else "".join(body.texts("prompt"))
     return await _answered(service, body, markers.parse(prompt) or Gap(prompt))
 
 
@@ -127,7 +127,7 @@ def _shown(reply: dict[str, Any], body: Body) -> dict[str, Any]:
     for name in wanted:
         value: Any = reply
         for part in name.split("/"):
-            value = value.get(part) if isinstance(value, dict) else None
+            value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
         if value is not None:
             shown[name] = value
     return shown

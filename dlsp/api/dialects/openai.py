@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -72,7 +72,8 @@ async def completions(service: Service, body: Body, request: Request) -> Respons
         begins = [prompt if echo else "" for prompt, _ in asked]
         return await server_sent(_chunks(reply, streams, begins, told, with_usage))
     each = await asyncio.gather(*(service.completer.answers(gap, options, best_of) for gap in gaps))
-    choices, answers = [], [answer for some in each for answer in some]
+    choices: list[dict[str, Any]] = []
+    answers = [answer for some in each for answer in some]
     for prompt, some in zip(prompts, each, strict=True):
         for answer in sorted(some, key=_likelihood, reverse=True)[:n] if best_of > n else some:
             begin = prompt if echo else ""
@@ -164,7 +165,7 @@ async def _chunks(
     told: int | None,
     with_usage: bool,
 ) -> AsyncGenerator[dict[str, Any]]:
-    answers = []
+    answers: list[Answer] = []
     for number, begin in enumerate(begins):
         if begin:
             yield reply | {"choices": [_piece(number, begin)]}
@@ -197,7 +198,8 @@ def _piece(index: int, text: str) -> dict[str, Any]:
 def _prompts(body: Body) -> tuple[str, ...]:
     """One prompt or several. Raises Refused for token numbers."""
     raw = body.raw("prompt")
-    if isinstance(raw, list) and any(isinstance(each, int | list) for each in raw):
+    values = cast("list[Any]", raw) if isinstance(raw, list) else []
+    if any(isinstance(each, int | list) for each in values):
         raise Refused(400, "`prompt` must be text: token numbers are not taken.", "prompt")
     prompts = body.texts("prompt") or ("",)
     if len(prompts) > MAX_CHOICES:

@@ -62,7 +62,7 @@ def _bounded(shift: float) -> float:
 
 def _read(file: Path | None) -> dict[str, float]:
     try:
-        kept = json.loads(file.read_text()) if file else {}
+        kept: dict[str, float] = json.loads(file.read_text()) if file else {}
         return {str(name): _bounded(float(shift)) for name, shift in kept.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}

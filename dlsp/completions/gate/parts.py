@@ -18,7 +18,8 @@ def parts(line: str, tokens: Iterable[Token]) -> Iterator[tuple[str, list[float]
     Each ends at the end of a token and of a word, and never in an opening bracket or quote: editors auto-close one that
     is typed, but not one that is accepted. `tokens` wrote `line` and possibly more.
     """
-    at, log_p = 0, []
+    at = 0
+    log_p: list[float] = []
     for width, each in tokens:
         at += width
         if at >= len(line):

@@ -46,7 +46,8 @@ class Edit:
 
     def ranges(self) -> list[tuple[int, int]]:
         """The rows of the changed lines in the new text, as (first, end); empty for a deletion."""
-        shift, found = 0, []
+        shift = 0
+        found: list[tuple[int, int]] = []
         for each in self.hunks:
             found.append((each.start + shift, each.start + shift + len(each.lines)))
             shift += len(each.lines) - (each.end - each.start)

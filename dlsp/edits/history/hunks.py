@@ -49,7 +49,8 @@ def canonical(hunk: Hunk, before: Sequence[str], top: int = 0) -> Hunk:
 
 def applied(before: Sequence[str], changes: Iterable[Hunk]) -> list[str]:
     """The lines after applying all changes, which must not overlap."""
-    after, at = [], 0
+    after: list[str] = []
+    at = 0
     for each in sorted(changes):
         after += before[at : each.start]
         after += each.lines

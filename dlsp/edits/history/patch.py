@@ -30,7 +30,7 @@ def read_patch(text: str, folder: Path | None = None) -> tuple[Path, str]:
         lines = lines_of(file.read_bytes().decode("utf-8"))
     except (OSError, UnicodeDecodeError):
         raise UserError(f"{file} cannot be read: run this where the diff's paths begin.") from None
-    undone = []
+    undone: list[Hunk] = []
     for hunk in patches[0]:
         old, new = _sides(hunk)
         start = hunk.target_start - (1 if new else 0)

@@ -130,7 +130,7 @@ async def proposals(
         for proposal in await asyncio.to_thread(learned, edit, own, pages):
             yield proposal
         return
-    doubtful = []
+    doubtful: list[Site] = []
     for site in await asyncio.to_thread(sites, edit, own, pages):
         if site.certain or site.odds > WEIGHTS.sure_from or not site.old:
             yield _unasked(site)
@@ -145,5 +145,6 @@ async def proposals(
 async def _judged(engine: JudgingEngine, edit: Edit, asked: Sequence[Site]) -> AsyncGenerator[Proposal]:
     async with aclosing(engine.sites(request(edit, asked))) as events:
         async for event in events:
-            if proposal := judged(asked[event["site"]], event):
+            number: int = event["site"]
+            if proposal := judged(asked[number], event):
                 yield proposal

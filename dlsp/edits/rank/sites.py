@@ -64,7 +64,8 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
             if short and row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
                 rows.setdefault(row, []).append(match)
         for row, found in in_time(rows.items(), until):
-            numbers, verdicts = [], []
+            numbers: list[list[float]] = []
+            verdicts: list[Verdict] = []
             for match in found:
                 standing = standings.get(match.rule)
                 at = standing.at(page, match.start) if standing else ""

@@ -16,6 +16,9 @@ from dlsp.syntax.source import Source
 CONTEXT_TOKENS = 4
 _SIMILAR_LINES_RATIO, _ALIKE_NAMES_RATIO = 0.5, 0.6
 
+_RuleKey = tuple[str, tuple[str, ...], str, str]  # kind, old, new and role of a rule
+_LinePair = tuple[Sequence[Token], Sequence[Token]]  # an old line and the new one
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -43,7 +46,7 @@ def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
     """The rules learned from the edit until the time `until`; `page` is its document after the edit."""
     before = token_lines(tokens(edit.text, Source(page.language) if page.language else None))
     after = token_lines(page.tokens)
-    found: dict[tuple, Rule] = {}
+    found: dict[_RuleKey, Rule] = {}
     for hunk, (first, last) in zip(edit.hunks, page.edited, strict=True):
         for rule in learn(before[hunk.start : hunk.end], after[first:last], until):
             found.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
@@ -53,13 +56,13 @@ def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
 def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float = math.inf) -> list[Rule]:
     """The rules learned from the removed and the added lines, given as tokens, until the time `until`; the surest
     first."""
-    rules: dict[tuple[str, tuple[str, ...], str, str], Rule] = {}
+    rules: dict[_RuleKey, Rule] = {}
     for before, after in in_time(_pairs(old, new, until), until):
         for rule in _of_line(before, after):
             rules.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
     survivors = [token for line in new for token in line]
     pure = _only_renames(rules.values(), old, survivors)
-    found = []
+    found: list[Rule] = []
     for rule in in_time(rules.values(), until):
         kept, beside = _kept(rule, survivors)
         found.append(replace(rule, kept=kept, beside=beside, pure=pure))
@@ -136,7 +139,7 @@ def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
                     yield Rule("case", (old,), new, rule.role, pure=rule.pure)
 
 
-def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float) -> Iterator[tuple]:
+def _pairs(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until: float) -> Iterator[_LinePair]:
     """Yield pairs of old and new lines: in order if their numbers are equal, else the most similar. Long lines are left
     out."""
     if len(old) == len(new):

@@ -67,7 +67,7 @@ class Renamed:
     @cached_property
     def read_first(self) -> set[Scope]:
         """Scopes in which, after the edit, the old name is read before anything binds it again."""
-        found = set()
+        found: set[Scope] = set()
         for scope in self.scopes:
             edit = min(at for at, use in self.new.items() if use.binds == scope)
             later = [(at, use) for at, use in self.old.items() if at > edit and use.bound == scope]

@@ -54,7 +54,7 @@ def tokens(text: str, source: Source | None = None) -> list[Token]:
     """All tokens of a text. Without its `source`, roles are derived from neighbouring tokens only."""
     spans = _Spans(text, source)
     found = [(match[0], match.start()) for match in TOKEN.finditer(text)]
-    made = []
+    made: list[Token] = []
     for index, (word, start) in enumerate(found):
         role = "plain"
         if WORD.fullmatch(word):

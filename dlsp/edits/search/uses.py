@@ -53,7 +53,7 @@ def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[
     places = [(offset, leaf, *scopes_of(leaf, source.language)) for offset, leaf in leaves]
     bound_at = {offset: binds(leaf, scopes, source.language) for offset, leaf, scopes, _ in places}
     binding = set(bound_at.values())
-    made = {}
+    made: dict[int, Use] = {}
     for offset, leaf, scopes, home in places:
         bound = next((scope for scope in scopes if scope in binding), None)
         made[offset] = Use(*_kind(leaf), scopes, bound, bound_at[offset], home, imports.named(leaf))

@@ -1,5 +1,7 @@
 """`textDocument/codeAction`: all code actions of the server at a position or selection."""
 
+from typing import Any, cast
+
 from lsprotocol import types
 
 from dlsp.completions.service import CompletionService
@@ -32,5 +34,6 @@ def is_wanted(kind: types.CodeActionKind, only: object) -> bool:
 
     Kinds are hierarchical, separated by dots: a kind includes those it is a prefix of.
     """
-    wanted = [str(getattr(each, "value", each)) for each in only] if isinstance(only, list | tuple) else []
+    kinds = cast("list[Any] | tuple[Any, ...]", only) if isinstance(only, list | tuple) else ()
+    wanted = [str(getattr(each, "value", each)) for each in kinds]
     return not wanted or any(kind.value == each or kind.value.startswith(f"{each}.") or not each for each in wanted)

@@ -82,7 +82,8 @@ class CarryOn:
             return None
         workspace = self._session.client.capabilities.workspace
         annotated = bool(workspace and workspace.workspace_edit and workspace.workspace_edit.change_annotation_support)
-        changes, annotations = [], {}
+        changes: list[types.TextDocumentEdit] = []
+        annotations: dict[str, types.ChangeAnnotation] = {}
         for uri, places in found.items():
             identifier = types.OptionalVersionedTextDocumentIdentifier(uri, places[0].version)
             texts: list[Any] = [types.TextEdit(each.range, each.new) for each in places]

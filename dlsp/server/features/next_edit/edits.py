@@ -138,7 +138,8 @@ class NextEdits:
 
     async def _open_pages(self, snapshot: Snapshot, own: Page) -> list[Page]:
         """The other open documents of the folder."""
-        folder, found = self._session.folder(snapshot.uri), []
+        folder = self._session.folder(snapshot.uri)
+        found: list[Page] = []
         for document in self._session.documents():
             text = self.carry(snapshot.uri).history.text(document.uri)
             if document.uri == own.uri or text is None or self._session.folder(document.uri) != folder:
@@ -174,7 +175,7 @@ def _other_files(snapshot: Snapshot, edit: Edit, own: Page, opened: list[Path]) 
 
 def moved(ranges: Sequence[tuple[int, int]], change: Edit) -> list[tuple[int, int]]:
     """The ranges of rows after a change that does not touch them."""
-    found = []
+    found: list[tuple[int, int]] = []
     for first, last in ranges:
         shift = sum(len(each.lines) - (each.end - each.start) for each in change.hunks if each.end <= first)
         found.append((first + shift, last + shift))

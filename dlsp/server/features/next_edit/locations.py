@@ -104,7 +104,7 @@ class Locations:
 
 def read_files(uris: set[str]) -> dict[str, str]:
     """The texts of those files that can be read, by URI. Run it in a thread."""
-    texts = {}
+    texts: dict[str, str] = {}
     for uri in uris:
         path = document_path(uri)
         try:

@@ -43,7 +43,8 @@ async def _answer(session: Session, edits: NextEdits, params: read.Edits) -> dic
     document = session.document(uri)
     if document is None:
         raise UserError("The document is not open.")
-    locations, found = Locations(session), []
+    locations = Locations(session)
+    found: list[dict[str, Any]] = []
     async with aclosing(edits.ask(uri)) as offers:
         async for offer in offers:
             if session.document(offer.uri) is None:
