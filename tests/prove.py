@@ -26,6 +26,10 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
         "24 hours of mixed use in virtual time, eight hours of keys against the real engine",
         [["bench.day", "--hours", "24"], ["bench.day", "--hours", "8", "--real"]],
     ),
+    "soak": (
+        "two hours' mixed traffic of four clients, replayed fast: no request lost, memory and typing flat",
+        [["bench.traffic", "--hours", "2"]],
+    ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),
 }
 
