@@ -20,3 +20,18 @@ def test_a_gpu_needs_no_llvm():
     modules = "dlsp_engine.engine, dlsp_engine.model.gpu.step, dlsp_engine.train.evaluate"
     code = f"import sys, {modules}; sys.exit('llvmlite' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_installed_engine_needs_no_library_that_only_a_gpu_or_a_bench_has():
+    """Each module of the engine, with these made impossible to import; `dlsp[local]` brings none of them."""
+    code = (
+        "import importlib, pkgutil, sys\n"
+        "for name in ('triton', 'transformers', 'xllamacpp', 'matplotlib', 'pytest', 'playwright'):\n"
+        "    sys.modules[name] = None\n"
+        "import dlsp_engine\n"
+        "for module in pkgutil.walk_packages(dlsp_engine.__path__, 'dlsp_engine.'):\n"
+        "    if not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

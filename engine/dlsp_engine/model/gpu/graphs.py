@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from dlsp_kernels import overlap
 from dlsp_kernels.ops import reason
 
 log = logging.getLogger(__name__)
@@ -51,8 +50,7 @@ class Graphs:
             with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
                 result = step()
         except RuntimeError as error:
-            if overlap.wanted:
-                overlap.wanted = False
+            if _run_in_turn():
                 log.warning("Overlapping kernels cannot be captured here; they run in turn (%s)", reason(error))
                 return self.prepare(key, step)
             self.wanted, self.failure = False, reason(error)
@@ -75,3 +73,13 @@ class Graphs:
 
     def __len__(self) -> int:
         return len(self._captured)
+
+
+def _run_in_turn() -> bool:
+    """Let kernels run one after the other from now on; False if they do already. Without Triton none overlap."""
+    try:
+        from dlsp_kernels import overlap
+    except ImportError:
+        return False
+    overlapped, overlap.wanted = overlap.wanted, False
+    return overlapped
