@@ -1,8 +1,10 @@
 """A document and its syntax tree, updated incrementally."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from tree_sitter import Node, Parser, Point, Tree
 
@@ -27,7 +29,7 @@ LITTLE = 1_000
 # Seconds after which a document that took too long is tried again, because the machine may have been busy.
 AGAIN_S = 60
 
-# Bytes that the parser reads at once.
+# Bytes that the parser reads at once; a power of two.
 CHUNK_BYTES = 16_384
 
 # Parses a content, given an older tree or None. Returns None if that took too long.
@@ -153,8 +155,30 @@ def parsed(
         return None
 
 
-def _piece(content: bytes, at: int, _: object) -> bytes:
-    return content[at : at + CHUNK_BYTES]
+class _Buffers(threading.local):
+    """The buffers in which this thread gives content to parsers, by size.
+
+    The library (0.26.1) never lets go of an object that it has read from. So each parse reads from the same few, which
+    are filled anew for each piece.
+    """
+
+    def __init__(self) -> None:
+        self._by_size: dict[int, bytearray] = {}
+
+    def filled(self, content: bytes, at: int) -> bytearray:
+        """The bytes from `at` on: so many that their number is a power of two, at most CHUNK_BYTES."""
+        left = len(content) - at
+        size = min(CHUNK_BYTES, 1 << (left.bit_length() - 1)) if left > 0 else 0
+        buffer = self._by_size.setdefault(size, bytearray(size))
+        buffer[:] = content[at : at + size]
+        return buffer
+
+
+_BUFFERS = _Buffers()
+
+
+def _piece(content: bytes, at: int, _: object) -> Any:  # the library takes any buffer, its types know bytes only
+    return _BUFFERS.filled(content, at)
 
 
 def _lines_around(before: str, after: str, reach: int) -> tuple[str, str]:

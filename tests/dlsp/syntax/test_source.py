@@ -1,7 +1,9 @@
 """An incremental parse is the parse."""
 
+import gc
 import random
 import time
+import tracemalloc
 
 import pytest
 
@@ -120,3 +122,30 @@ def test_a_keystroke_in_fifty_thousand_lines() -> None:
         kept.update(text)
         times.append(time.process_time() - began)
     assert sorted(times)[len(times) // 2] < whole / 5
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 16_383, 16_384, 16_385, 50_000])
+def test_a_content_is_read_whole(size: int) -> None:
+    content = bytes(random.Random(size).choices(range(256), k=size))
+    read, at = b"", 0
+    while piece := module._piece(content, at, None):
+        read += piece
+        at += len(piece)
+    assert read == content
+
+
+def test_parses_keep_no_memory() -> None:
+    """The library keeps what a parse has read; it reads from the same few buffers."""
+    python = languages.of("a.py")
+    assert python
+    content = b"def f(a):\n    return a\n" * 600
+    assert module.parsed(python.parser(), content)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            assert module.parsed(python.parser(), content + b"x = %d\n" % number)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 200_000
