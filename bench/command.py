@@ -87,13 +87,13 @@ def published_cache() -> Path:
     return paths.cache_dir() / "published"
 
 
-def loaded(model: Model, dtype: str, infill_update: bool = True) -> "dlsp_engine.Engine":
-    """An engine in this process, its weights with or without the infill update."""
+def loaded(model: Model, dtype: str, infill_update: bool = True, kv: str = "auto") -> "dlsp_engine.Engine":
+    """An engine in this process, its weights with or without the infill update, its KV caches in the format `kv`."""
     path = store.path(model)
     from dlsp_engine import Engine  # PyTorch takes a second
 
     cache = paths.cache_dir() if infill_update else published_cache()
-    return Engine.load(path, cache, dtype, infill_update=infill_update)
+    return Engine.load(path, cache, dtype, infill_update=infill_update, kv=kv)
 
 
 def until_stopped(found: Iterable[Found], what: str, total: int) -> list[Found]:

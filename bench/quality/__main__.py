@@ -28,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     ends = {"end": SETS[asked.set].end, "max_tokens": SETS[asked.set].max_tokens}
     journal = f"quality-{asked.set}-{model.name}-{asked.dtype}{'' if asked.infill_update else '-published'}"
+    if asked.kv != "auto":
+        journal += f"-kv-{asked.kv}"
     plan = Plan(
         bench=f"{journal}-{asked.limit}" if asked.limit else journal,
         journal=journal,
@@ -41,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         out=asked.out,
         fresh=asked.fresh,
     )
-    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype, asked.infill_update))}")
+    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype, asked.infill_update, asked.kv))}")
     return 0
 
 
@@ -50,6 +52,8 @@ def _command(asked: argparse.Namespace) -> str:
     words = ["python -m bench.quality --set", asked.set, "--model", asked.model, "--dtype", asked.dtype]
     if not asked.infill_update:
         words.append("--no-infill-update")
+    if asked.kv != "auto":
+        words += ["--kv", asked.kv]
     if asked.limit:
         words += ["--limit", str(asked.limit), "--seed", str(asked.seed)]
     return " ".join([*words, "--variants", *asked.variants])
@@ -69,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         default=True,
         help="the weights with the infill update, or as they were published",
     )
+    parser.add_argument("--kv", default="auto", choices=["auto", "float32", "int8", "int4"], help="what KV caches hold")
     parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")
     parser.add_argument("--fresh", action="store_true", help="forget the fills of an earlier run")
     return parser

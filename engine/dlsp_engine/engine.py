@@ -82,6 +82,7 @@ class Engine:
         adapter: bool = True,
         device: str = "auto",
         infill_update: bool = True,
+        kv: str = "auto",
     ) -> "Engine":
         """Load the model in a GGUF file, with its tokenizer, the infill update and the canvas adapter that ship for it,
         and the costs of a step, measured if needed.
@@ -92,7 +93,10 @@ class Engine:
 
         `device` is one of `devices.DEVICES`; `auto` takes an NVIDIA GPU if there is one. The dtype `auto` means
         bfloat16 on a GPU. On a CPU it means int8 if the machine has an int8 matmul, since int8 was fastest wherever it
-        was measured; else whichever of bfloat16 and float32 is faster. Raises EngineError with a sentence for the user.
+        was measured; else whichever of bfloat16 and float32 is faster.
+
+        `kv` is one of KV_FORMATS: how KV caches hold keys and values where weights are integers; `auto` takes
+        `default_kv`. Raises EngineError with a sentence for the user.
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.calibration import sample
@@ -103,6 +107,7 @@ class Engine:
         from dlsp_engine.model.update import Update, mismatch
         from dlsp_kernels.int8_linear.compiled import Compiled
         from dlsp_kernels.int8_linear.kinds import best
+        from dlsp_kernels.kv_format import KV_FORMATS
 
         device = devices.resolve(device)
         if dtype not in DTYPES:
@@ -133,7 +138,8 @@ class Engine:
                 rows = GgufWeights(gguf, about, update)
                 low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
-                model: Model = Int8Qwen2(rows, low_rank, stored(folder, rows, low_rank, int8, sample=text))
+                int8_weights = stored(folder, rows, low_rank, int8, sample=text)
+                model: Model = Int8Qwen2(rows, low_rank, int8_weights, KV_FORMATS.get(kv))
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
                 model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)

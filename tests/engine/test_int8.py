@@ -1,15 +1,20 @@
 """The int8 step against the reference, tiny and real."""
 
+import copy
+import random
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
 from dlsp_engine import Engine, EngineError, Gap, Options
-from dlsp_engine.model import int8_file, manifest
+from dlsp_engine.model import int8_file, manifest, rotate
 from dlsp_engine.model import quantised as quantised_module
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
@@ -19,9 +24,12 @@ from dlsp_engine.model.int8 import Int8Qwen2, Int8Weights, compiled_attention
 from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.weights import Weights
+from dlsp_kernels import hadamard
 from dlsp_kernels.canvas_attention.compiled import suited
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.kinds import Int8, best
+from dlsp_kernels.kv_format import FLOAT32, INT4, INT8, KvFormat
 
 pytestmark = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
 
@@ -38,13 +46,13 @@ def bits(request: pytest.FixtureRequest) -> int:
     return request.param
 
 
-def int8(dense: Model, adapter: bool = True, bits: int = 8) -> Int8Qwen2:
+def int8(dense: Model, adapter: bool = True, bits: int = 8, kv: KvFormat | None = None) -> Int8Qwen2:
     assert isinstance(dense, Qwen2)
     kind = best()
     assert kind
     chosen = dense.adapter if adapter else Adapter.none(dense.weights.embedding, dense.shape)
     tensors = quantised(dense.weights, chosen, kind, sample=SAMPLE if bits == 4 else None)
-    return Int8Qwen2(dense.weights, chosen, Int8Weights.of(tensors, dense.shape, kind))
+    return Int8Qwen2(dense.weights, chosen, Int8Weights.of(tensors, dense.shape, kind), kv)
 
 
 def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
@@ -64,7 +72,7 @@ def logits(model: Model, tokens: list[int], canvases: int = 2) -> Tensor:
 def test_tiny_int8_says_nearly_what_float32_says(tiny, length, programs, bits, monkeypatch):
     if not programs:
         monkeypatch.setattr("dlsp_engine.model.int8.usable", lambda: None)
-        monkeypatch.setattr("dlsp_engine.model.int8.suited", lambda d: None)
+        monkeypatch.setattr("dlsp_engine.model.int8.suited", lambda *_: None)
     torch.manual_seed(1)
     tokens = torch.randint(0, 256, (length,)).tolist()
     exact, found = logits(tiny.model, tokens), logits(int8(tiny.model, bits=bits), tokens)
@@ -287,14 +295,15 @@ def test_a_file_of_another_model_is_one_sentence(tiny, kind, file):
 
 @pytest.mark.skipif(not suited(64), reason="no program runs here")
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_sessions_attend_together_as_they_do_apart(threads, threads_after):
+@pytest.mark.parametrize("kv", [FLOAT32, INT8, INT4], ids=["float32", "int8", "int4"])
+def test_sessions_attend_together_as_they_do_apart(threads, kv, threads_after):
     """Heads as long as the widest vectors need; two canvases that must not see each other in each session."""
     shape = Architecture(layers=2, dim=128, heads=4, kv_heads=2, head_dim=64, ff=64, vocab=64, theta=1e4, eps=1e-6)
     kind = suited(shape.head_dim)
     assert kind
     batch = []
     for start, clean in ((70, 3), (0, 2)):
-        cache, rows = Cache(shape, torch.float32), Rows()
+        cache, rows = Cache(shape, kv), Rows()
         cache.reserve(start)
         cache.length = start
         rows.add_clean([0] * clean, start)
@@ -306,9 +315,76 @@ def test_sessions_attend_together_as_they_do_apart(threads, threads_after):
     q, k, v = (torch.randn(count, heads, shape.head_dim) for heads in (shape.heads, shape.kv_heads, shape.kv_heads))
     torch.set_num_threads(threads)
     for layer in range(shape.layers):
-        found = compiled_attention(batch, shape, kind)(layer, q, k, v)
+        found = compiled_attention(batch, shape, kind, kv)(layer, q, k, v)
         expected = ReferenceAttention(batch, shape, torch.float32)(layer, q, k, v)
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kv", [INT8, INT4], ids=["int8", "int4"])
+@pytest.mark.parametrize("seed", range(3))
+def test_chunks_of_any_size_give_the_same_bits(tiny, kv, seed):
+    """A row reads each key and value as the cache holds it, those of its own chunk too."""
+    model, rng = int8(tiny.model, kv=kv), random.Random(seed)
+    tokens = [rng.randrange(250) for _ in range(rng.randrange(300, 500))]
+
+    def read(sizes: Iterator[int]) -> tuple[Tensor, Cache]:
+        cache, found = model.new_cache(), []
+        while cache.length < len(tokens):
+            rows = Rows()
+            rows.add_clean(tokens[cache.length :][: next(sizes)], cache.length)
+            found.append(model.forward([(cache, rows)]))
+            cache.length += len(rows)
+        return torch.cat(found), cache
+
+    one_by_one, expected = read(iter(lambda: 1, 0))
+    at_random, cache = read(iter(lambda: rng.choice([1, 2, 7, 40, 128]), 0))
+    assert torch.equal(at_random, one_by_one)
+    for held, alone in zip(cache._stored, expected._stored, strict=True):
+        assert torch.equal(held[:, :, :, : len(tokens)], alone[:, :, :, : len(tokens)])
+
+
+def with_large_keys(dense: Model) -> Qwen2:
+    """A copy of the model in which some channels of keys have large biases, as in Qwen2."""
+    assert isinstance(dense, Qwen2)
+    other = copy.deepcopy(dense)
+    for layer in other.weights.layers:
+        layer.qkv_bias[dense.shape.heads * dense.shape.head_dim :][3] += 40
+    return other
+
+
+def test_balanced_keys_change_no_bit_of_what_floats_say(tiny, monkeypatch):
+    dense, tokens = with_large_keys(tiny.model), list(range(40, 140))
+    exact = logits(int8(dense, kv=FLOAT32), tokens)
+    monkeypatch.setattr(rotate, "balance", lambda layer, shape: torch.ones(shape.qkv))
+    assert torch.equal(logits(int8(dense, kv=FLOAT32), tokens), exact)
+
+
+def test_balanced_keys_lose_less_in_int8(tiny, monkeypatch):
+    shape = replace(tiny.model.shape, dim=128, head_dim=64)
+    layer = Weights.random(shape).layers[0]
+    layer.qkv_bias[shape.heads * shape.head_dim :][[3, 20, 21]] += 200
+    x = F.normalize(torch.randn(300, shape.dim, generator=torch.Generator().manual_seed(0))) * shape.dim**0.5
+
+    def error() -> float:
+        """Of the products of queries and keys, root mean square."""
+        turned = rotate.rotate_layer(layer, torch.eye(shape.dim), shape)
+        qkv = F.linear(x, turned.qkv, turned.qkv_bias).unflatten(1, (-1, shape.head_dim))
+        q, k = hadamard(qkv[:, 0]), hadamard(qkv[:, shape.heads])
+        return float((q @ INT8.load(INT8.store(k)).T - q @ k.T).square().mean().sqrt())
+
+    balanced = error()
+    monkeypatch.setattr(rotate, "balance", lambda layer, shape: torch.ones(shape.qkv))
+    assert balanced < error() / 2
+
+
+@pytest.mark.parametrize(("kv", "share"), [(INT8, 0.26), (INT4, 0.14)], ids=["int8", "int4"])
+def test_the_memory_of_a_session(kv, share):
+    """And 32,768 tokens of the 0.5B model take at most 220 MB."""
+    shape = Architecture(24, 896, 14, 2, 64, 4864, 151_936, 1e6, 1e-6)
+    cache, floats = Cache(shape, kv), Cache(shape, FLOAT32)
+    assert cache.bytes <= share * floats.bytes
+    assert cache.bytes_of(32_768) <= 220e6
+    assert cache.bytes == sum(held.nbytes for held in cache._stored)
 
 
 @pytest.mark.model

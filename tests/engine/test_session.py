@@ -50,7 +50,7 @@ def test_the_cache_grows_in_place(tiny: Engine):
         tiny.model.forward([(session.cache, rows)])
         session.extend([], len(rows))
     assert session.cache.bytes > before
-    assert session.cache._kv[:, :, :, :699].equal(fresh.cache._kv[:, :, :, :699])
+    assert session.cache._stored[0][:, :, :, :699].equal(fresh.cache._stored[0][:, :, :, :699])
 
 
 def test_the_cache_grows_by_a_quarter_up_to_what_is_expected(tiny: Engine):
@@ -99,9 +99,9 @@ def test_a_place_that_is_left_stays_whole(tiny: Engine):
     assert left is not None
     assert (left.tokens, left.cache.length) == (place, len(place) - 1)
     assert session.advance(other) == 100
-    assert session.cache._kv[:, :, :, :100].equal(left.cache._kv[:, :, :, :100])
-    session.cache._kv.zero_()
-    assert left.cache._kv.any(), "each has its own"
+    assert session.cache._stored[0][:, :, :, :100].equal(left.cache._stored[0][:, :, :, :100])
+    session.cache._stored[0].zero_()
+    assert left.cache._stored[0].any(), "each has its own"
 
 
 def test_a_place_is_not_left_by_typing_or_by_little(tiny: Engine):

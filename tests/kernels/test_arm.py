@@ -15,6 +15,7 @@ import torch
 from dlsp_kernels.canvas_attention.source import Writer
 from dlsp_kernels.int4_linear import source as int4_linear
 from dlsp_kernels.int8_linear import source as int8_linear
+from dlsp_kernels.kv_format import FLOAT32, INT4, INT8
 from dlsp_kernels.low_rank_add import source as low_rank_add
 from dlsp_kernels.norm_quantise import source as norm_quantise
 from dlsp_kernels.program import crew_source
@@ -37,8 +38,11 @@ PROGRAMS: dict[str, Callable[[], str]] = {
     "quantise": lambda: quantise.source(NEON, 896, 127),
     "swiglu_quantise": lambda: swiglu_quantise.source(NEON, 4864, 127),
     "rope_heads": lambda: rope_heads.source(NEON, 32, 14, 2),
-    "canvas_attention": lambda: Writer(NEON, 64, 14, 2).source(),
-    "canvas_attention, wide": lambda: Writer(NEON, 128, 12, 2).source(),
+    "rope_heads, transformed": lambda: rope_heads.source(NEON, 32, 14, 2, transform=True),
+    "canvas_attention": lambda: Writer(NEON, 64, 14, 2, FLOAT32).source(),
+    "canvas_attention, wide": lambda: Writer(NEON, 128, 12, 2, FLOAT32).source(),
+    "canvas_attention, int8": lambda: Writer(NEON, 64, 14, 2, INT8).source(),
+    "canvas_attention, int4": lambda: Writer(NEON, 64, 14, 2, INT4).source(),
 }
 
 

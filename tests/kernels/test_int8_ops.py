@@ -89,13 +89,14 @@ def test_quantise_compiled(ops, rows, dim):
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize(("heads", "kv_heads", "d"), [(4, 2, 8), (14, 2, 64), (12, 2, 128)])
-def test_rope_compiled(ops, rows, heads, kv_heads, d):
+@pytest.mark.parametrize("transform", [False, True])
+def test_rope_compiled(ops, rows, heads, kv_heads, d, transform):
     width = (heads + 2 * kv_heads) * d
     y, scale, bias = torch.randn(rows, width + 6), torch.rand(rows, 1), torch.randn(width)
     table = rope_table(torch.arange(rows), d, 1e4)
     for ours, theirs in zip(
-        ops.rope_heads(y, scale, bias, *table, heads, kv_heads),
-        REFERENCE.rope_heads(y, scale, bias, *table, heads, kv_heads),
+        ops.rope_heads(y, scale, bias, *table, heads, kv_heads, transform),
+        REFERENCE.rope_heads(y, scale, bias, *table, heads, kv_heads, transform),
         strict=True,
     ):
         torch.testing.assert_close(ours, theirs)

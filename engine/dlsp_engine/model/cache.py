@@ -5,6 +5,7 @@ from torch import Tensor
 
 from dlsp_engine.model.architecture import Architecture
 from dlsp_kernels import TILE
+from dlsp_kernels.kv_format import KvFormat
 
 BLOCK = 4 * TILE
 
@@ -17,7 +18,7 @@ def living_bytes() -> int:
 
 
 class Cache:
-    """Keys and values of the clean positions 0 … length - 1. It grows as needed.
+    """Keys and values of the clean positions 0 … length - 1, as `kv` holds them. It grows as needed.
 
     A step writes the keys and values of all its rows behind these. Then the caller advances `length` over the accepted
     clean rows. What lies beyond (rejected drafts, canvases) is overwritten by the next step.
@@ -27,14 +28,15 @@ class Cache:
     # room beyond it.
     expected: int | None = None
 
-    def __init__(self, architecture: Architecture, dtype: torch.dtype) -> None:
+    def __init__(self, architecture: Architecture, kv: KvFormat) -> None:
         self.length = 0
-        shape = (2, architecture.layers, architecture.kv_heads, BLOCK, architecture.head_dim)
-        self._hold(torch.zeros(shape, dtype=dtype))
+        self.kv = kv
+        shape = (2, architecture.layers, architecture.kv_heads, BLOCK)
+        self._hold(kv.tensors(*shape, d=architecture.head_dim))
 
-    def _hold(self, kv: Tensor) -> None:
-        self._kv = kv  # [k or v, layer, kv_head, position, head_dim]
-        self._count(kv.nbytes)
+    def _hold(self, stored: list[Tensor]) -> None:
+        self._stored = stored  # each [k or v, layer, kv_head, position, …]; see `KvFormat.store`
+        self._count(self.bytes)
 
     def _count(self, held_bytes: int) -> None:
         _living_bytes[id(self)] = held_bytes
@@ -47,7 +49,7 @@ class Cache:
 
         The cache grows by at least a quarter, so that it is seldom copied, but gets no spare room beyond `expected`.
         """
-        need, have = self.length + rows, self._kv.shape[3]
+        need, have = self.length + rows, self._stored[0].shape[3]
         if need > have:
             more = have + have // 4
             wanted = more if self.expected is None else min(more, self.expected)
@@ -62,45 +64,54 @@ class Cache:
     def write(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Write k, v [rows, kv_heads, head_dim] behind the cached positions.
 
-        Returns all keys and all values, each [kv_heads, keys, head_dim]; for the number of keys see `keys`.
+        Returns all keys and all values as they are held now, each [kv_heads, keys, head_dim]; for the number of keys
+        see `keys`.
         """
         end, given = self.length + len(k), self.keys(len(k))
-        keys, values = self._kv[0, layer], self._kv[1, layer]
-        keys[:, self.length : end] = k.transpose(0, 1)
-        values[:, self.length : end] = v.transpose(0, 1)
-        return keys[:, :given], values[:, :given]
+        for held, new in zip(self._stored, self.kv.store(torch.stack([k, v]).transpose(1, 2)), strict=True):
+            held[:, layer, :, self.length : end] = new
+        keys, values = self.kv.load([held[:, layer, :, :given] for held in self._stored])
+        return keys, values
 
     @property
-    def memory(self) -> tuple[int, int, int, int]:
-        """Where keys and values are: (address, bytes to the next layer, bytes to the values, bytes to the next head).
+    def memory(self) -> tuple[int, int, int, int, int]:
+        """Where keys and values are: (address, address of the scales, bytes to the next layer, bytes to the values,
+        bytes to the next head).
 
-        The address is that of layer 0's keys. All are valid until `reserve` makes room.
+        The addresses are those of layer 0's keys; that of the scales is 0 if there are none. All are valid until
+        `reserve` makes room.
         """
-        kind, layer, head, *_ = (stride * self._kv.itemsize for stride in self._kv.stride())
-        return self._kv.data_ptr(), layer, kind, head
+        numbers, *scales = self._stored
+        kind, layer, head, *_ = (stride * numbers.itemsize for stride in numbers.stride())
+        return numbers.data_ptr(), scales[0].data_ptr() if scales else 0, layer, kind, head
 
     @torch.inference_mode()  # memory that `reserve` allocated during a step is an inference tensor
     def move(self, row: int, to: int) -> None:
         """Copy the keys and values that the last step wrote for its row `row` to those of its row `to`."""
-        self._kv[:, :, :, self.length + to] = self._kv[:, :, :, self.length + row]
+        for held in self._stored:
+            held[:, :, :, self.length + to] = held[:, :, :, self.length + row]
 
     def fork(self, length: int) -> "Cache":
         """A new cache with a copy of the first `length` positions, and room for a step."""
         twin = object.__new__(Cache)
         twin.length = length
+        twin.kv = self.kv
         blocks = -(-(length + BLOCK // 2) // BLOCK)
         twin._hold(self._copy(length, blocks))
         return twin
 
-    def _copy(self, length: int, blocks: int) -> Tensor:
-        copy = self._kv.new_empty((*self._kv.shape[:3], blocks * BLOCK, self._kv.shape[4]))
-        copy[:, :, :, :length] = self._kv[:, :, :, :length]
-        copy[:, :, :, length:] = 0
-        return copy
+    def _copy(self, length: int, blocks: int) -> list[Tensor]:
+        copies = []
+        for held in self._stored:
+            copy = held.new_empty((*held.shape[:3], blocks * BLOCK, held.shape[4]))
+            copy[:, :, :, :length] = held[:, :, :, :length]
+            copy[:, :, :, length:] = 0
+            copies.append(copy)
+        return copies
 
     @property
     def bytes(self) -> int:
-        return self._kv.nbytes
+        return sum(held.nbytes for held in self._stored)
 
     def fitting(self, most_bytes: int) -> int:
         """The most positions of a fork that takes at most `most_bytes` bytes; below 1 if every fork takes more."""
@@ -108,4 +119,4 @@ class Cache:
 
     def bytes_of(self, positions: int) -> int:
         """The bytes that this many positions take."""
-        return self._kv.nbytes // self._kv.shape[3] * positions
+        return self.bytes // self._stored[0].shape[3] * positions

@@ -29,6 +29,7 @@ from dlsp_kernels.int4_linear.compiled import CompiledMatrix as FourBitMatrix
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.kinds import Int8, Int8Matrix
 from dlsp_kernels.int8_ops import Int8Ops
+from dlsp_kernels.kv_format import FLOAT32, INT8, KvFormat
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import Instructions, usable
@@ -136,23 +137,27 @@ class Int8Qwen2(Model):
     PyTorch.
     """
 
-    def __init__(self, weights: DenseWeights, adapter: Adapter, int8: Int8Weights) -> None:
-        """Of `weights`, only the embeddings are used."""
+    def __init__(self, weights: DenseWeights, adapter: Adapter, int8: Int8Weights, kv: KvFormat | None = None) -> None:
+        """Of `weights`, only the embeddings are used. `kv` says how caches hold keys and values; by default as
+        `default_kv` does.
+        """
+        self.kv = kv or default_kv(weights.architecture)
         self.shape = weights.architecture
         self.adapter = adapter
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._ops = Int8Ops.of(usable())
         self._by_programs = leading if usable() else nullcontext
-        self._attention = fastest_attention(self.shape)
-        self.alternatives = suited(self.shape.head_dim) is not None
+        self._attention = fastest_attention(self.shape, self.kv)
+        compiled = suited(self.shape.head_dim, self.kv) is not None
+        self.alternatives = compiled
         # Whether all ops are native kernels: only then can a step be captured.
-        programs = usable() and isinstance(int8.kind, Compiled) and suited(self.shape.head_dim)
+        programs = usable() and isinstance(int8.kind, Compiled) and compiled
         self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
     def new_cache(self) -> Cache:
-        return Cache(self.shape, torch.float32)
+        return Cache(self.shape, self.kv)
 
     @torch.inference_mode()
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
@@ -169,11 +174,12 @@ class Int8Qwen2(Model):
         """Add all layers to `inputs.x` in place, and return it: the residual stream after the last layer."""
         shape, ops, levels = self.shape, self._ops, self._levels
         x, cos, sin, canvas, attend = inputs.x, inputs.cos, inputs.sin, inputs.canvas, inputs.attend
+        heads, transform = (shape.heads, shape.kv_heads), self.kv.quantised
         y, scale = torch.zeros(1, shape.dim).expand(x.shape), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             qkv = layer.qkv(h, canvas)
-            q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, shape.heads, shape.kv_heads)
+            q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform)
             h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
             y = layer.out(h, canvas)
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
@@ -198,15 +204,24 @@ class Int8Qwen2(Model):
         return self._mask if token == MASK else self._embedding[token].float() @ self._turn
 
 
-def fastest_attention(shape: Architecture) -> Callable[[Batch], Attention]:
-    """The fastest float32 attention on this machine: the compiled kernel if it can run, else the reference."""
-    if kind := suited(shape.head_dim):
-        return partial(compiled_attention, shape=shape, kind=kind)
+def default_kv(shape: Architecture) -> KvFormat:
+    """How caches hold keys and values: in int8 where the attention kernel can run; the reference would convert the
+    whole cache in each step.
+    """
+    return INT8 if suited(shape.head_dim) else FLOAT32
+
+
+def fastest_attention(shape: Architecture, kv: KvFormat) -> Callable[[Batch], Attention]:
+    """The fastest attention on this machine: the compiled kernel if it can run, else the reference."""
+    if kind := suited(shape.head_dim, kv):
+        return partial(compiled_attention, shape=shape, kind=kind, kv=kv)
     return partial(ReferenceAttention, shape=shape, dtype=torch.float32)
 
 
-def compiled_attention(batch: Batch, shape: Architecture, kind: Instructions) -> CompiledAttention:
-    """The attention of a step by the compiled kernel, in float32: one call per layer for the rows of all sessions."""
+def compiled_attention(
+    batch: Batch, shape: Architecture, kind: Instructions, kv: KvFormat = FLOAT32
+) -> CompiledAttention:
+    """The attention of a step by the compiled kernel: one call per layer for the rows of all sessions."""
     places = []
     for cache, rows in batch:
         memory, length = cache.memory, cache.length
@@ -218,4 +233,4 @@ def compiled_attention(batch: Batch, shape: Architecture, kind: Instructions) ->
             count = numbers.count(own) if own > 0 else int(own < 0)
             together = 1 if own else 0 if row % at_once else min(at_once, clean - row)
             places.append(Place(*memory, length + row, visible, first, first + count, together))
-    return CompiledAttention(torch.tensor(places), shape.heads, shape.kv_heads, shape.head_dim, kind)
+    return CompiledAttention(torch.tensor(places), shape.heads, shape.kv_heads, shape.head_dim, kind, kv)

@@ -23,7 +23,7 @@ from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels.int8_linear.kinds import Int8
 
 # The version of the file's content. Increase it with every change of the content.
-LAYOUT = 2
+LAYOUT = 3
 
 
 def stored(

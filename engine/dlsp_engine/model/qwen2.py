@@ -15,6 +15,7 @@ from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows, packed
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_linear, rms_norm, rope, swiglu
+from dlsp_kernels.kv_format import BFLOAT16, FLOAT32
 
 
 class Model(Protocol):
@@ -64,7 +65,7 @@ class Qwen2(Model):
         self.alternatives = weights.dtype == torch.float32
 
     def new_cache(self) -> Cache:
-        return Cache(self.shape, self.weights.dtype)
+        return Cache(self.shape, FLOAT32 if self.weights.dtype == torch.float32 else BFLOAT16)
 
     @torch.inference_mode()
     def forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:

@@ -4,6 +4,9 @@ The residual stream is multiplied by a random orthogonal matrix; the values of e
 multiplied by Hadamard matrices. RMSNorm commutes with the rotation once its weights have been multiplied into the
 matrix that follows it. The matrix `down` undoes the transform of its input, so the forward pass must apply `hadamard`
 to that input.
+
+Keys are balanced against queries (`balance`), so that a KV cache can hold them in few bits: biases make a few
+channels of Qwen2's keys a hundred times larger than the others.
 """
 
 import torch
@@ -30,15 +33,38 @@ def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
     value = (shape.heads + shape.kv_heads) * shape.head_dim
     qkv[value:] = _heads(qkv[value:].T, shape).T
     bias[value:] = _heads(bias[value:], shape)
+    factors = balance(layer, shape)
     ones = torch.ones(shape.dim)
     return Layer(
-        qkv=qkv,
-        qkv_bias=bias,
+        qkv=qkv * factors[:, None],
+        qkv_bias=bias * factors,
         out=turn.T @ _heads(layer.out.float(), shape),
         gate_up=(layer.gate_up.float() * layer.mlp_norm.float()) @ turn,
         down=turn.T @ hadamard(layer.down.float()),
         attention_norm=ones,
         mlp_norm=ones,
+    )
+
+
+def balance(layer: Layer, shape: Architecture) -> Tensor:
+    """The factor of each output of `qkv`, float32 [outputs]: f for queries, 1 / f for the keys that they meet, 1 for
+    values. `layer` is the layer before rotation.
+
+    The error of quantised keys is least with f = sqrt(|k| / |q|), for sizes |k| and |q| as weights and biases let
+    expect. Both channels of a pair that RoPE turns have the same f, and so have all query heads of a key head. f is a
+    power of two, so the products of queries and keys stay the same to the bit.
+    """
+    heads, kv_heads, half = shape.heads, shape.kv_heads, shape.head_dim // 2
+    rows = layer.qkv.float() * layer.attention_norm.float()
+    squares = rows.square().sum(1) + layer.qkv_bias.float().square()
+    q, k, v = squares.split([heads * 2 * half, kv_heads * 2 * half, kv_heads * 2 * half])
+    q = q.view(kv_heads, shape.groups, 2, half).mean((1, 2))
+    k = k.view(kv_heads, 2, half).mean(1)
+    smallest = torch.finfo(torch.float32).tiny
+    factor = 2 ** ((k + smallest) / (q + smallest)).log2().div(4).round()
+    of_heads = factor.repeat(1, 2)
+    return torch.cat(
+        [of_heads.repeat_interleave(shape.groups, 0).flatten(), 1 / of_heads.flatten(), torch.ones_like(v)]
     )
 
 
@@ -56,7 +82,7 @@ def rotate_low_rank(low: dict[str, LowRank], layer: Layer, turn: Tensor, shape: 
     qkv, out, gate_up, down = (pairs[name] for name in ("qkv", "out", "gate_up", "down"))
     qkv[1][value:] = _heads(qkv[1][value:].T, shape).T
     return {
-        "qkv": LowRank((qkv[0] * layer.attention_norm.float()) @ turn, qkv[1]),
+        "qkv": LowRank((qkv[0] * layer.attention_norm.float()) @ turn, qkv[1] * balance(layer, shape)[:, None]),
         "out": LowRank(_heads(out[0], shape), turn.T @ out[1]),
         "gate_up": LowRank((gate_up[0] * layer.mlp_norm.float()) @ turn, gate_up[1]),
         "down": LowRank(hadamard(down[0]), turn.T @ down[1]),

@@ -7,7 +7,8 @@ from functools import cache
 
 from torch import Tensor
 
-from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Writer, scratch_floats
+from dlsp_kernels.canvas_attention.source import NUMBERS, POINTERS, Writer
+from dlsp_kernels.kv_format import FLOAT32, KvFormat
 from dlsp_kernels.program.capture import empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import workers
@@ -17,13 +18,14 @@ from dlsp_kernels.program.instructions import AVX2, Instructions, usable
 class CompiledAttention:
     """The attention of one step's rows, called once for each layer."""
 
-    def __init__(self, places: Tensor, heads: int, kv_heads: int, d: int, kind: Instructions) -> None:
-        """`places` int64 [rows, 9]: a `Place` per row. `kind`: from
-        `suited(d)`.
+    def __init__(
+        self, places: Tensor, heads: int, kv_heads: int, d: int, kind: Instructions, kv: KvFormat = FLOAT32
+    ) -> None:
+        """`places` int64 [rows, 10]: a `Place` per row. `kind`: from `suited(d)`. `kv`: how the caches hold keys and
+        values, not in bfloat16.
         """
-        self._run = _program(kind, d, heads, kv_heads)
+        self._run, self._scratch = _program(kind, d, heads, kv_heads, kv)
         self.places, self._heads, self._d = places, heads, d
-        self._scratch = scratch_floats(kind.lanes, d, heads // kv_heads)
 
     def of(self, places: Tensor) -> "CompiledAttention":
         """The same attention with the places in another tensor."""
@@ -42,11 +44,16 @@ class CompiledAttention:
         return out
 
 
-def suited(d: int) -> Instructions | None:
-    """The instructions to use for heads of d floats: d must be a multiple of their lanes. None if there are none."""
-    return next((kind for kind in (usable(), AVX2) if kind and kind.here() and d % kind.lanes == 0), None)
+def suited(d: int, kv: KvFormat = FLOAT32) -> Instructions | None:
+    """The instructions to use for heads of d floats: d must be a multiple of their lanes, of twice as many if a byte
+    holds two numbers. None if there are none.
+    """
+    width = d // 2 if kv.bits == 4 else d
+    return next((kind for kind in (usable(), AVX2) if kind and kind.here() and width % kind.lanes == 0), None)
 
 
 @cache
-def _program(kind: Instructions, d: int, heads: int, kv_heads: int) -> Program:
-    return compiled(Writer(kind, d, heads, kv_heads).source(), POINTERS, NUMBERS, kind)
+def _program(kind: Instructions, d: int, heads: int, kv_heads: int, kv: KvFormat) -> tuple[Program, int]:
+    """The kernel, and the floats of scratch memory that it needs for each worker."""
+    writer = Writer(kind, d, heads, kv_heads, kv)
+    return compiled(writer.source(), POINTERS, NUMBERS, kind), writer.scratch_floats

@@ -14,20 +14,28 @@ in either case, and a masked key adds exactly 0.
 As many keys are scored at once as a vector has lanes: each key gives a vector of products, and these vectors are folded
 into one vector of sums. At the end of the sequence, where fewer keys are left, the kernel reads on and masks the
 surplus. It never reads beyond the cache's memory, because the values come after all keys.
+
+If the cache holds integers (`KvFormat`), the keys and values of all rows are quantised before any row attends. So a row
+reads every key and value, its own too, as the cache holds it. The integers are converted to floats tile by tile, for
+all queries of the work item.
 """
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import log, sqrt
 from typing import NamedTuple
 
 from llvmlite import ir
 
+from dlsp_kernels.kv_format import SMALLEST_SCALE, KvFormat
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
+    BYTE,
     FLOAT,
+    INT,
     LONG,
     POINTER,
+    SHORT,
     Entry,
     Loop,
     at,
@@ -37,6 +45,7 @@ from dlsp_kernels.program.writing import (
     fold,
     inner,
     intrinsic,
+    ints,
     largest,
     load,
     power_of_two,
@@ -48,7 +57,7 @@ from dlsp_kernels.program.writing import (
 )
 
 # The kernel's arguments. q, k, v as in `canvas_attention`, with `q_row`, `k_row`, `v_row` floats from one row to the
-# next; out [rows, heads * d]; scratch [workers, scratch_floats(…)]; places int64 [rows, 9], a `Place` per row.
+# next; out [rows, heads * d]; scratch [workers, `Writer.scratch_floats`]; places int64 [rows, 10], a `Place` per row.
 POINTERS, NUMBERS = "q k v out scratch places", "q_row k_row v_row layer"
 
 
@@ -56,6 +65,8 @@ class Place(NamedTuple):
     """Where a row's keys are, and which of them it sees. Keys are numbered from the session's position 0.
 
     - `keys`: address of the session's keys of layer 0
+    - `scales`: address of the scales of these keys. They have the same layout, in which each row of a head has 2 bytes.
+      0 if the cache holds floats.
     - `layer_bytes`, `values_away`, `head_bytes`: bytes from there to the next layer, to the values, to the next head
     - `place`: number of the row's own key
     - `visible`: the row sees the keys 0 … visible - 1
@@ -66,6 +77,7 @@ class Place(NamedTuple):
     """
 
     keys: int
+    scales: int
     layer_bytes: int
     values_away: int
     head_bytes: int
@@ -81,22 +93,16 @@ TILE = 128  # keys: a multiple of every number of lanes
 TOGETHER = 8  # rows that are attended together, at most
 
 
-def query_floats(lanes: int, d: int) -> int:
-    """The floats of scratch memory for one query: the scores of a tile, the highest score so far (in each lane), the
-    sums of exponentials (lane by lane), the result.
-    """
-    return TILE + 2 * lanes + d
-
-
-def scratch_floats(lanes: int, d: int, groups: int) -> int:
-    """The floats of scratch memory for one worker. `groups` is the number of query heads per key head."""
-    return TOGETHER * groups * query_floats(lanes, d)
-
-
 class Writer:
-    """Writes the kernel for heads of d floats."""
+    """Writes the kernel for heads of d floats.
 
-    def __init__(self, kind: Instructions, d: int, heads: int, kv_heads: int) -> None:
+    A worker's scratch memory holds, for each query, the scores of a tile, the highest score so far (in each lane), the
+    sums of exponentials (lane by lane) and the result: `query_floats`. If the cache holds integers, a vector's lanes of
+    keys with their scales and a tile of values with their scales lie behind.
+    """
+
+    def __init__(self, kind: Instructions, d: int, heads: int, kv_heads: int, kv: KvFormat) -> None:
+        self.kv, self.row_bytes = kv, d * kv.bits // 8
         self.lanes, self.d, self.kv_heads, self.groups = kind.lanes, d, kv_heads, heads // kv_heads
         self.module = ir.Module()
         self.floats = floats(kind.lanes)
@@ -105,9 +111,13 @@ class Writer:
         # Query heads at once, as many as the registers hold.
         self.scored_at_once = 2 if 4 * len(self.parts) <= kind.registers else 1
         self.weighed_at_once = min(max(1, self.sums_at_once // len(self.parts)), -(-self.groups // 2))
+        self.query_floats = TILE + 2 * self.lanes + d
+        self.queries_floats = TOGETHER * self.groups * self.query_floats
+        self.scratch_floats = self.queries_floats + ((self.lanes + TILE) * (d + 1) if kv.quantised else 0)
 
     def source(self) -> str:
         """The LLVM IR of two functions: `before` writes keys and values to the caches, `run` attends."""
+        self._unpack = self._unpacking() if self.kv.quantised else None
         self._put_first()
         self._run(self._rows(self._begin(), self._score(), self._exponentials(), self._weigh(), self._end()))
         return str(self.module)
@@ -128,11 +138,16 @@ class Writer:
         """A function that writes the scores of a tile's keys, from number `begin` on, for the queries of all rows. Row
         number r sees `count` + r keys; scores of other keys are -inf.
         """
-        b, (q, keys, scratch, q_row, rows, visible, away, count, begin, blocks) = inner(self.module, "score", 3, 7)
+        b, given = inner(self.module, "score", 5, 7)
+        q, keys, key_scales, scratch, unpacked, q_row, rows, visible, away, count, begin, blocks = given
         block = Loop(b, LONG(0), blocks)
         of_tile = b.mul(block.index, LONG(self.lanes))
         key = b.add(begin, of_tile)
         places = [self._place(b, b.add(key, LONG(lane)), visible, away) for lane in range(self.lanes)]
+        if self._unpack:
+            scales = float_at(b, unpacked, self.lanes * self.d)
+            b.call(self._unpack, [keys, key_scales, unpacked, scales, visible, away, key, LONG(self.lanes)])
+            keys, places = unpacked, [LONG(lane) for lane in range(self.lanes)]
         row = Loop(b, LONG(0), rows)
         seen = real(b, b.sub(b.add(count, row.index), key), self.lanes)
         row_queries, first = float_at(b, q, b.mul(row.index, q_row)), b.mul(row.index, LONG(self.groups))
@@ -141,11 +156,13 @@ class Writer:
             queries = [self._vectors(b, float_at(b, row_queries, b.mul(head, LONG(self.d)))) for head in heads]
 
             def products(lane: int) -> list[ir.Value]:
-                mine = self._vectors(b, float_at(b, keys, places[lane]))
+                mine = self._vectors(b, float_at(b, keys, b.mul(places[lane], LONG(self.d))))
                 return [self._product(b, query, mine) for query in queries]
 
             for head, found in zip(heads, fold(b, b.fadd, products, self.lanes), strict=True):
                 scores, *_ = self._scratch(b, scratch, b.add(first, head))
+                if self._unpack:
+                    found = b.fmul(found, load(b, scales, self.floats))
                 store(b, b.select(seen, found, self._all(float("-inf"))), float_at(b, scores, of_tile))
 
         self._all_heads(b, self.scored_at_once, score)
@@ -155,10 +172,11 @@ class Writer:
         return b.function
 
     def _exponentials(self) -> ir.Function:
-        """A function that turns the scores of a tile into exponentials relative to the highest score so far, and adds
-        these to the sums. Sums and results so far become relative to that score too.
+        """A function that turns the scores of a tile into exponentials relative to the highest score so far, adds these
+        to the sums, and multiplies them by the scales of the values. Sums and results so far become relative to that
+        score too.
         """
-        b, (scratch, queries, blocks) = inner(self.module, "exponentials", 1, 2)
+        b, (scratch, value_scales, queries, blocks) = inner(self.module, "exponentials", 2, 2)
         query = Loop(b, LONG(0), queries)
         scores, top, sums, result = self._scratch(b, scratch, query.index)
 
@@ -175,8 +193,11 @@ class Writer:
         factor = self._exponential(b, b.fsub(before, highest))
         loop = Loop(b, LONG(0), blocks, [b.fmul(load(b, sums, self.floats), factor)])
         weights = self._exponential(b, b.fsub(load(b, vector(loop), self.floats), highest))
-        store(b, weights, vector(loop))
         more = b.fadd(loop.values[0], weights)
+        if self.kv.quantised:
+            here = float_at(b, value_scales, b.mul(loop.index, LONG(self.lanes)))
+            weights = b.fmul(weights, load(b, here, self.floats))
+        store(b, weights, vector(loop))
         loop.close([more])
         store(b, more, sums)
         self._put(b, [b.fmul(part, factor) for part in self._vectors(b, result)], result)
@@ -204,7 +225,8 @@ class Writer:
 
         def weigh_parts(mine: list[tuple[ir.Value, ir.Value]], parts: Sequence[int]) -> None:
             key = Loop(b, LONG(0), count, [vector for _, result in mine for vector in self._vectors(b, result, parts)])
-            here = float_at(b, values, self._place(b, b.add(begin, key.index), visible, away))
+            place = key.index if self._unpack else self._place(b, b.add(begin, key.index), visible, away)
+            here = float_at(b, values, b.mul(place, LONG(self.d)))
             value, before = self._vectors(b, here, parts), iter(key.values)
             factors = [spread(b, load(b, float_at(b, weights, key.index), FLOAT), self.lanes) for weights, _ in mine]
             sums = [fma(b, factor, part, next(before)) for factor in factors for part in value]
@@ -234,21 +256,30 @@ class Writer:
         """A function for one work item: out from q and one head's keys and values. `visible`, `first` and `last` are
         those of the first row.
         """
-        b, given = inner(self.module, "rows", 5, 5)
-        q, keys, values, scratch, out, q_row, rows, visible, first, last = given
+        b, given = inner(self.module, "rows", 7, 5)
+        q, keys, key_scales, values, value_scales, scratch, out, q_row, rows, visible, first, last = given
         later = b.sub(rows, LONG(1))
         away, count = b.sub(first, visible), b.add(visible, b.sub(last, first))
         visible, most, queries = b.add(visible, later), b.add(count, later), b.mul(rows, LONG(self.groups))
 
         def of_row(row: Loop) -> ir.Value:
-            return float_at(b, scratch, b.mul(row.index, LONG(self.groups * query_floats(self.lanes, self.d))))
+            return float_at(b, scratch, b.mul(row.index, LONG(self.groups * self.query_floats)))
 
+        unpacked = float_at(b, scratch, self.queries_floats)
+        unpacked_values = float_at(b, unpacked, self.lanes * (self.d + 1))
+        unpacked_scales = float_at(b, unpacked_values, TILE * self.d)
         b.call(begin, [scratch, queries])
         tile = Loop(b, LONG(0), b.udiv(b.add(most, LONG(TILE - 1)), LONG(TILE)))
         first_key = b.mul(tile.index, LONG(TILE))
-        blocks = self._blocks(b, self._least(b, LONG(TILE), b.sub(most, first_key)))
-        b.call(score, [q, keys, scratch, q_row, rows, visible, away, count, first_key, blocks])
-        b.call(exponentials, [scratch, queries, blocks])
+        in_tile = self._least(b, LONG(TILE), b.sub(most, first_key))
+        blocks = self._blocks(b, in_tile)
+        if self._unpack:
+            to = [unpacked_values, unpacked_scales]
+            b.call(self._unpack, [values, value_scales, *to, visible, away, first_key, in_tile])
+            values = unpacked_values
+        scored = [q, keys, key_scales, scratch, unpacked, q_row, rows, visible, away, count, first_key, blocks]
+        b.call(score, scored)
+        b.call(exponentials, [scratch, unpacked_scales, queries, blocks])
         row = Loop(b, LONG(0), rows)
         seen = b.sub(b.add(count, row.index), first_key)
         with b.if_then(b.icmp_signed("<", LONG(0), seen)):
@@ -269,50 +300,100 @@ class Writer:
         entry = Entry.of(self.module, POINTERS, NUMBERS, "before")
         b, (_, k, v, _, _, places, _, k_row, v_row, layer) = entry.b, entry.given
         with entry.each() as item:
-            of_row, head, keys, values, (place, *_) = self._of(b, places, layer, item)
-            for given, stride, kept in ((k, k_row, keys), (v, v_row, values)):
-                new = float_at(b, given, b.add(b.mul(of_row, stride), b.mul(head, LONG(self.d))))
-                self._put(b, self._vectors(b, new), float_at(b, kept, b.mul(place, LONG(self.d))))
+            of_row, head, (keys, key_scales, values, value_scales), (place, *_) = self._of(b, places, layer, item)
+            for given, stride, kept, scales in ((k, k_row, keys, key_scales), (v, v_row, values, value_scales)):
+                new = self._vectors(b, float_at(b, given, b.add(b.mul(of_row, stride), b.mul(head, LONG(self.d)))))
+                own = at(b, kept, b.mul(place, LONG(self.row_bytes)))
+                if self.kv.quantised:
+                    self._quantise(b, new, own, at(b, scales, b.mul(place, LONG(2))))
+                else:
+                    self._put(b, new, own)
         b.ret_void()
+
+    def _quantise(self, b: ir.IRBuilder, vectors: list[ir.Value], codes: ir.Value, scale: ir.Value) -> None:
+        """Emit `KvFormat.store` for one row of a head."""
+        whole = ints(self.lanes)
+        highest = largest(b, reduce(partial(intrinsic, b, "maxnum"), [intrinsic(b, "fabs", one) for one in vectors]))
+        exact = b.bitcast(b.fdiv(highest, FLOAT(self.kv.levels)), INT)
+        rounded = b.and_(b.add(exact, INT(0xFFFF)), INT(-0x10000))
+        store(b, b.trunc(b.lshr(rounded, INT(16)), SHORT), scale)
+        by = b.bitcast(rounded, FLOAT)
+        by = b.select(b.fcmp_ordered("<", by, FLOAT(SMALLEST_SCALE)), FLOAT(0.0), b.fdiv(FLOAT(1), by))
+        by = spread(b, by, self.lanes)
+        numbers = [b.fptosi(intrinsic(b, "nearbyint", b.fmul(one, by)), whole) for one in vectors]
+        if self.kv.bits == 4:
+            half = len(numbers) // 2
+            lower = [b.and_(one, same(INT, 15, self.lanes)) for one in numbers[:half]]
+            upper = [b.shl(one, same(INT, 4, self.lanes)) for one in numbers[half:]]
+            numbers = [b.or_(low, high) for low, high in zip(lower, upper, strict=True)]
+        for number, one in enumerate(numbers):
+            store(b, b.trunc(one, ir.VectorType(BYTE, self.lanes)), at(b, codes, number * self.lanes))
+
+    def _unpacking(self) -> ir.Function:
+        """A function that writes the integers of `count` keys or values, from number `begin` on, as floats, and their
+        scales as floats.
+        """
+        b, given = inner(self.module, "unpack", 4, 4)
+        codes, scales, out, out_scales, visible, away, begin, count = given
+        loop = Loop(b, LONG(0), count)
+        place = self._place(b, b.add(begin, loop.index), visible, away)
+        own = at(b, codes, b.mul(place, LONG(self.row_bytes)))
+        bytes_at = [at(b, own, first) for first in range(0, self.row_bytes, self.lanes)]
+        numbers = [b.sext(load(b, one, ir.VectorType(BYTE, self.lanes)), ints(self.lanes)) for one in bytes_at]
+        if self.kv.bits == 4:
+            high = [b.ashr(one, same(INT, 4, self.lanes)) for one in numbers]
+            up = same(INT, 28, self.lanes)
+            numbers = [*(b.ashr(b.shl(one, up), up) for one in numbers), *high]
+        found = [b.sitofp(one, self.floats) for one in numbers]
+        self._put(b, found, float_at(b, out, b.mul(loop.index, LONG(self.d))))
+        scale = b.shl(b.zext(load(b, at(b, scales, b.mul(place, LONG(2))), SHORT), INT), INT(16))
+        store(b, scale, float_at(b, out_scales, loop.index))
+        loop.close()
+        b.ret_void()
+        return b.function
 
     def _run(self, rows: ir.Function) -> None:
         entry = Entry.of(self.module, POINTERS, NUMBERS)
         b, (q, _, _, out, scratch, places, q_row, _, _, layer) = entry.b, entry.given
-        mine = float_at(b, scratch, b.mul(entry.worker, LONG(scratch_floats(self.lanes, self.d, self.groups))))
+        mine = float_at(b, scratch, b.mul(entry.worker, LONG(self.scratch_floats)))
         with entry.each() as item:
-            of_row, head, keys, values, (_, *seen, together) = self._of(b, places, layer, item)
+            of_row, head, memory, (_, *seen, together) = self._of(b, places, layer, item)
             with b.if_then(b.icmp_unsigned("<", LONG(0), together)):
                 first_query = b.mul(head, LONG(self.groups * self.d))
                 query = float_at(b, q, b.add(b.mul(of_row, q_row), first_query))
                 width = LONG(self.kv_heads * self.groups * self.d)
                 result = float_at(b, out, b.add(b.mul(of_row, width), first_query))
-                b.call(rows, [query, keys, values, mine, result, q_row, together, *seen])
+                b.call(rows, [query, *memory, mine, result, q_row, together, *seen])
         b.ret_void()
 
     def _of(
         self, b: ir.IRBuilder, places: ir.Value, layer: ir.Value, item: ir.Value
-    ) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, list[ir.Value]]:
-        """An item's row, its key head, the addresses of that head's keys and values, and the rest of the
-        row's `Place`.
+    ) -> tuple[ir.Value, ir.Value, list[ir.Value], list[ir.Value]]:
+        """An item's row, its key head, the addresses of that head's keys, their scales, values and their scales, and
+        the rest of the row's `Place`. If the cache holds floats, the addresses of scales are those of keys and values.
         """
         of_row, head = b.udiv(item, LONG(self.kv_heads)), b.urem(item, LONG(self.kv_heads))
         place = at(b, places, b.mul(of_row, LONG(8 * len(Place._fields))))
-        numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(1, len(Place._fields))]
+        numbers = [load(b, at(b, place, 8 * number), LONG) for number in range(2, len(Place._fields))]
         layer_bytes, values_away, head_bytes, *rest = numbers
         away = b.add(b.mul(layer, layer_bytes), b.mul(head, head_bytes))
-        keys = at(b, load(b, place, POINTER), away)
-        return of_row, head, keys, at(b, keys, values_away), rest
+        memory = [at(b, load(b, place, POINTER), away), at(b, load(b, place, POINTER), b.add(away, values_away))]
+        scales = memory
+        if self.kv.quantised:
+            first = load(b, at(b, place, 8), POINTER)
+            rows = [b.udiv(each, LONG(self.row_bytes)) for each in (away, b.add(away, values_away))]
+            scales = [at(b, first, b.mul(each, LONG(2))) for each in rows]
+        return of_row, head, [memory[0], scales[0], memory[1], scales[1]], rest
 
     def _place(self, b: ir.IRBuilder, key: ir.Value, visible: ir.Value, away: ir.Value) -> ir.Value:
-        """The offset, in floats, of a key in the sequence that a row sees. Keys from `visible` on are `away` keys
+        """Where a key of the sequence that a row sees is in the cache. Keys from `visible` on are `away` keys
         further.
         """
-        moved = b.select(b.icmp_unsigned("<", key, visible), key, b.add(key, away))
-        return b.mul(moved, LONG(self.d))
+        return b.select(b.icmp_unsigned("<", key, visible), key, b.add(key, away))
 
     def _scratch(self, b: ir.IRBuilder, scratch: ir.Value, query: ir.Value) -> list[ir.Value]:
         """The addresses of a query's scores, highest score, sums and result; see `query_floats`."""
-        own = float_at(b, scratch, b.mul(query, LONG(query_floats(self.lanes, self.d))))
+        own = float_at(b, scratch, b.mul(query, LONG(self.query_floats)))
         return [float_at(b, own, away) for away in (0, TILE, TILE + self.lanes, TILE + 2 * self.lanes)]
 
     def _all_heads(self, b: ir.IRBuilder, at_once: int, write: Callable[[list[ir.Value]], None]) -> None:

@@ -19,15 +19,19 @@ def rope_heads(
     sin: Tensor,
     heads: int,
     kv_heads: int,
+    transform: bool = False,
+    *,
     kind: Instructions,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """See the reference."""
     half = cos.shape[2]
     qkv = empty(len(y), heads + 2 * kv_heads, 2 * half)
-    _program(kind, half, heads, kv_heads)(y, y_scale, bias, cos, sin, qkv, y.stride(0), items=len(y), alone=ALONE)
+    _program(kind, half, heads, kv_heads, transform)(
+        y, y_scale, bias, cos, sin, qkv, y.stride(0), items=len(y), alone=ALONE
+    )
     return qkv[:, :heads], qkv[:, heads : heads + kv_heads], qkv[:, heads + kv_heads :]
 
 
 @cache
-def _program(kind: Instructions, half: int, heads: int, kv_heads: int) -> Program:
-    return compiled(source(kind, half, heads, kv_heads), POINTERS, NUMBERS, kind)
+def _program(kind: Instructions, half: int, heads: int, kv_heads: int, transform: bool) -> Program:
+    return compiled(source(kind, half, heads, kv_heads, transform), POINTERS, NUMBERS, kind)

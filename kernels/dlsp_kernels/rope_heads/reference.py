@@ -2,17 +2,27 @@
 
 from torch import Tensor
 
+from dlsp_kernels.hadamard.reference import hadamard
 from dlsp_kernels.rope.reference import rope
 
 
 def rope_heads(
-    y: Tensor, y_scale: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, heads: int, kv_heads: int
+    y: Tensor,
+    y_scale: Tensor,
+    bias: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    heads: int,
+    kv_heads: int,
+    transform: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """y [rows, at least qkv]; y_scale [rows, 1]; bias [qkv]; cos and sin from `rope_table`.
 
-    Returns q [rows, heads, d], k and v [rows, kv_heads, d].
+    Returns q [rows, heads, d], k and v [rows, kv_heads, d]. If `transform`, q and k are Hadamard-transformed, which
+    changes no product of the two.
     """
     qkv = (y[:, : len(bias)] * y_scale).add_(bias).view(len(y), heads + 2 * kv_heads, -1)
     qk, v = qkv.split([heads + kv_heads, kv_heads], 1)
-    q, k = rope(qk, cos, sin).split([heads, kv_heads], 1)
+    turned = rope(qk, cos, sin)
+    q, k = (hadamard(turned) if transform else turned).split([heads, kv_heads], 1)
     return q, k, v

@@ -2,13 +2,28 @@
 
 from llvmlite import ir
 
+from dlsp_kernels.hadamard.reference import group_size
 from dlsp_kernels.program.instructions import Instructions
-from dlsp_kernels.program.writing import FLOAT, LONG, Entry, Loop, float_at, floats, fma, load, spread, store
+from dlsp_kernels.program.writing import (
+    FLOAT,
+    INT,
+    LONG,
+    Entry,
+    Loop,
+    float_at,
+    floats,
+    fma,
+    ints,
+    load,
+    same,
+    spread,
+    store,
+)
 
 POINTERS, NUMBERS = "y y_scale bias cos sin out", "y_row"
 
 
-def source(_: Instructions, half: int, heads: int, kv_heads: int) -> str:
+def source(_: Instructions, half: int, heads: int, kv_heads: int, transform: bool = False) -> str:
     """The kernel's LLVM IR. A work item is a row; `half` is half the size of a head."""
     module, turned, count = ir.Module(), heads + kv_heads, heads + 2 * kv_heads
     entry = Entry.of(module, POINTERS, NUMBERS)
@@ -28,8 +43,25 @@ def source(_: Instructions, half: int, heads: int, kv_heads: int) -> str:
             left, right = (fma(b, read(given, place), step, read(bias, place)) for place in places)
             if first == 0:
                 left, right = b.fsub(b.fmul(left, c), b.fmul(right, s)), b.fadd(b.fmul(right, c), b.fmul(left, s))
+                if transform:
+                    left, right = _hadamard(b, left, right)
             for value, place in zip((left, right), places, strict=True):
                 store(b, value, float_at(b, result, place))
             loop.close()
     b.ret_void()
     return str(module)
+
+
+def _hadamard(b: ir.IRBuilder, left: ir.Value, right: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Emit `hadamard` of one head, whose halves are `left` and `right`."""
+    half = left.type.count
+    size = group_size(2 * half)
+    left, right = b.fadd(left, right), b.fsub(left, right)
+    distance = half // 2
+    while distance >= 2 * half // size:
+        partners = ints(half)([INT(lane ^ distance) for lane in range(half)])
+        signs = ir.VectorType(FLOAT, half)([FLOAT(-1.0 if lane & distance else 1.0) for lane in range(half)])
+        left, right = (fma(b, one, signs, b.shuffle_vector(one, one, partners)) for one in (left, right))
+        distance //= 2
+    factor = same(FLOAT, size**-0.5, half)
+    return b.fmul(left, factor), b.fmul(right, factor)
