@@ -15,8 +15,8 @@ def logistic(x: np.ndarray, right: np.ndarray, ridge: np.ndarray, counts: np.nda
     """
     weights = np.zeros(x.shape[1])
     for _ in range(STEPS):
-        foretold = sigmoid(x @ weights)
-        slope = x.T @ (counts * (right - foretold)) - ridge * weights
-        bend = (x * (counts * foretold * (1 - foretold))[:, None]).T @ x + np.diag(ridge)
+        predicted = sigmoid(x @ weights)
+        slope = x.T @ (counts * (right - predicted)) - ridge * weights
+        bend = (x * (counts * predicted * (1 - predicted))[:, None]).T @ x + np.diag(ridge)
         weights += np.linalg.solve(bend, slope)
     return weights

@@ -117,9 +117,9 @@ async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journ
                     if time.monotonic() > until:
                         return False
                     load = Load()
-                    moments = await play(script, contender, asked.patient, not asked.decline)
+                    keystrokes = await play(script, contender, asked.patient, not asked.decline)
                     entry = {
-                        "moments": [asdict(moment) for moment in moments],
+                        "moments": [asdict(keystroke) for keystroke in keystrokes],
                         "work": asdict(contender.work),
                         "others": load.others(),
                         "costs": asdict(contender.costs) if isinstance(contender, Vim) else None,
@@ -151,11 +151,13 @@ def _samples(played: dict[str, list[Played]]) -> list[dict[str, object]]:
             "others": round(one.others, 3),
             "keys": [
                 [
-                    moment.next[0],
-                    None if moment.took_s is None else round(1e3 * moment.took_s, 1),
-                    "" if moment.text is None else ("m" if moment.memory else "e") + ("r" if moment.right else "w"),
+                    keystroke.next[0],
+                    None if keystroke.took_s is None else round(1e3 * keystroke.took_s, 1),
+                    ""
+                    if keystroke.text is None
+                    else ("m" if keystroke.memory else "e") + ("r" if keystroke.right else "w"),
                 ]
-                for moment in one.moments
+                for keystroke in one.keystrokes
             ],
         }
         for who, of in played.items()

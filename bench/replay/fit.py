@@ -47,36 +47,36 @@ def held_out(data: Samples) -> np.ndarray:
     scripts = sorted(set(data.groups))
     fold_of = {script: number % FOLDS for number, script in enumerate(np.random.default_rng(0).permutation(scripts))}
     folds = np.array([fold_of[group] for group in data.groups])
-    foretold = np.zeros(len(data.right))
+    predicted = np.zeros(len(data.right))
     for fold in range(FOLDS):
         inside, outside = folds != fold, folds == fold
         weights = fit(data.features[inside], data.right[inside], data.weights[inside])
-        foretold[outside] = sigmoid(weights[0] + data.features[outside] @ weights[1:])
-    return foretold
+        predicted[outside] = sigmoid(weights[0] + data.features[outside] @ weights[1:])
+    return predicted
 
 
-def least_right(found: Sequence[Answered], foretold: np.ndarray, share: float) -> float:
+def least_right(found: Sequence[Answered], predicted: np.ndarray, share: float) -> float:
     """The lowest probability from which on at least this share of the suggestions that are shown is right."""
     for least in np.arange(0.05, 0.96, 0.01):
-        seen = shown(found, foretold, least)
+        seen = shown(found, predicted, least)
         if seen.number and seen.right >= share * seen.number:
             return round(float(least), 2)
     return 0.95
 
 
-def least_kept(foretold: np.ndarray, right: np.ndarray, lost: float) -> float:
+def least_kept(predicted: np.ndarray, right: np.ndarray, lost: float) -> float:
     """The highest probability below which at most this share of the right ones lies."""
-    return round(float(np.quantile(foretold[right > 0], lost)), 3)
+    return round(float(np.quantile(predicted[right > 0], lost)), 3)
 
 
-def reliability(foretold: np.ndarray, right: np.ndarray) -> list[dict[str, float]]:
-    """For each bin of the probability: how many, what was foretold on average, how many were right."""
+def reliability(predicted: np.ndarray, right: np.ndarray) -> list[dict[str, float]]:
+    """For each bin of the probability: how many, what was predicted on average, how many were right."""
     bins = []
     for low, high in pairwise(BINS):
-        inside = (foretold >= low) & (foretold < high if high < 1 else foretold <= high)
+        inside = (predicted >= low) & (predicted < high if high < 1 else predicted <= high)
         if number := int(inside.sum()):
-            means = foretold[inside].mean(), right[inside].mean()
-            bins.append({"from": low, "number": number, "foretold": _short(means[0]), "right": _short(means[1])})
+            means = predicted[inside].mean(), right[inside].mean()
+            bins.append({"from": low, "number": number, "predicted": _short(means[0]), "right": _short(means[1])})
     return bins
 
 
@@ -89,9 +89,9 @@ def _short(value: float) -> float:
     return round(float(value), 4)
 
 
-def fitted(answers: Sequence[Answered], moments: Sequence[Answered], origin: str) -> dict[str, Any]:
+def fitted(answers: Sequence[Answered], keystrokes: Sequence[Answered], origin: str) -> dict[str, Any]:
     """The whole table, with the reliability of both models on scripts that their fit had not seen."""
-    show, ask = samples(answers), samples(moments, FACTS)
+    show, ask = samples(answers), samples(keystrokes, FACTS)
     shows, asks = held_out(show), held_out(ask)
     return {
         "origin": origin,
@@ -106,15 +106,17 @@ def fitted(answers: Sequence[Answered], moments: Sequence[Answered], origin: str
     }
 
 
-def _print(name: str, data: Samples, foretold: np.ndarray) -> None:
-    order = np.argsort(foretold)
+def _print(name: str, data: Samples, predicted: np.ndarray) -> None:
+    order = np.argsort(predicted)
     ranks = np.empty(len(order))
     ranks[order] = np.arange(len(order))
     positive = int(data.right.sum())
     area = (ranks[data.right > 0].sum() - positive * (positive - 1) / 2) / max(1, positive * (len(order) - positive))
     print(f"{name}: {len(order)} of {len(set(data.groups))} scripts, {positive} right, area under ROC {area:.3f}")
-    for each in reliability(foretold, data.right):
-        print(f"  from {each['from']:.0%}: {each['number']} foretold {each['foretold']:.0%} right {each['right']:.0%}")
+    for each in reliability(predicted, data.right):
+        print(
+            f"  from {each['from']:.0%}: {each['number']} predicted {each['predicted']:.0%} right {each['right']:.0%}"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,20 +126,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked_for = parser.parse_args(arguments)
     model = catalogue.find(asked_for.model)
     journal = Journal(results.kept() / "replay" / f"replay-fit-patient-decline-{model.name}.jsonl")
-    answers, moments = places(journal), asked(journal)
+    answers, keystrokes = places(journal), asked(journal)
     scripts = len({place.script for place in answers})
     if scripts < FOLDS:
         print("There is too little to fit on: play the scripts of `--split fit` first.", file=sys.stderr)
         return MEND
     known = json.loads(FILE.read_text(encoding="utf-8"))
     origin = f"python -m bench.replay.fit: answers at {len(answers)} keys of {scripts} scripts"
-    table = known | fitted(answers, moments, origin)
-    ask, show = samples(moments, list(table["ask"]["weights"])), samples(answers)
+    table = known | fitted(answers, keystrokes, origin)
+    ask, show = samples(keystrokes, list(table["ask"]["weights"])), samples(answers)
     _print("ask", ask, held_out(ask))
-    _print("show", show, foretold := held_out(show))
+    _print("show", show, predicted := held_out(show))
     print("least:", table["least"])
     for least in LOOK:
-        seen = shown(answers, foretold, least)
+        seen = shown(answers, predicted, least)
         print(f"  from {least:.2f}: {seen.number} shown, {seen.right} right, {seen.characters} characters")
     asked_for.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     print(f"Written to {asked_for.out}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.journal import Journal
-from bench.replay.user import Moment, first_line, read
+from bench.replay.user import Keystroke, first_line, read
 from dlsp.completions.gate.features import Features, of_line
 from dlsp.completions.gate.parts import parts
 
@@ -57,18 +57,18 @@ class Seen:
 def places(journal: Journal) -> list[Answered]:
     """In the order of typing, script by script."""
     return [
-        Answered(key, moment.left, moment.agrees, tuple(_offers(moment, features)))
-        for key, moment in _moments(journal)
-        if moment.text and (features := _features(moment))
+        Answered(key, keystroke.left, keystroke.agrees, tuple(_offers(keystroke, features)))
+        for key, keystroke in _keystrokes(journal)
+        if keystroke.text and (features := _features(keystroke))
     ]
 
 
 def asked(journal: Journal) -> list[Answered]:
     """The keys at which the engine was asked, with what was known before: right where its answer was."""
     return [
-        Answered(key, moment.left, 0, (Offer(features, 0, moment.right),))
-        for key, moment in _moments(journal)
-        if not moment.again and not moment.memory and (features := _features(moment))
+        Answered(key, keystroke.left, 0, (Offer(features, 0, keystroke.right),))
+        for key, keystroke in _keystrokes(journal)
+        if not keystroke.again and not keystroke.memory and (features := _features(keystroke))
     ]
 
 
@@ -86,22 +86,22 @@ def samples(found: Sequence[Answered], names: Sequence[str] = ()) -> Samples:
     )
 
 
-def shown(found: Sequence[Answered], foretold: np.ndarray, least: float) -> Seen:
-    """Play the scripts again: at each place the longest offer that is foretold to be right with `least` is shown, and
-    accepted where it is. `foretold` is of all offers in order.
+def shown(found: Sequence[Answered], predicted: np.ndarray, least: float) -> Seen:
+    """Play the scripts again: at each place the longest offer that is predicted to be right with `least` is shown, and
+    accepted where it is. `predicted` is of all offers in order.
     """
     number = right = characters = at = 0
     script, left, until = "", 0, 0
     for place in found:
-        chances = foretold[at : at + len(place.offers)]
+        chances = predicted[at : at + len(place.offers)]
         at += len(place.offers)
         if place.script != script or place.left > left:
             until = place.left  # another text is being written
         script, left = place.script, place.left
-        sure = np.flatnonzero(chances >= least)
-        if left > until or not len(sure):
+        likely = np.flatnonzero(chances >= least)
+        if left > until or not len(likely):
             continue
-        offer = place.offers[sure[-1]]
+        offer = place.offers[likely[-1]]
         number, right = number + 1, right + offer.right
         characters += offer.length * offer.right
         # What is accepted need not be typed; over what is wrong one types as long as it agrees.
@@ -109,20 +109,20 @@ def shown(found: Sequence[Answered], foretold: np.ndarray, least: float) -> Seen
     return Seen(number, right, characters)
 
 
-def _moments(journal: Journal) -> Iterator[tuple[str, Moment]]:
+def _keystrokes(journal: Journal) -> Iterator[tuple[str, Keystroke]]:
     for key, entry in journal.entries.items():
         if key.startswith(f"{CONTENDER} "):
-            for moment in read(entry["moments"]):
-                yield key, moment
+            for keystroke in read(entry["moments"]):
+                yield key, keystroke
 
 
-def _features(moment: Moment) -> Features | None:
-    return moment.facts.get("decision", {}).get("features")
+def _features(keystroke: Keystroke) -> Features | None:
+    return keystroke.facts.get("decision", {}).get("features")
 
 
-def _offers(moment: Moment, features: Features) -> Iterator[Offer]:
-    assert moment.text
-    line = first_line(moment.text)
-    for part, log_p in parts(line, moment.facts.get("tokens", ())):
-        yield Offer(features | of_line(part, log_p, is_part=True), len(part), moment.agrees >= len(part))
-    yield Offer(features, len(line), moment.right)
+def _offers(keystroke: Keystroke, features: Features) -> Iterator[Offer]:
+    assert keystroke.text
+    line = first_line(keystroke.text)
+    for part, log_p in parts(line, keystroke.facts.get("tokens", ())):
+        yield Offer(features | of_line(part, log_p, is_part=True), len(part), keystroke.agrees >= len(part))
+    yield Offer(features, len(line), keystroke.right)

@@ -1,4 +1,4 @@
-"""Moments to numbers: shares with 95% intervals, times from key to suggestion, ratios to the baseline."""
+"""Keystrokes to numbers: shares with 95% intervals, times from key to suggestion, ratios to the baseline."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.replay.contender import Work
 from bench.replay.scripts import Script
-from bench.replay.user import Moment
+from bench.replay.user import Keystroke
 
 RESAMPLES = 10_000
 KINDS = ("all", "writing", "editing")
@@ -46,7 +46,7 @@ class Played:
     """One script, played to the end. `others` is the share of the machine that other programs used meanwhile."""
 
     script: Script
-    moments: Sequence[Moment]
+    keystrokes: Sequence[Keystroke]
     work: Work
     others: float
 
@@ -72,22 +72,22 @@ def summary(played: Mapping[str, Sequence[Played]], baseline: str) -> dict[str, 
 
 def counts(one: Played) -> Counter[str]:
     """What happened in one script."""
-    sums: Counter[str] = Counter(characters=one.script.characters, keys=len(one.moments))
+    sums: Counter[str] = Counter(characters=one.script.characters, keys=len(one.keystrokes))
     sums["forwards"], sums["prompt_tokens"] = one.work.forwards, one.work.prompt_tokens
-    for moment in one.moments:
-        visible = moment.text is not None
-        wrong = visible and not moment.right
-        taken = (moment.text or "")[: moment.accepted]
+    for keystroke in one.keystrokes:
+        visible = keystroke.text is not None
+        wrong = visible and not keystroke.right
+        taken = (keystroke.text or "")[: keystroke.accepted]
         sums["accepted"] += sum(len(line.lstrip(" \t")) if n else len(line) for n, line in enumerate(taken.split("\n")))
         sums["accepted"] += taken.count("\n")
-        sums.update({"visible_keys": visible, "right_keys": moment.right, "wrong_keys": wrong})
-        sums.update({"memory_keys": visible and moment.memory, "late": moment.took_s is None})
-        if visible and not moment.again:
-            sums.update({"shown": 1, "right": moment.right, "whole": moment.whole, "wrong": wrong})
-        if moment.next != "type":
-            kept = not wrong if moment.next == "newline" else not visible
-            places = {"quiet_places": 1, f"{moment.next}_places": 1}
-            sums.update(places | {"quiet": kept, f"quiet_{moment.next}": kept, "quiet_strict": not visible})
+        sums.update({"visible_keys": visible, "right_keys": keystroke.right, "wrong_keys": wrong})
+        sums.update({"memory_keys": visible and keystroke.memory, "late": keystroke.took_s is None})
+        if visible and not keystroke.again:
+            sums.update({"shown": 1, "right": keystroke.right, "whole": keystroke.whole, "wrong": wrong})
+        if keystroke.next != "type":
+            kept = not wrong if keystroke.next == "newline" else not visible
+            places = {"quiet_places": 1, f"{keystroke.next}_places": 1}
+            sums.update(places | {"quiet": kept, f"quiet_{keystroke.next}": kept, "quiet_strict": not visible})
     return sums
 
 
@@ -128,17 +128,17 @@ def times(played: Sequence[Played]) -> dict[str, float]:
     seen: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for one in played:
         engine = "cold"
-        for moment in one.moments:
-            if moment.after == "start":
+        for keystroke in one.keystrokes:
+            if keystroke.after == "start":
                 engine = "cold"
-            if moment.took_s is None:
-                seen[engine].append((moment.wait_s, False))
-            elif moment.memory:
-                seen["memory"].append((moment.took_s, True))
-            elif moment.text is not None or moment.took_s >= ASKED_S:
-                seen[engine].append((moment.took_s, True))
-                if engine == "warm" and moment.text is not None:
-                    seen["shown"].append((moment.took_s, True))
+            if keystroke.took_s is None:
+                seen[engine].append((keystroke.wait_s, False))
+            elif keystroke.memory:
+                seen["memory"].append((keystroke.took_s, True))
+            elif keystroke.text is not None or keystroke.took_s >= ASKED_S:
+                seen[engine].append((keystroke.took_s, True))
+                if engine == "warm" and keystroke.text is not None:
+                    seen["shown"].append((keystroke.took_s, True))
                 engine = "warm"
     metrics = {}
     for which, of in seen.items():

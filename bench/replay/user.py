@@ -11,14 +11,14 @@ from bench.replay.scripts import Delete, Move, Script, Step, Write, common, keys
 
 
 @dataclass(frozen=True)
-class Moment:
-    """After one key, until the next one.
+class Keystroke:
+    """What happened after one key of the script, until the next.
 
-    `next` is what the script wants done next; `after` the key before, with `start` for the first at a place. `wait_s`
-    is how long it was to the next key, `took_s` how long until something was shown or until it was known that nothing
-    would be; None where the next key came first. `right` says that the first line was what comes next, `whole` that all
-    of it was, `accepted` how many characters were taken over; `left` characters are still to be written here, and
-    `agrees` of the suggestion are the next of them.
+    `next` is the script's next step; `after` is the key before, `start` for the first at a place. `wait_s` is the time
+    to the next key, `took_s` the time until something was shown or it was certain that nothing would be; None if the
+    next key came first. `right`: the first line is what comes next; `whole`: so is all the rest. `accepted` is the
+    number of characters taken over, `left` the number still to be written here, and `agrees` how many of these the
+    suggestion has right from its start.
     """
 
     next: str  # type, newline, delete, move
@@ -52,20 +52,20 @@ def judged(text: str, rest: str) -> tuple[bool, bool]:
     return stands, stands and rest.startswith(text.rstrip())
 
 
-async def play(script: Script, contender: Contender, patient: bool = False, accepts: bool = True) -> list[Moment]:
-    """Every moment of a script. A patient user waits at each key until there is a suggestion or quiet; one that accepts
-    nothing types over what is right, too.
+async def play(script: Script, contender: Contender, patient: bool = False, accepts: bool = True) -> list[Keystroke]:
+    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet; one that
+    accepts nothing types over what is right, too.
     """
     user = _User(script, contender, patient, accepts)
     await contender.open(script)
     for index, step in enumerate(script.steps):
         await user.do(step, script.steps[index + 1 :])
-    return user.moments
+    return user.keystrokes
 
 
 class _User:
     def __init__(self, script: Script, contender: Contender, patient: bool, accepts: bool) -> None:
-        self.moments: list[Moment] = []
+        self.keystrokes: list[Keystroke] = []
         self._contender, self._patient, self._accepts = contender, patient, accepts
         self._pace = Pace(script.id)
         self._before, self._after = "", script.text
@@ -75,10 +75,10 @@ class _User:
         if isinstance(step, Move):
             text = self._before + self._after
             self._before, self._after = text[: step.to], text[step.to :]
-            await self._moment("move", "start", "", later, self._pace.rest())
+            await self._keystroke("move", "start", "", later, self._pace.rest())
         elif isinstance(step, Delete):
             self._before = self._before[: -step.count]
-            await self._moment("delete", "delete", "", later, self._pace.key(), deleted=step.count)
+            await self._keystroke("delete", "delete", "", later, self._pace.key(), deleted=step.count)
         else:
             await self._write(step.text, later)
 
@@ -88,9 +88,9 @@ class _User:
         starts = _starts(typed)
         done = 0
         while done < len(text):
-            moment = self.moments[-1]
-            if moment.accepted:
-                taken, key = text[done : done + moment.accepted], "accept"
+            keystroke = self.keystrokes[-1]
+            if keystroke.accepted:
+                taken, key = text[done : done + keystroke.accepted], "accept"
             else:
                 taken = typed[starts[done]] if done in starts else text[done]
                 key = "newline" if taken.startswith("\n") else "type"
@@ -98,9 +98,9 @@ class _User:
             self._before += taken
             # A key that an accepted text ends within is typed in one stroke of its own.
             wait = times[starts[done]] if done in starts else self._pace.key()
-            await self._moment(key, key, text[done:], later, wait, typed=taken)
+            await self._keystroke(key, key, text[done:], later, wait, typed=taken)
 
-    async def _moment(
+    async def _keystroke(
         self, key: str, after: str, rest: str, later: tuple[Step, ...], wait_s: float, typed: str = "", deleted: int = 0
     ) -> None:
         if not rest and later and isinstance(later[0], Write):
@@ -124,7 +124,7 @@ class _User:
         always |= {"took_s": took if took is None else round(took, 4), "left": len(rest)}
         if shown is None or not shown.text.strip():
             facts = shown.facts if shown else {}
-            self.moments.append(Moment(**always, quiet=self._contender.quiet, facts=facts))
+            self.keystrokes.append(Keystroke(**always, quiet=self._contender.quiet, facts=facts))
             self._shown = ""
             return
         right, whole = judged(shown.text, rest)
@@ -133,8 +133,8 @@ class _User:
         self._shown = shown.text
         agrees = common(shown.text, rest)
         verdict = {"right": right, "whole": whole, "again": again, "accepted": accepted, "agrees": agrees}
-        self.moments.append(
-            Moment(**always, quiet="", text=shown.text, memory=shown.memory, facts=shown.facts, **verdict)
+        self.keystrokes.append(
+            Keystroke(**always, quiet="", text=shown.text, memory=shown.memory, facts=shown.facts, **verdict)
         )
 
 
@@ -151,6 +151,6 @@ def _kind(later: tuple[Step, ...]) -> str:
     return "delete" if later and isinstance(later[0], Delete) else "move"
 
 
-def read(entries: Iterable[dict[str, Any]]) -> list[Moment]:
+def read(entries: Iterable[dict[str, Any]]) -> list[Keystroke]:
     """Of a journal, which has them as dictionaries."""
-    return [Moment(**entry) for entry in entries]
+    return [Keystroke(**entry) for entry in entries]

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any, Self
 
-from dlsp.engine.connections import READ_S, Answer, Broken, Connections, Silent
+from dlsp.engine.connections import READ_TIMEOUT_S, Answer, Broken, Connections, Silent
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 
@@ -15,13 +15,13 @@ from dlsp.errors import UserError
 # process that acts for other clients names each of them in the request.
 CLIENT = secrets.token_hex(8)
 # An engine at work sends something each half second; silent for longer than this, it is stuck or starved.
-UNHEARD_S = 2.0
+SILENCE_TIMEOUT_S = 2.0
 UNAUTHORIZED = 401
 # Longer answers are refused; each limit is several times the longest real answer.
-MOST_TOLD_BYTES = 1_000_000
-MOST_LINE_BYTES = 64_000
+MAX_REPORT_BYTES = 1_000_000
+MAX_LINE_BYTES = 64_000
 MOST_GENERATION_BYTES = 4_000_000  # the last event of an answer of 32,768 tokens
-MOST_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole text so far
+MAX_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole text so far
 
 
 class EngineError(UserError):
@@ -80,11 +80,11 @@ class Engine:
         """Yield the events of a request to judge sites, likewise."""
         return self._events("/v1/sites", request)
 
-    async def _body(self, method: str, path: str, within: float = READ_S) -> bytes:
+    async def _body(self, method: str, path: str, within: float = READ_TIMEOUT_S) -> bytes:
         """The body of a successful answer, complete within `within` seconds. Raises EngineGone."""
         try:
             async with asyncio.timeout(within), self._http.ask(method, path, read_s=within) as answer:
-                body = await answer.read(MOST_TOLD_BYTES)
+                body = await answer.read(MAX_REPORT_BYTES)
         except TimeoutError as error:
             raise _gone(Silent()) from error
         except Broken as error:
@@ -94,17 +94,17 @@ class Engine:
         return body
 
     async def _events(
-        self, path: str, request: dict[str, Any], most_line_bytes: int = MOST_LINE_BYTES
+        self, path: str, request: dict[str, Any], most_line_bytes: int = MAX_LINE_BYTES
     ) -> AsyncGenerator[dict[str, Any]]:
         body = json.dumps({"client": CLIENT} | request, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            async with self._http.ask("POST", path, body, UNHEARD_S) as answer:
+            async with self._http.ask("POST", path, body, SILENCE_TIMEOUT_S) as answer:
                 if answer.status == UNAUTHORIZED:  # another engine of this user now has the address
                     raise Broken("another engine is at its address")
                 if answer.status >= 400:
-                    raise EngineError(_refusal(await answer.read(MOST_LINE_BYTES)))
+                    raise EngineError(_refusal(await answer.read(MAX_LINE_BYTES)))
                 whole = False
-                async for line in _lines(answer, MOST_GAP_BYTES * _asked_for(request), most_line_bytes):
+                async for line in _lines(answer, MAX_GAP_BYTES * _asked_for(request), most_line_bytes):
                     event = json.loads(line) if line and not whole else None
                     if event is None:
                         continue

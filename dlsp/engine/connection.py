@@ -108,7 +108,7 @@ class EngineConnection:
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting: asyncio.Task[None] | None = None
         self._checked: Engine | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._losses: list[float] = []
         self._has_filled = False  # whether this engine has answered a request of ours with a fill
         self._wait_s = MIN_RETRY_S
@@ -232,7 +232,7 @@ class EngineConnection:
             self._start_failed(Unavailable.FAILED, sentence)
         else:
             self._wait_s, self._retry_at = MIN_RETRY_S, -float("inf")
-            self._told.clear()
+            self._reported.clear()
             self._listener.engine_ready(self._engine.state.destination)
 
     def _start_failed(self, why: Unavailable, sentence: str) -> None:
@@ -242,8 +242,8 @@ class EngineConnection:
 
     def _fail(self, why: Unavailable, sentence: str) -> None:
         self.unavailable = why
-        is_new = sentence not in self._told
-        self._told.add(sentence)
+        is_new = sentence not in self._reported
+        self._reported.add(sentence)
         self._listener.engine_failed(sentence, is_new)
 
     async def _start(self) -> Engine:

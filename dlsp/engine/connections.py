@@ -12,12 +12,12 @@ import h11
 
 from dlsp.engine import identity
 
-CONNECT_S = 2.0  # to connect, and then to verify who is at the other end
-READ_S = 5.0  # until the response's header arrives, and between two pieces of its body
+CONNECT_TIMEOUT_S = 2.0  # to connect, and then to verify who is at the other end
+READ_TIMEOUT_S = 5.0  # until the response's header arrives, and between two pieces of its body
 BACKLOG_RETRY_S = 0.01  # between two tries to connect while too many other connections wait to be accepted
-MOST_IDLE = 4
+MAX_IDLE_CONNECTIONS = 4
 CHUNK_BYTES = 2**16
-MOST_PROOF_BYTES = 1_000
+MAX_PROOF_BYTES = 1_000
 UNIX = "unix:"
 
 Headers = list[tuple[str, str]]
@@ -64,7 +64,9 @@ class Connections:
         self._open: set[_Connection] = set()
 
     @asynccontextmanager
-    async def ask(self, method: str, path: str, body: bytes = b"", read_s: float = READ_S) -> AsyncGenerator[Answer]:
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", read_s: float = READ_TIMEOUT_S
+    ) -> AsyncGenerator[Answer]:
         """Send a request and yield the response. Leaving the context before its end closes the connection. Raises
         Broken."""
         head = h11.Request(
@@ -81,7 +83,7 @@ class Connections:
         try:
             yield Answer(status, connection.body(read_s))
         finally:
-            if connection.again() and len(self._idle) < MOST_IDLE:
+            if connection.again() and len(self._idle) < MAX_IDLE_CONNECTIONS:
                 self._idle.append(connection)
             else:
                 self._close(connection)
@@ -115,7 +117,7 @@ class Connections:
     async def _connected(self) -> "_Connection":
         """A new connection that is verified to lead to the engine. Raises Broken."""
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 if self._address.startswith(UNIX):
                     streams = await asyncio.open_unix_connection(
                         sock=await _connected(self._address.removeprefix(UNIX))
@@ -128,7 +130,7 @@ class Connections:
         connection = _Connection(*streams)
         self._open.add(connection)
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 if not await self._is_engine(connection):
                     raise Broken("another process is at its address")
         except TimeoutError as error:
@@ -149,9 +151,9 @@ class Connections:
             return identity.same_user(connection.peer)
         challenge = identity.challenge()
         head = h11.Request(method="GET", target=f"/v1/proof?challenge={challenge}", headers=self._headers)
-        answer = Answer(await connection.status(head, b"", CONNECT_S), connection.body(CONNECT_S))
+        answer = Answer(await connection.status(head, b"", CONNECT_TIMEOUT_S), connection.body(CONNECT_TIMEOUT_S))
         try:
-            proof = json.loads(await answer.read(MOST_PROOF_BYTES))["proof"]
+            proof = json.loads(await answer.read(MAX_PROOF_BYTES))["proof"]
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
         return connection.again() and identity.proves(proof, self._token, self._address, challenge)

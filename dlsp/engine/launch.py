@@ -20,14 +20,14 @@ from dlsp.models.catalogue import Model
 
 Progress = Callable[[str], None]
 
-START_S = 300
-STOP_S = 15
-# How long an engine that did not answer has to come back, or to end, before it is killed.
-SILENT_S = 1.5
-HEALTH_S = 2.0
-# How long an engine that has been silent has to say that it is there.
-LAST_S = 1.0
-LOOK_S = 0.05
+START_TIMEOUT_S = 300
+STOP_TIMEOUT_S = 15
+# An engine that did not answer is killed unless it answers or ends within this time.
+SILENT_TIMEOUT_S = 1.5
+HEALTH_TIMEOUT_S = 2.0
+# How long a silent engine is given to answer one last time.
+LAST_CHANCE_S = 1.0
+POLL_S = 0.05
 
 
 async def connect(model: Model) -> Engine | None:
@@ -50,7 +50,7 @@ async def connect(model: Model) -> Engine | None:
 async def ensure(
     model: Model,
     progress: Progress = lambda line: None,
-    within: float = START_S,
+    within: float = START_TIMEOUT_S,
     threads: int = 0,
     infill_update: bool = True,
 ) -> Engine:
@@ -66,7 +66,7 @@ async def ensure(
 async def start(
     model: Model,
     progress: Progress = lambda line: None,
-    within: float = START_S,
+    within: float = START_TIMEOUT_S,
     threads: int = 0,
     infill_update: bool = True,
 ) -> Engine:
@@ -93,7 +93,7 @@ async def start(
             elif await _outdated(model):  # an engine of an older dlsp took the lock first
                 await stop(model)
                 child = None
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     raise UserError(f"The engine was not ready after {within:.0f} s; its log is {log.path}.")
 
 
@@ -103,18 +103,18 @@ async def stop(model: Model) -> bool:
     found = state.read(model.name)
     engine = await _answering(model)
     if engine is None:
-        return await end_silent(model, found, SILENT_S)
+        return await end_silent(model, found, SILENT_TIMEOUT_S)
     async with engine:
         try:
             await engine.shutdown()
         except EngineGone:
             await asyncio.to_thread(processes.kill, engine.state)
-    deadline = time.monotonic() + STOP_S
+    deadline = time.monotonic() + STOP_TIMEOUT_S
     while state.alive(model.name):
         if time.monotonic() > deadline:
             await asyncio.to_thread(processes.kill, engine.state)
             return True
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     return True
 
 
@@ -123,12 +123,12 @@ async def end_silent(model: Model, found: State | None, patience_s: float = 0) -
     either."""
     began = time.monotonic()
     while found and state.read(model.name) == found and state.alive(model.name):
-        if engine := await _answering(model, LAST_S):  # it was busy, or its state file was lost for a moment
+        if engine := await _answering(model, LAST_CHANCE_S):  # it was busy, or its state file was lost for a moment
             await engine.close()
             return False
         if time.monotonic() - began > patience_s:
             return await asyncio.to_thread(processes.kill, found)
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     return False
 
 
@@ -176,7 +176,7 @@ async def _outdated(model: Model) -> bool:
     return fit(engine.state) is Fit.REPLACE
 
 
-async def _answering(model: Model, within: float = HEALTH_S) -> Engine | None:
+async def _answering(model: Model, within: float = HEALTH_TIMEOUT_S) -> Engine | None:
     """The engine named by the state file, if that very process answers within `within` seconds; else None."""
     found = state.read(model.name)
     if found is None:

@@ -16,8 +16,8 @@ from dlsp.errors import UserError
 if TYPE_CHECKING:
     import psutil
 
-CLOCK_S = 5  # seconds by which an older engine's state file and the process table may disagree
-LOOK_S = 0.05
+CLOCK_SKEW_S = 5  # seconds by which an older engine's state file and the process table may disagree
+POLL_S = 0.05
 
 
 def start(command: list[str], log: Path) -> "subprocess.Popen[Any]":
@@ -109,7 +109,7 @@ def ended(found: State, within: float) -> bool:
         while (process := _process(found)) and process.status() != psutil.STATUS_ZOMBIE:
             if time.monotonic() > deadline:
                 return False
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
     except psutil.NoSuchProcess:
         return True
     return True
@@ -142,6 +142,6 @@ def _process(found: State) -> "psutil.Process | None":
 
     process = psutil.Process(found.pid)
     # An engine of an older dlsp recorded only its start time.
-    old = process.create_time() <= found.started + CLOCK_S
+    old = process.create_time() <= found.started + CLOCK_SKEW_S
     same = birth(found.pid) == found.birth if found.birth else old
     return process if same and found.pid != os.getpid() else None

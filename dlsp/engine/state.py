@@ -40,7 +40,7 @@ class State:
 
 
 KINDS: dict[str, Any] = {field.name: int | float if field.type is float else field.type for field in fields(State)}
-MOST_CHARACTERS = 64_000  # of a state file
+MAX_STATE_CHARACTERS = 64_000  # of a state file
 PORT = r"http://127\.0\.0\.1:\d{1,5}"
 ADDRESS = re.compile(PORT if sys.platform == "win32" else rf"unix:/[^\0\n]+|{PORT}")
 
@@ -66,7 +66,7 @@ def _own_text(path: Path) -> str:
         found = os.fstat(opened)
         if not stat.S_ISREG(found.st_mode) or (sys.platform != "win32" and found.st_uid != os.geteuid()):
             raise PermissionError(f"{path} is not ours")
-        return file.read(MOST_CHARACTERS)
+        return file.read(MAX_STATE_CHARACTERS)
 
 
 def alive(model: str) -> bool:

@@ -26,7 +26,7 @@ from dlsp.syntax.guard import incremental
 from dlsp.syntax.languages import LANGUAGES
 from dlsp.syntax.source import Source, edit, parsed
 
-MOST_DOCUMENTS = 64
+MAX_DOCUMENTS = 64
 # The system kills this process after this many times the allowed seconds, even inside native code.
 GRACE = 3
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
@@ -90,7 +90,7 @@ def _parse(asked: dict[str, Any], stream: BinaryIO, documents: OrderedDict[int, 
     if asked["keep"]:
         documents[key] = _Document(content, made)
         documents.move_to_end(key)
-        while len(documents) > MOST_DOCUMENTS:
+        while len(documents) > MAX_DOCUMENTS:
             documents.popitem(last=False)
     return b"+"
 

@@ -8,8 +8,8 @@ from tree_sitter import Node, Tree
 
 from dlsp.syntax.languages import Language
 
-MOST_NODES = 20_000
-DEEPEST = 12
+MAX_NODES = 20_000
+MAX_DEPTH = 12
 _NAME = re.compile(r"\w+\Z")
 _WRAPPERS = {
     *("decorated_definition", "export_statement", "template_declaration", "ambient_declaration"),
@@ -34,11 +34,11 @@ class Definition:
 
 
 def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Definition]:
-    """Yield the definitions in text order, visiting at most MOST_NODES nodes.
+    """Yield the definitions in text order, visiting at most MAX_NODES nodes.
 
     Nodes with errors are searched, function bodies are not.
     """
-    left = MOST_NODES
+    left = MAX_NODES
     stack: list[tuple[Node, Node, Definition | None, int]] = [(tree.root_node, tree.root_node, None, 0)]
     while stack and left > 0:
         node, outer, parent, depth = stack.pop()
@@ -52,7 +52,7 @@ def definitions(tree: Tree, content: bytes, language: Language) -> Iterator[Defi
             if found.kind != "class" or body is None:
                 continue
             node, parent = body, found
-        if depth < DEEPEST:
+        if depth < MAX_DEPTH:
             wrapped = depth and not found and node.type in _WRAPPERS
             children = node.named_children
             stack += [(child, outer if wrapped else child, parent, depth + 1) for child in reversed(children)]

@@ -12,7 +12,7 @@ from itertools import islice
 
 from dlsp.syntax.languages import Language
 
-MOST_YAML_LEVELS = 240
+MAX_YAML_LEVELS = 240
 _YAML_MARKER = re.compile(rb"(?:[-?:]|[|>][-+0-9]{0,2})(?=[\s\0]|\Z)")
 
 
@@ -20,8 +20,8 @@ def parsable(language: Language, content: bytes) -> bool:
     """Whether the document may be parsed: False for YAML that may nest too deep. Takes linear time."""
     if language.name != "yaml":
         return True
-    levels = sum(1 for _ in islice(_YAML_MARKER.finditer(content), MOST_YAML_LEVELS + 1))
-    return levels <= MOST_YAML_LEVELS
+    levels = sum(1 for _ in islice(_YAML_MARKER.finditer(content), MAX_YAML_LEVELS + 1))
+    return levels <= MAX_YAML_LEVELS
 
 
 def incremental(language: Language) -> bool:

@@ -6,10 +6,10 @@ from dlsp.syntax.definitions import Definition
 from dlsp.syntax.languages import Language
 
 # The most characters of an outline.
-MOST_CHARS = 1200
+MAX_CHARACTERS = 1200
 # A definition up to this size is shown whole.
-SHORT_LINES, SHORT_CHARS = 5, 240
-_MEMBER_CHARS = 300
+SHORT_LINES, SHORT_CHARACTERS = 5, 240
+_MAX_MEMBER_CHARACTERS = 300
 
 
 def outline(definition: Definition, members: Iterable[Definition], content: bytes, language: Language) -> str:
@@ -20,24 +20,24 @@ def outline(definition: Definition, members: Iterable[Definition], content: byte
     """
     whole = _text(definition, content)
     if definition.kind == "constant" or _is_short(whole):
-        return _within(whole, SHORT_CHARS * 2)
+        return _within(whole, SHORT_CHARACTERS * 2)
     if definition.kind == "function":
         return signature(definition, content, language, docstring=True)
-    inner = [_within(signature(member, content, language), _MEMBER_CHARS) for member in members]
+    inner = [_within(signature(member, content, language), _MAX_MEMBER_CHARACTERS) for member in members]
     if definition.body is None or not inner:
-        return _within(whole, MOST_CHARS)
+        return _within(whole, MAX_CHARACTERS)
     head = _head(definition, content)
     if language.elision == " { ... }" and not head.endswith("{"):
         head += " {"
     closing = {"ruby": "\nend", "python": ""}.get(language.name, "\n}")
-    return _within("\n".join([head, *inner]), MOST_CHARS) + closing
+    return _within("\n".join([head, *inner]), MAX_CHARACTERS) + closing
 
 
 def signature(definition: Definition, content: bytes, language: Language, *, docstring: bool = False) -> str:
     """The definition with its body replaced by `elision`, indented as in the file."""
     whole = _text(definition, content)
     if definition.kind == "constant" or definition.body is None:
-        return _within(whole, SHORT_CHARS)
+        return _within(whole, SHORT_CHARACTERS)
     head = _head(definition, content)
     first = _docstring(content[definition.body : definition.end]) if docstring and language.name == "python" else ""
     if first:
@@ -70,7 +70,7 @@ def _docstring(body: bytes) -> str:
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= SHORT_CHARS and text.count("\n") < SHORT_LINES
+    return len(text) <= SHORT_CHARACTERS and text.count("\n") < SHORT_LINES
 
 
 def _within(text: str, most: int) -> str:

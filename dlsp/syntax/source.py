@@ -15,19 +15,19 @@ from dlsp.syntax.near import near
 from dlsp.syntax.rehearsal import PARSE_S, SMALL_BYTES, Outcome, Part, Rehearsal
 
 # Larger documents count as plain text: their first parse would take too long.
-MOST_BYTES = 4_000_000
+MAX_TREE_BYTES = 4_000_000
 
-# Error recovery can take long in a long file. After a parse of more than SLOW_S seconds, the document counts as plain
-# text for PAUSE times as long.
-SLOW_S, PAUSE = 0.15, 10
+# Error recovery can take long in a long file. After a parse of more than SLOW_PARSE_S seconds, the document counts as
+# plain text for PAUSE_PER_PARSE times as long.
+SLOW_PARSE_S, PAUSE_PER_PARSE = 0.15, 10
 # Bytes before and after a place in which errors are counted; counting all would take long in a long file.
-AROUND = 20_000
+CHECKED_BYTES = 20_000
 
-# An edit of at most this many bytes leaves a tree usable as a map of the text, and a text that took too long still the
-# same.
-LITTLE = 1_000
+# After an edit of at most this many bytes, an old tree still shows where things are, and a text whose parse took too
+# long still counts as the same text.
+SMALL_EDIT_BYTES = 1_000
 # Seconds after which a document that took too long is tried again, because the machine may have been busy.
-AGAIN_S = 60
+RETRY_S = 60
 
 # Bytes that the parser reads at once; a power of two.
 CHUNK_BYTES = 16_384
@@ -43,7 +43,7 @@ class Source:
     """The latest text of a document and its tree, which is None while the document counts as plain text.
 
     It does so if it is too large, if the grammar could crash on it, and for a while after a parse took too long (after
-    the first parse: until the text has changed a lot, or for AGAIN_S). Only small documents are parsed without a
+    the first parse: until the text has changed a lot, or for RETRY_S). Only small documents are parsed without a
     `rehearsal`; if that is None, all are. `parse` replaces the language's parser.
     """
 
@@ -65,7 +65,11 @@ class Source:
         if time.monotonic() < self._pause_ends:
             return None
         new = encoded(text)
-        if self._failed is not None and _edited(self._failed, new) <= LITTLE and time.monotonic() < self._again_at:
+        if (
+            self._failed is not None
+            and _edited(self._failed, new) <= SMALL_EDIT_BYTES
+            and time.monotonic() < self._again_at
+        ):
             return None
         began = time.thread_time()  # CPU time, so that a stalled machine causes no pause
         outcome, tree = self._parsed(new, keep=True)
@@ -73,10 +77,10 @@ class Source:
         if outcome is Outcome.AWAY:
             return None
         passed = outcome is Outcome.PASSED
-        if self.tree and (took > SLOW_S or not passed):
-            self._pause_ends = time.monotonic() + PAUSE * max(took, 0 if passed else PARSE_S)
+        if self.tree and (took > SLOW_PARSE_S or not passed):
+            self._pause_ends = time.monotonic() + PAUSE_PER_PARSE * max(took, 0 if passed else PARSE_S)
         if not passed and not self.tree:
-            self._failed, self._again_at = new, time.monotonic() + AGAIN_S
+            self._failed, self._again_at = new, time.monotonic() + RETRY_S
         else:
             self._failed = None
         if passed:
@@ -95,7 +99,7 @@ class Source:
         """
         new = encoded(before + after)
         places = difference(self.bytes, new)
-        if self.tree is None or _edited(self.bytes, new) > LITTLE:
+        if self.tree is None or _edited(self.bytes, new) > SMALL_EDIT_BYTES:
             if self.update(before + after) is None:
                 return None if parsable(self.language, new) else _lines_around(before, after, reach)
             places = len(new), len(new), len(new)
@@ -106,19 +110,19 @@ class Source:
         return left.decode("utf-8", "replace"), right.decode("utf-8", "replace")
 
     def errors(self, tree: Tree | None, at: int) -> int:
-        """The number of syntax errors in the tree within AROUND bytes of the byte `at`."""
+        """The number of syntax errors in the tree within CHECKED_BYTES bytes of the byte `at`."""
         if tree is None or not tree.root_node.has_error:
             return 0
         found, broken = 0, [tree.root_node]
         while broken:
-            for child in _between(broken.pop(), max(0, at - AROUND), at + AROUND):
+            for child in _between(broken.pop(), max(0, at - CHECKED_BYTES), at + CHECKED_BYTES):
                 found += child.is_error or child.is_missing
                 broken += [child] if child.has_error else []
         return found + tree.root_node.is_error
 
     def _parsed(self, new: bytes, *, keep: bool) -> tuple[Outcome, Tree | None]:
         """The outcome of the parse, and the tree, which is None for plain text."""
-        if len(new) > MOST_BYTES or not parsable(self.language, new):
+        if len(new) > MAX_TREE_BYTES or not parsable(self.language, new):
             return Outcome.PASSED, None
         places = difference(self.bytes, new) if self.tree and incremental(self.language) else None
         if self._rehearsal and max(len(new), len(self.bytes) if places else 0) > SMALL_BYTES:

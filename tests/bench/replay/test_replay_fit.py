@@ -20,19 +20,19 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     journal = Journal(results.kept() / "replay" / "replay-fit-patient-decline-qwen2.5-coder-0.5b.jsonl")
     rng = np.random.default_rng(0)
     for script in range(20):
-        moments = []
+        keystrokes = []
         for key in range(60):
             log_p, word, blank = -4 * rng.random(), rng.random() < 0.3, rng.random() < 0.2
             right = bool(rng.random() < fit.sigmoid(np.array(1 + log_p))) and not word and not blank
             features = {"log_p": log_p, "word": float(word), "written": 2.0}
             facts = {"decision": {"features": features if not blank else {"blank": 1.0}}}
-            moments.append(moment(None if blank else "x", right, facts, left=60 - key, agrees=int(right)))
-        journal.add(f"{CONTENDER} script {script}", {"moments": moments})
-    journal.add("another script 1", {"moments": [moment("x", True, {}, left=1, agrees=1)]})
+            keystrokes.append(keystroke(None if blank else "x", right, facts, left=60 - key, agrees=int(right)))
+        journal.add(f"{CONTENDER} script {script}", {"moments": keystrokes})
+    journal.add("another script 1", {"moments": [keystroke("x", True, {}, left=1, agrees=1)]})
     return journal
 
 
-def moment(text: str | None, right: bool, facts: dict, left: int, agrees: int, **more: bool) -> dict:
+def keystroke(text: str | None, right: bool, facts: dict, left: int, agrees: int, **more: bool) -> dict:
     common = {"next": "type", "after": "type", "wait_s": 0.2, "took_s": 0.1, "quiet": ""}
     return common | {"text": text, "right": right, "facts": facts, "left": left, "agrees": agrees} | more
 
@@ -48,8 +48,8 @@ def test_what_is_shown_and_what_is_asked_are_told_apart(journal: Journal):
 def test_parts_of_a_line_are_judged_by_what_comes_next(journal: Journal):
     tokens = [[4, -0.1], [1, -0.2], [5, -3.0]]
     facts = {"decision": {"features": {"agreed": 0.0, "written": 2.0, "log_p": -3.3}}, "tokens": tokens}
-    again = moment("lf.client", False, facts | {"tokens": []}, left=28, agrees=3, again=True)
-    journal.add(f"{CONTENDER} parts", {"moments": [moment("self.client", False, facts, left=30, agrees=5), again]})
+    again = keystroke("lf.client", False, facts | {"tokens": []}, left=28, agrees=3, again=True)
+    journal.add(f"{CONTENDER} parts", {"moments": [keystroke("self.client", False, facts, left=30, agrees=5), again]})
     whole, rest = (place for place in places(journal) if place.script.endswith(" parts"))
     assert [(offer.length, offer.right) for offer in whole.offers] == [(4, True), (5, True), (11, False)]
     assert whole.offers[1].features["log_p"] == pytest.approx(-0.3)
@@ -62,15 +62,15 @@ def test_parts_of_a_line_are_judged_by_what_comes_next(journal: Journal):
 def test_the_scripts_are_played_again(journal: Journal):
     """Wrong: seen until typing disagrees. Right: taken over, so that what was asked meanwhile is not."""
     facts = {"decision": {"features": {"written": 1.0}}}
-    moments = [
-        moment("wrong", False, facts, left=20, agrees=2),
-        moment("ong", False, facts, left=19, agrees=1, again=True),
-        moment("right", True, facts, left=17, agrees=5),
-        moment("ight", True, facts, left=16, agrees=4, again=True),
-        moment("x", False, facts, left=12, agrees=0),
-        moment("other", True, facts, left=40, agrees=5),
+    keystrokes = [
+        keystroke("wrong", False, facts, left=20, agrees=2),
+        keystroke("ong", False, facts, left=19, agrees=1, again=True),
+        keystroke("right", True, facts, left=17, agrees=5),
+        keystroke("ight", True, facts, left=16, agrees=4, again=True),
+        keystroke("x", False, facts, left=12, agrees=0),
+        keystroke("other", True, facts, left=40, agrees=5),
     ]
-    journal.add(f"{CONTENDER} played", {"moments": moments})
+    journal.add(f"{CONTENDER} played", {"moments": keystrokes})
     mine = [place for place in places(journal) if place.script.endswith(" played")]
     seen = shown(mine, np.ones(len(mine)), 0.5)
     assert (seen.number, seen.right, seen.characters) == (4, 2, 10)
@@ -90,19 +90,19 @@ def test_the_fit_finds_what_the_data_was_made_by(journal: Journal, tmp_path: Pat
     assert Model(**table["ask"])({"blank": 1.0}) < 0.1
     assert table["least"]["show"].keys() == {"auto", "eager"}
     for each in table["reliability"]["show"]:
-        assert each["foretold"] == pytest.approx(each["right"], abs=0.12)
+        assert each["predicted"] == pytest.approx(each["right"], abs=0.12)
 
 
 def test_the_least_probability_gives_the_share_that_is_wanted(journal: Journal):
     found = places(journal)
-    foretold = np.array([fit.sigmoid(np.array(place.offers[-1].features["log_p"])) for place in found])
-    least = fit.least_right(found, foretold, 0.55)
-    seen, more = shown(found, foretold, least), shown(found, foretold, least - 0.02)
+    predicted = np.array([fit.sigmoid(np.array(place.offers[-1].features["log_p"])) for place in found])
+    least = fit.least_right(found, predicted, 0.55)
+    seen, more = shown(found, predicted, least), shown(found, predicted, least - 0.02)
     assert seen.right >= 0.55 * seen.number
     assert more.right < 0.55 * more.number
     right = np.array([place.offers[-1].right for place in found], dtype=float)
-    kept = fit.least_kept(foretold, right, 0.03)
-    assert right[foretold < kept].sum() / right.sum() == pytest.approx(0.03, abs=0.01)
+    kept = fit.least_kept(predicted, right, 0.03)
+    assert right[predicted < kept].sum() / right.sum() == pytest.approx(0.03, abs=0.01)
 
 
 def test_a_fit_judges_scripts_that_it_has_not_seen(journal: Journal):
@@ -113,8 +113,8 @@ def test_a_fit_judges_scripts_that_it_has_not_seen(journal: Journal):
     rng = np.random.default_rng(1)
     chance = {script: float(rng.random() < 0.5) for script in scripts}
     right = np.array([chance[group] for group in data.groups])
-    foretold = fit.held_out(fit.Samples(scripts, names, right, data.groups, data.weights))
-    assert np.std(foretold) < 0.2
+    predicted = fit.held_out(fit.Samples(scripts, names, right, data.groups, data.weights))
+    assert np.std(predicted) < 0.2
 
 
 def test_too_little_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -1,31 +1,31 @@
-"""From moments to numbers."""
+"""From keystrokes to numbers."""
 
 import pytest
 
 from bench.replay.contender import Work
 from bench.replay.scripts import Move, Script, Write
 from bench.replay.summary import Played, counts, quantile, summary
-from bench.replay.user import Moment
+from bench.replay.user import Keystroke
 
 SCRIPT = Script("x", "writing", "x", "", "x.py", "", (Move(0), Write("ab\n    cd")))
 
 
-def moment(text: str | None = None, took: float | None = 0.1, **more) -> Moment:
+def keystroke(text: str | None = None, took: float | None = 0.1, **more) -> Keystroke:
     defaults = {"next": "type", "after": "type", "wait_s": 0.2, "quiet": ""}
-    return Moment(**(defaults | {"took_s": took, "text": text} | more))
+    return Keystroke(**(defaults | {"took_s": took, "text": text} | more))
 
 
-def played(*moments: Moment, script: Script = SCRIPT, forwards: int = 10) -> Played:
-    return Played(script, moments, Work(forwards, 100, 5), 0.1)
+def played(*keystrokes: Keystroke, script: Script = SCRIPT, forwards: int = 10) -> Played:
+    return Played(script, keystrokes, Work(forwards, 100, 5), 0.1)
 
 
 def test_counts_by_key_and_by_suggestion():
     sums = counts(
         played(
-            moment("xyz"),
-            moment("yz", again=True, memory=True),
-            moment("b\n    c", right=True, whole=True, accepted=7),
-            moment(None, took=None),
+            keystroke("xyz"),
+            keystroke("yz", again=True, memory=True),
+            keystroke("b\n    c", right=True, whole=True, accepted=7),
+            keystroke(None, took=None),
         )
     )
     assert (sums["shown"], sums["wrong"], sums["wrong_keys"], sums["right"], sums["visible_keys"]) == (2, 1, 2, 1, 3)
@@ -37,11 +37,11 @@ def test_counts_by_key_and_by_suggestion():
 def test_quiet_is_right_before_a_deletion_a_move_and_a_newline_unless_that_is_foretold():
     sums = counts(
         played(
-            moment("x", next="delete"),
-            moment(None, next="delete"),
-            moment("x", next="move"),
-            moment("\n    y", next="newline", right=True),
-            moment("z", next="newline"),
+            keystroke("x", next="delete"),
+            keystroke(None, next="delete"),
+            keystroke("x", next="move"),
+            keystroke("\n    y", next="newline", right=True),
+            keystroke("z", next="newline"),
         )
     )
     assert (sums["quiet"], sums["quiet_places"]) == (2, 5)
@@ -64,7 +64,8 @@ def test_a_quantile_is_not_what_the_last_key_happened_to_take():
 
 def test_times_by_what_was_asked():
     metrics = summary(
-        {"dlsp": [played(moment("a", 0.3, after="start"), moment("b", 0.1), moment("c", 0.002, memory=True))]}, "other"
+        {"dlsp": [played(keystroke("a", 0.3, after="start"), keystroke("b", 0.1), keystroke("c", 0.002, memory=True))]},
+        "other",
     )
     assert metrics["dlsp/cold_p50_ms"] == 300
     assert metrics["dlsp/warm_p50_ms"] == metrics["dlsp/shown_p50_ms"] == 100
@@ -72,9 +73,16 @@ def test_times_by_what_was_asked():
 
 
 def test_a_place_is_cold_until_the_engine_has_answered_there():
-    early = moment(None, None, wait_s=0.1)
+    early = keystroke(None, None, wait_s=0.1)
     metrics = summary(
-        {"dlsp": [played(moment(None, None, after="start", wait_s=0.2), early, moment("b", 0.4), moment("c", 0.1))]}, ""
+        {
+            "dlsp": [
+                played(
+                    keystroke(None, None, after="start", wait_s=0.2), early, keystroke("b", 0.4), keystroke("c", 0.1)
+                )
+            ]
+        },
+        "",
     )
     assert metrics["dlsp/cold_number"] == 3
     assert metrics["dlsp/warm_number"] == 1
@@ -82,7 +90,7 @@ def test_a_place_is_cold_until_the_engine_has_answered_there():
 
 def test_an_answer_that_is_not_shown_took_its_time_and_a_silence_without_one_none():
     metrics = summary(
-        {"dlsp": [played(*[moment(None, 0.3)] * 20, moment(None, 0.005), moment(None, None, wait_s=0.1))]}, ""
+        {"dlsp": [played(*[keystroke(None, 0.3)] * 20, keystroke(None, 0.005), keystroke(None, None, wait_s=0.1))]}, ""
     )
     assert metrics["dlsp/warm_number"] == 20
     assert metrics["dlsp/warm_p50_ms"] == 300
@@ -91,9 +99,9 @@ def test_an_answer_that_is_not_shown_took_its_time_and_a_silence_without_one_non
 
 def test_ratios_to_the_baseline_are_of_the_scripts_both_played():
     other = Script("y", "writing", "y", "", "y.py", "", SCRIPT.steps)
-    right = moment("ab", right=True, whole=True, accepted=2)
-    mine = [played(right, moment("x")), played(moment("x"), script=other)]
-    theirs = [played(moment("a", 0.4, right=True, whole=True, accepted=1), moment("x", 0.4))]
+    right = keystroke("ab", right=True, whole=True, accepted=2)
+    mine = [played(right, keystroke("x")), played(keystroke("x"), script=other)]
+    theirs = [played(keystroke("a", 0.4, right=True, whole=True, accepted=1), keystroke("x", 0.4))]
     metrics = summary({"dlsp": mine, "peer": theirs}, "peer")
     assert metrics["dlsp/completed_ratio"] == 2
     assert metrics["dlsp/wrong_per_100_ratio"] == 1
@@ -104,7 +112,7 @@ def test_ratios_to_the_baseline_are_of_the_scripts_both_played():
 
 def test_shares_have_intervals_over_files():
     scripts = [Script(f"{n}", "writing", f"{n}", "", "x.py", "", SCRIPT.steps) for n in range(20)]
-    of = [played(moment("a", right=n % 2 == 0, accepted=n % 2 == 0), script=one) for n, one in enumerate(scripts)]
+    of = [played(keystroke("a", right=n % 2 == 0, accepted=n % 2 == 0), script=one) for n, one in enumerate(scripts)]
     metrics = summary({"dlsp": of}, "")
     assert metrics["dlsp/all/right_first"] == 0.5
     assert 0.2 < metrics["dlsp/all/right_first_low"] < 0.5 < metrics["dlsp/all/right_first_high"] < 0.8

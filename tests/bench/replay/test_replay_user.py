@@ -7,7 +7,7 @@ import pytest
 
 from bench.replay.contender import Place, Shown, Work
 from bench.replay.scripts import Delete, Move, Script, Write
-from bench.replay.user import Moment, first_line, judged, play
+from bench.replay.user import Keystroke, first_line, judged, play
 
 TEXT = "def f(a):\n"
 WRITTEN = "return a + 1\n    # done"
@@ -83,50 +83,50 @@ def test_the_first_line_is_the_first_with_text():
 
 async def test_without_suggestions_every_key_is_typed():
     contender = Contender()
-    moments = await play(WRITING, contender)
+    keystrokes = await play(WRITING, contender)
     assert contender.places[-1].before == TEXT + WRITTEN
-    assert [moment.after for moment in moments] == ["start", *["type"] * 12, "newline", *["type"] * 6]
-    assert [moment.next for moment in moments] == [*["type"] * 12, "newline", *["type"] * 6, "move"]
-    assert not any(moment.accepted or moment.text for moment in moments)
+    assert [keystroke.after for keystroke in keystrokes] == ["start", *["type"] * 12, "newline", *["type"] * 6]
+    assert [keystroke.next for keystroke in keystrokes] == [*["type"] * 12, "newline", *["type"] * 6, "move"]
+    assert not any(keystroke.accepted or keystroke.text for keystroke in keystrokes)
 
 
 async def test_what_is_right_is_accepted_at_once():
     contender = Contender(knows)
-    moments = await play(WRITING, contender)
+    keystrokes = await play(WRITING, contender)
     assert contender.places[-1].before == TEXT + WRITTEN
-    assert [moment.after for moment in moments] == ["start", "accept"]
-    assert moments[0].accepted == len(WRITTEN)
-    assert moments[1].next == "move"
+    assert [keystroke.after for keystroke in keystrokes] == ["start", "accept"]
+    assert keystrokes[0].accepted == len(WRITTEN)
+    assert keystrokes[1].next == "move"
 
 
 async def test_only_the_first_line_is_accepted_where_the_rest_is_wrong():
     contender = Contender(lambda place: "return a + 1\n    wrong" if place.before == TEXT else "")
-    moments = await play(WRITING, contender)
-    assert moments[0].right
-    assert not moments[0].whole
-    assert moments[0].accepted == len("return a + 1")
+    keystrokes = await play(WRITING, contender)
+    assert keystrokes[0].right
+    assert not keystrokes[0].whole
+    assert keystrokes[0].accepted == len("return a + 1")
     assert contender.places[1] == Place(TEXT + "return a + 1", "", "return a + 1", 0, "accept")
     assert contender.places[-1].before == TEXT + WRITTEN
 
 
 async def test_a_key_that_comes_first_cancels():
     contender = Contender(knows, seconds=60)
-    moments = await play(script(Move(len(TEXT)), Write("ab")), contender)
-    assert [moment.took_s for moment in moments] == [None, None, None]
+    keystrokes = await play(script(Move(len(TEXT)), Write("ab")), contender)
+    assert [keystroke.took_s for keystroke in keystrokes] == [None, None, None]
     assert contender.places[-1].before == TEXT + "ab"
 
 
 async def test_a_patient_user_waits():
     contender = Contender(knows, seconds=0.6)
-    moments = await play(script(Move(len(TEXT)), Write("ret")), contender, patient=True)
-    assert moments[0].took_s == pytest.approx(0.6, abs=0.2)
+    keystrokes = await play(script(Move(len(TEXT)), Write("ret")), contender, patient=True)
+    assert keystrokes[0].took_s == pytest.approx(0.6, abs=0.2)
 
 
 async def test_idle_time_is_the_contenders_to_skip():
     contender = Contender()
     began = time.monotonic()
-    moments = await play(WRITING, contender)
-    waits = sum(moment.wait_s for moment in moments)
+    keystrokes = await play(WRITING, contender)
+    waits = sum(keystroke.wait_s for keystroke in keystrokes)
     assert contender.rested == pytest.approx(waits, abs=0.2)
     assert time.monotonic() - began < waits / 4
 
@@ -134,20 +134,20 @@ async def test_idle_time_is_the_contenders_to_skip():
 async def test_what_is_left_of_a_suggestion_is_no_new_one():
     wrong = "return a * 2"
     contender = Contender(lambda place: wrong[len(place.before) - len(TEXT) :] if place.before[10:] in wrong else "")
-    moments = await play(WRITING, contender)
-    visible = [moment for moment in moments if moment.text]
+    keystrokes = await play(WRITING, contender)
+    visible = [keystroke for keystroke in keystrokes if keystroke.text]
     assert len(visible) == len("return a ") + 1
-    assert [moment.again for moment in visible] == [False, *[True] * (len(visible) - 1)]
+    assert [keystroke.again for keystroke in visible] == [False, *[True] * (len(visible) - 1)]
 
 
 async def test_after_deletions_it_says_what_is_next():
     contender = Contender()
-    moments = await play(script(Move(5), Delete(1), Delete(1), Write("g"), text="def f(a):"), contender)
-    assert [(moment.after, moment.next) for moment in moments] == [
+    keystrokes = await play(script(Move(5), Delete(1), Delete(1), Write("g"), text="def f(a):"), contender)
+    assert [(keystroke.after, keystroke.next) for keystroke in keystrokes] == [
         ("start", "delete"),
         ("delete", "delete"),
         ("delete", "type"),
         ("type", "move"),
     ]
     assert [place.before for place in contender.places] == ["def f", "def ", "def", "defg"]
-    assert isinstance(moments[0], Moment)
+    assert isinstance(keystrokes[0], Keystroke)

@@ -16,7 +16,7 @@ import pytest
 
 from dlsp import __version__
 from dlsp.engine import launch, state
-from dlsp.engine.client import UNHEARD_S, EngineSilent
+from dlsp.engine.client import SILENCE_TIMEOUT_S, EngineSilent
 from dlsp.engine.log import Log
 from dlsp.engine.versions import API
 from dlsp.errors import UserError
@@ -202,7 +202,7 @@ async def test_an_engine_that_freezes_at_work_is_known_and_ended_in_seconds(star
         with pytest.raises(EngineSilent):
             await engine.fill({"gaps": []})
         assert await launch.end_silent(DEFAULT, engine.state)
-        assert time.monotonic() - began < UNHEARD_S + launch.LAST_S + BUSY_S
+        assert time.monotonic() - began < SILENCE_TIMEOUT_S + launch.LAST_CHANCE_S + BUSY_S
     assert not state.alive(DEFAULT.name)
 
 

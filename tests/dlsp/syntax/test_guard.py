@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import pytest
 
-from dlsp.syntax.guard import MOST_YAML_LEVELS, parsable
+from dlsp.syntax.guard import MAX_YAML_LEVELS, parsable
 from dlsp.syntax.languages import LANGUAGES, Language
 from dlsp.syntax.source import Source
 from tests.dlsp.syntax.shapes import SHAPES
@@ -75,10 +75,10 @@ def test_yaml_in_use_is_parsed_and_longer_yaml_near_the_cursor_only() -> None:
 
 def test_yaml_never_has_more_levels_than_fit() -> None:
     """Ten bytes and four a level; the markers of blocks are counted wherever they stand."""
-    assert 10 + 4 * (MOST_YAML_LEVELS + 1) < BUFFER
+    assert 10 + 4 * (MAX_YAML_LEVELS + 1) < BUFFER
     for marker in ("- ", "?\n", ":\t", "|\n", ">-\n", ">2-\r", "-\0"):
-        assert parsable(YAML, (marker * MOST_YAML_LEVELS).encode())
-        assert not parsable(YAML, ("x" + marker * (MOST_YAML_LEVELS + 1)).encode())
+        assert parsable(YAML, (marker * MAX_YAML_LEVELS).encode())
+        assert not parsable(YAML, ("x" + marker * (MAX_YAML_LEVELS + 1)).encode())
 
 
 def test_the_guard_is_for_the_version_that_is_pinned() -> None:

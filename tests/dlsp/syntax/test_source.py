@@ -91,7 +91,7 @@ def test_deep_trees() -> None:
 
 
 def test_a_slow_parse_is_followed_by_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SLOW_S", 0)
+    monkeypatch.setattr(module, "SLOW_PARSE_S", 0)
     kept = source("a.py")
     assert kept.update("x = 1\n")
     assert kept.update("x = 12\n")
