@@ -10,7 +10,7 @@ def main() -> int:
     folder = Path(sys.argv[1])
     (gguf,) = (folder / "base").glob("*.gguf")
     # Not `converted`: it would make the tokenizer anew, by a library that is slow to load.
-    convert._weights(gguf, folder / "weights" / "weights.safetensors", print, update=None)
+    convert._weights(convert.Gguf(gguf), gguf.name, folder / "weights" / "weights.safetensors", print, update=None)
     return 0
 
 

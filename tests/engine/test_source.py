@@ -26,7 +26,7 @@ def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def gguf(tmp_path: Path) -> Path:
+def tiny_gguf(tmp_path: Path) -> Path:
     path = tmp_path / "models" / "m.gguf"
     path.parent.mkdir()
     gguf_file.write(path, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab)
@@ -46,9 +46,9 @@ def both(cache: Path, gguf: Path, update: Update | None) -> tuple[GgufWeights, W
 
 
 @pytest.mark.parametrize("updated", [True, False])
-def test_they_are_the_converted_ones(tmp_path: Path, gguf: Path, updated: bool) -> None:
-    write_update(gguf)
-    read, kept = both(tmp_path, gguf, update_of(gguf) if updated else None)
+def test_they_are_the_converted_ones(tmp_path: Path, tiny_gguf: Path, updated: bool) -> None:
+    write_update(tiny_gguf)
+    read, kept = both(tmp_path, tiny_gguf, update_of(tiny_gguf) if updated else None)
     assert read.architecture == kept.architecture
     assert torch.equal(read.norm, kept.norm)
     assert len(read.layers) == len(kept.layers)
@@ -74,32 +74,25 @@ def test_a_row_is_what_the_whole_matrix_has_there(tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.skipif(best() is None, reason="no int8 matmul here")
-def test_the_int8_file_is_the_same_and_no_other_is_kept(tmp_path: Path, gguf: Path) -> None:
+def test_the_int8_file_is_the_same_and_no_other_is_kept(tmp_path: Path, tiny_gguf: Path) -> None:
     kind, adapter = best(), Adapter.random(SHAPE)
     assert kind
-    folder = convert.converted(gguf, tmp_path, quiet, dense=False)
-    read = GgufWeights(gguf, Description.load(folder / convert.ABOUT), None)
+    folder = convert.converted(tiny_gguf, tmp_path, quiet, dense=False)
+    read = GgufWeights(tiny_gguf, Description.load(folder / convert.ABOUT), None)
     int8_file.stored(folder, read, adapter, kind, quiet)
     (made,) = folder.glob("*.safetensors")
     digest = sha256(made.read_bytes()).digest()
     made.unlink()
-    kept = Weights.load(convert.converted(gguf, tmp_path, quiet), torch.bfloat16)
+    kept = Weights.load(convert.converted(tiny_gguf, tmp_path, quiet), torch.bfloat16)
     int8_file.stored(folder, kept, adapter, kind, quiet)
     assert sha256(made.read_bytes()).digest() == digest
 
 
 @pytest.mark.model
-def test_the_real_embedding(real, gguf_of_model: Path) -> None:
+def test_the_real_embedding(real, gguf: Path) -> None:
     """Quantised in the file; every hundredth row."""
-    about = convert.Description(real.model.shape, "", convert.Gguf(gguf_of_model).place())
-    rows = EmbeddingRows(gguf_of_model, about.embedding, real.model.shape.vocab)
+    about = convert.Description(real.model.shape, "", convert.Gguf(gguf).place())
+    rows = EmbeddingRows(gguf, about.embedding, real.model.shape.vocab)
     numbers = range(0, real.model.shape.vocab, 100)
     found = torch.stack([rows[number] for number in numbers])
     assert torch.equal(found.float(), real.model.weights.embedding[list(numbers)])
-
-
-@pytest.fixture
-def gguf_of_model() -> Path:
-    from dlsp.models import catalogue, store
-
-    return store.path(catalogue.find("0.5b"))

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import torch
 from tokenizers import Tokenizer as HubTokenizer
@@ -123,8 +123,10 @@ class ByteTokenizer(Spelling):
     words = 256
     prefix, middle, suffix, repository, file, end = range(256, 262)
     stops = frozenset(range(256, 262))
-    added: ClassVar[dict[str, int]] = {"<|file|>": file, "<|end|>": end}
-    spelled: ClassVar[dict[int, bytes]] = {}
+
+    def __init__(self) -> None:
+        self.added = {"<|file|>": self.file, "<|end|>": self.end}
+        self.spelled: dict[int, bytes] = {}
 
     def encode(self, text: str) -> list[int]:
         return list(text.encode())
