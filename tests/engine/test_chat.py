@@ -61,8 +61,10 @@ def test_arguments_and_texts_are_written_as_they_are():
 class Tooled(ByteTokenizer):
     """One whose id 256 stands for a text."""
 
-    added = ByteTokenizer.added | {"<call>": 256}  # type: ignore[misc]
-    spelled = {256: b"<call>"}  # type: ignore[misc]  # noqa: RUF012
+    def __init__(self) -> None:
+        super().__init__()
+        self.added["<call>"] = 256
+        self.spelled[256] = b"<call>"
 
 
 def test_added_tokens_that_stand_for_text_are_text_of_an_answer(tiny: Engine, monkeypatch: pytest.MonkeyPatch):
