@@ -144,6 +144,7 @@ def parsed(
 ) -> Tree | None:
     """The tree of `content`, made from an older one if there is one; None once `stop()` is true.
 
+    Take a node's text from `content`: `Node.text` would read through the callback below and crash the interpreter.
     Parsing holds the interpreter's lock, except during `stop` and while it reads: there other threads get their turn.
     """
     read = partial(_piece, content)

@@ -10,6 +10,8 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
+from dlsp.edits.search.scopes import text_of
+
 # How many parent nodes above a name are searched for its import statement.
 MAX_CLIMB_NODES = 8
 # Folders that are not part of a module's name.
@@ -25,8 +27,9 @@ class Meets(Enum):
     NO = "it names another module"
 
 
-def named(leaf: Node) -> str | None:
-    """The module that the import statement around a name takes it from, as written; None outside of imports.
+def named(leaf: Node, content: bytes) -> str | None:
+    """The module that the import statement around a name of the document `content` takes it from, as written; None
+    outside of imports.
 
     The module name itself, as NAME in `from NAME import x`, is not taken from a module: None.
     """
@@ -38,24 +41,24 @@ def named(leaf: Node) -> str | None:
         kind = node.type
         if kind == "import_from_statement":
             module = node.child_by_field_name("module_name")
-            return None if module is None or module == child else _text(module)
+            return None if module is None or module == child else text_of(module, content)
         if kind == "import_statement" and (source := node.child_by_field_name("source")):
-            return _unquoted(_text(source))
+            return _unquoted(text_of(source, content))
         if kind == "import_statement":
-            return _text(child.child_by_field_name("name") or child)
+            return text_of(child.child_by_field_name("name") or child, content)
         if kind == "export_statement" and (source := node.child_by_field_name("source")):
-            return _unquoted(_text(source))
+            return _unquoted(text_of(source, content))
         if kind == "variable_declarator":
-            found = re.match(r"""(?:await\s+)?(?:require|import)\s*\(\s*(["'`])([^"'`]+)\1""", _value(node))
+            found = re.match(r"""(?:await\s+)?(?:require|import)\s*\(\s*(["'`])([^"'`]+)\1""", _value(node, content))
             return found[2] if found and node.child_by_field_name("value") != child else None
         if kind in ("scoped_use_list", "scoped_identifier", "use_as_clause"):
             path = node.child_by_field_name("path")
             if path is not None and path != child:
-                rust.insert(0, _text(path))
+                rust.insert(0, text_of(path, content))
         if kind == "use_declaration":
             return "::".join(rust)
         if kind == "import_declaration":
-            text = re.sub(r"^\s*import\s+(?:static\s+)?|;\s*$", "", _text(node))
+            text = re.sub(r"^\s*import\s+(?:static\s+)?|;\s*$", "", text_of(node, content))
             return text.rpartition(".")[0]
         child, node = node, node.parent
     return None
@@ -132,14 +135,10 @@ def _without_suffix(path: str) -> str:
     return path.removesuffix(suffix)
 
 
-def _value(node: Node) -> str:
+def _value(node: Node, content: bytes) -> str:
     value = node.child_by_field_name("value")
-    return _text(value) if value else ""
+    return text_of(value, content) if value else ""
 
 
 def _unquoted(text: str) -> str:
     return text.strip("\"'`")
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")

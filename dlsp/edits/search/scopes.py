@@ -26,8 +26,8 @@ class Scope:
     owner: str = ""
 
 
-def scopes_of(leaf: Node, language: Language) -> tuple[tuple[Scope, ...], Scope | None]:
-    """The scopes in which a name is looked up, innermost first, and the class around it."""
+def scopes_of(leaf: Node, content: bytes, language: Language) -> tuple[tuple[Scope, ...], Scope | None]:
+    """The scopes in which a name of the document `content` is looked up, innermost first, and the class around it."""
     found: list[Scope] = []
     home = None
     child, parent = leaf, leaf.parent
@@ -36,7 +36,8 @@ def scopes_of(leaf: Node, language: Language) -> tuple[tuple[Scope, ...], Scope 
         is_outside = is_outside or _is_outside(child, parent, language)
         kind = _scope_kind(parent, language)
         if kind and not is_outside:
-            scope = Scope(kind, _name(parent), parent.start_byte, parent.end_byte, _owner(parent, language))
+            owner = _owner(parent, content, language)
+            scope = Scope(kind, _name(parent, content), parent.start_byte, parent.end_byte, owner)
             # In these languages, methods do not see the names of their class.
             if not (kind == "class" and is_nested and language.family in ("python", "javascript")):
                 found.append(scope)
@@ -72,21 +73,22 @@ def _is_outside(child: Node, parent: Node, language: Language) -> bool:
     return any(parent.child_by_field_name(field) == child for field in fields)
 
 
-def _owner(node: Node, language: Language) -> str:
+def _owner(node: Node, content: bytes, language: Language) -> str:
     """The name of the class around a function; "" if there is none."""
     around = node.parent if node.type in language.functions else None
     while around is not None and around.type not in language.classes:
         around = None if around.type in language.functions else around.parent
-    return _name(around) if around else ""
+    return _name(around, content) if around else ""
 
 
-def _name(node: Node) -> str:
+def _name(node: Node, content: bytes) -> str:
     name = node.child_by_field_name("name")
-    return text_of(name) if name else ""
+    return text_of(name, content) if name else ""
 
 
-def text_of(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+def text_of(node: Node, content: bytes) -> str:
+    """The node's text in the document `content`."""
+    return content[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 FIELDS = ("public_field_definition", "field_definition", "property_signature", "property_declaration")

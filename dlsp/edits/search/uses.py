@@ -50,13 +50,15 @@ def uses(source: Source, text: str, name: str, until: float = math.inf) -> dict[
     if tree is None:
         return {}
     leaves = in_time(_leaves(tree.root_node, text, name), until)
-    places = [(offset, leaf, *scopes_of(leaf, source.language)) for offset, leaf in leaves]
+    places = [(offset, leaf, *scopes_of(leaf, source.bytes, source.language)) for offset, leaf in leaves]
     bound_at = {offset: binds(leaf, scopes, source.language) for offset, leaf, scopes, _ in places}
     binding = set(bound_at.values())
     made: dict[int, Use] = {}
     for offset, leaf, scopes, home in places:
         bound = next((scope for scope in scopes if scope in binding), None)
-        made[offset] = Use(*_kind(leaf), scopes, bound, bound_at[offset], home, imports.named(leaf))
+        made[offset] = Use(
+            *_kind(leaf, source.bytes), scopes, bound, bound_at[offset], home, imports.named(leaf, source.bytes)
+        )
     return made
 
 
@@ -66,31 +68,31 @@ def _leaves(root: Node, text: str, name: str) -> Iterator[tuple[int, Node]]:
         byte += len(text[at : match.start()].encode("utf-8", "replace"))
         at = match.start()
         leaf = root.descendant_for_byte_range(byte, byte + len(name.encode()))
-        if leaf and not leaf.child_count and "identifier" in leaf.type and leaf.text == name.encode():
+        is_name = leaf is not None and leaf.start_byte == byte and leaf.end_byte == byte + len(name.encode())
+        if leaf and is_name and not leaf.child_count and "identifier" in leaf.type:
             yield match.start(), leaf
 
 
-def _kind(leaf: Node) -> tuple[str, str]:
+def _kind(leaf: Node, content: bytes) -> tuple[str, str]:
     parent = leaf.parent
     if parent is None:
         return "name", ""
     if parent.type == "keyword_argument" and parent.child_by_field_name("name") == leaf:
         call = parent.parent.parent if parent.parent else None
         called = call.child_by_field_name("function") if call else None
-        return "keyword", text_of(called).rsplit(".", 1)[-1] if called else ""
+        return "keyword", text_of(called, content).rsplit(".", 1)[-1] if called else ""
     if parent.type == "dotted_name":
         first = parent.children[0] == leaf
         around = parent.parent
         if not first or (around is not None and around.child_by_field_name("module_name") == parent):
-            content = text_of(parent)
-            return "path", content[: leaf.start_byte - parent.start_byte]
+            return "path", content[parent.start_byte : leaf.start_byte].decode("utf-8", "replace")
         return "name", ""
     if parent.type in FIELDS:
         return "name", ""
     for field in _MEMBER_FIELDS:
         if parent.child_by_field_name(field) == leaf:
-            return "member", text_of(parent.children[0])
+            return "member", text_of(parent.children[0], content)
     owner = parent.child_by_field_name(_OWNER_FIELDS.get(parent.type, ""))
     if owner and parent.child_by_field_name("name") == leaf:
-        return "member", text_of(owner)
+        return "member", text_of(owner, content)
     return "name", ""
