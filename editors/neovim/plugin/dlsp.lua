@@ -8,14 +8,31 @@ if vim.fn.has("nvim-0.10") == 0 then
   return
 end
 
+local group = vim.api.nvim_create_augroup("dlsp", {})
+
+-- Neovim's own color scheme gives these two no color in a terminal without true color, where ghost text would look like
+-- text. What is linked to them here has one that stands out from text on light and dark, in 8 colors too.
+local DIM_CTERM_COLOR = 6 -- dark cyan
+local function dim()
+  for _, name in ipairs({ "Comment", "NonText" }) do
+    local attributes = vim.api.nvim_get_hl(0, { name = name, link = false })
+    if not attributes.ctermfg and vim.tbl_isempty(attributes.cterm or {}) then
+      attributes.ctermfg = DIM_CTERM_COLOR
+    end
+    vim.api.nvim_set_hl(0, "Dlsp" .. name, attributes)
+  end
+end
+dim()
+vim.api.nvim_create_autocmd("ColorScheme", { group = group, callback = dim })
+
 for name, link in pairs({
-  Ghost = "Comment", -- text that is suggested
+  Ghost = "DlspComment", -- text that is suggested
   Fill = "String", -- text of a filled function that is fixed
-  Canvas = "Comment", -- text of a filled function that may change still
-  Mask = "NonText", -- places of a filled function that are open still
+  Canvas = "DlspComment", -- text of a filled function that may change still
+  Mask = "DlspNonText", -- places of a filled function that are open still
   Replaced = "DiffDelete", -- what something new takes the place of
   Site = "DiffAdd", -- what would come at a place that follows an edit
-  Hint = "NonText", -- what the keys do
+  Hint = "DlspNonText", -- what the keys do
 }) do
   vim.api.nvim_set_hl(0, "Dlsp" .. name, { link = link, default = true })
 end
@@ -55,7 +72,6 @@ end, {
   end,
 })
 
-local group = vim.api.nvim_create_augroup("dlsp", {})
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "FileType" }, {
   group = group,
   callback = function(event)

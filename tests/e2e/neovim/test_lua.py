@@ -135,3 +135,33 @@ def test_a_load_that_failed_is_not_ready(lua: Lua) -> None:
         return status.state
     """
     assert lua(code) == "loading"
+
+
+def test_ghost_text_is_no_text_in_a_terminal_without_true_color(lua: Lua) -> None:
+    """Neovim's own color scheme has no color for comments there. A scheme that has one keeps it."""
+    code = """
+        vim.cmd.runtime('plugin/dlsp.lua')
+        local function of(name) return vim.api.nvim_get_hl(0, { name = name, link = false }).ctermfg or 'as text' end
+        local function colors() return { of('DlspGhost'), of('DlspCanvas'), of('DlspMask'), of('DlspHint') } end
+        local default = colors()
+        vim.api.nvim_set_hl(0, 'Comment', { ctermfg = 4 })
+        vim.api.nvim_exec_autocmds('ColorScheme', {})
+        return { default, colors() }
+    """
+    assert lua(code) == [[6, 6, 6, 6], [4, 4, 6, 6]]
+
+
+def test_a_place_stands_in_the_version_that_the_server_knows(lua: Lua) -> None:
+    """Known from what was sent to the server, not from an interface of Neovim's that is its own."""
+    code = """
+        vim.lsp.util.buf_versions = nil
+        vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'late_fee(3)' })
+        local range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 8 } }
+        local function stands(version)
+          local site = { textDocument = { version = version }, range = range, oldText = 'late_fee' }
+          return require('dlsp.sites').stands(0, site, 'utf-16')
+        end
+        require('dlsp.client').versions[0] = 7
+        return { stands(7), stands(6), stands(8), stands(vim.NIL) }
+    """
+    assert lua(code) == [True, False, False, True]
