@@ -1,15 +1,24 @@
 """The long proofs, in parts: `make prove` runs all of them, `make prove PART=identity` one.
 
 A part runs `python -m MODULE ARGUMENTS` for each of its commands. A test that is marked `prove` runs in the part that
-names its folder.
+names its folder. `make prove PART=tests/dlsp/server/test_hostile.py` runs those of one file, or all of it if none is
+marked. What each file of tests has shown is written to `bench/results/prove-hostile-MACHINE.json`: how many tests
+passed, how long they took, and what they measured and handed to pytest's `record_property`.
 """
 
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from bench import results
 
 ALL = "all"
+ROOT = Path(__file__).parents[1]
 
 
 def _marked(*paths: str) -> list[str]:
@@ -20,7 +29,10 @@ def _marked(*paths: str) -> list[str]:
 PARTS: dict[str, tuple[str, list[list[str]]]] = {
     "server": ("long random editing, hostile workspaces and texts", [_marked("tests/dlsp")]),
     "engine": ("memory over 1,000 requests, a training run", [_marked("tests/engine")]),
-    "faults": ("killed processes, full disks, damaged messages", [_marked("tests/faults")]),
+    "faults": (
+        "killed processes, full disks, damaged messages",
+        [["bench.faults", "--rounds", "200"], _marked("tests/faults")],
+    ),
     "editors": ("500 random actions in Neovim and in VS Code", [_marked("tests/e2e")]),
     "day": (
         "24 hours of mixed use in virtual time, eight hours of keys against the real engine",
@@ -35,32 +47,66 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one part, or all; 1 if a command failed, 2 if there is no such part, else 0."""
+    """Run one part, one file of tests, or all; 1 if a command failed, 2 if there is no such part, else 0."""
     (name,) = (sys.argv[1:] if arguments is None else arguments) or [ALL]
-    if name not in (ALL, *PARTS):
+    if name in PARTS or name == ALL:
+        parts = PARTS if name == ALL else {name: PARTS[name]}
+    elif name.endswith(".py") and (ROOT / name).is_file():
+        long = "pytest.mark.prove" in (ROOT / name).read_text("utf-8")
+        parts = {name: ("one file of tests", [_marked(name) if long else ["pytest", name]])}
+    else:
         lines = [f"  {part}: {what}" for part, (what, _) in PARTS.items()]
         print("\n".join([f"There is no part {name}. The parts are:", *lines]), file=sys.stderr)
         return 2
     lines, failed = [], False
-    for part in PARTS if name == ALL else [name]:
+    for part, (what, commands) in parts.items():
         began = time.monotonic()
-        broken = _failed(part)
+        broken = _failed(part, commands)
         failed |= bool(broken)
         how = f"FAILED: {'; '.join(broken)}" if broken else "passed"
-        lines.append(f"{(time.monotonic() - began) / 60:6.1f} min  {part}: {PARTS[part][0]}: {how}")
+        lines.append(f"{(time.monotonic() - began) / 60:6.1f} min  {part}: {what}: {how}")
     print("\n".join(["", *lines]), file=sys.stderr)
     return int(failed)
 
 
-def _failed(part: str) -> list[str]:
+def _failed(part: str, commands: list[list[str]]) -> list[str]:
     """Run the commands of a part, all of them, and return those that failed."""
     failed = []
-    _, commands = PARTS[part]
     for command in commands:
         print(f"\n$ python -m {' '.join(command)}", file=sys.stderr, flush=True)
-        if subprocess.run([sys.executable, "-m", *command], check=False).returncode:
-            failed.append(" ".join(command))
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.xml"
+            reported = [f"--junitxml={report}"] if command[0] == "pytest" else []
+            if subprocess.run([sys.executable, "-m", *command, *reported], check=False, cwd=ROOT).returncode:
+                failed.append(" ".join(command))
+            if report.exists():
+                for file, tests in measured(report).items():
+                    path = results.write(f"prove-{file}", f"make prove PART={part}", summary(tests), tests)
+                    print(f"Written to {path}", file=sys.stderr)
     return failed
+
+
+def measured(report: Path) -> dict[str, list[dict[str, Any]]]:
+    """The tests of each file (`hostile` for test_hostile.py) in pytest's XML report: name, outcome, seconds, and the
+    numbers that they recorded.
+    """
+    files: dict[str, list[dict[str, Any]]] = {}
+    for case in ElementTree.parse(report).iter("testcase"):  # our own pytest wrote it
+        file = case.get("classname", "").rpartition(".")[2].removeprefix("test_")
+        ended = {each.tag for each in case} & {"failure", "error", "skipped"}
+        recorded = {str(each.get("name")): float(str(each.get("value"))) for each in case.iter("property")}
+        seconds = round(float(case.get("time", "0")), 2)
+        test = {"test": case.get("name"), "outcome": ended.pop() if ended else "passed", "seconds": seconds}
+        files.setdefault(file, []).append(test | recorded)
+    return files
+
+
+def summary(tests: list[dict[str, Any]]) -> dict[str, float]:
+    """How many tests there are and how they ended, their minutes, and the largest of each recorded number."""
+    found: dict[str, float] = {"tests": len(tests), "minutes": round(sum(each["seconds"] for each in tests) / 60, 2)}
+    found |= {how: sum(each["outcome"] == how for each in tests) for how in ("passed", "failure", "error", "skipped")}
+    names = {name: None for each in tests for name in each if name not in ("test", "outcome", "seconds")}
+    return found | {f"{name}/max": max(each[name] for each in tests if name in each) for name in names}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """The parts of `make prove`: each long test is in exactly one, and what fails is said at the end."""
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from bench import results
 from tests import prove
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +36,25 @@ def test_a_part_that_failed_is_named_and_the_rest_runs(monkeypatch: pytest.Monke
     said = capsys.readouterr().err
     assert "FAILED: pytest -m prove tests/faults" in said
     assert prove.main(["identity"]) == 0
+
+
+def test_what_the_tests_of_a_file_recorded_is_its_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """By a real pytest, on a file of tests with one that fails."""
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    file = tmp_path / "test_sums.py"
+    file.write_text(
+        "import pytest\n@pytest.mark.parametrize('number', [1, 2])\n"
+        "def test_sum(number, record_property):\n    record_property('sum_ms', number / 4)\n    assert number == 1\n"
+    )
+    assert prove.main([str(file)]) == 1
+    (written,) = tmp_path.glob("prove-sums-*.json")
+    found = json.loads(written.read_text())
+    metrics = {"tests": 2, "passed": 1, "failure": 1, "error": 0, "skipped": 0, "sum_ms/max": 0.5}
+    assert {name: found["metrics"][name] for name in metrics} == metrics
+    assert [(each["test"], each["outcome"], each["sum_ms"]) for each in found["samples"]] == [
+        ("test_sum[1]", "passed", 0.25),
+        ("test_sum[2]", "failure", 0.5),
+    ]
 
 
 def test_an_unknown_part_is_answered_by_the_list(capsys):

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 
 import pytest
@@ -52,7 +53,8 @@ def test_a_sample_of_all_grammars_around_the_edge_of_their_buffers() -> None:
 
 @pytest.mark.prove
 @pytest.mark.timeout(3600)
-def test_all_grammars_around_the_edge_of_their_buffers() -> None:
+def test_all_grammars_around_the_edge_of_their_buffers(record_property: Callable[[str, object], None]) -> None:
+    record_property("documents", len(CASES))
     check(CASES)
 
 

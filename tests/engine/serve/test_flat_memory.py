@@ -2,10 +2,11 @@
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from dlsp_engine.model.cache import living_bytes
@@ -14,6 +15,10 @@ from tests.engine.serve.conftest import SlowEngine
 
 MOST_BYTES = 200_000
 GAPS, PROMPT_TOKENS = 16, 600
+# After so many requests the process has all that it needs, and what it takes may grow by this share.
+WARM, MAX_GROWTH = 100, 0.05
+# Hands a number to the report of `make prove`.
+Record = Callable[[str, object], None]
 
 
 @pytest.fixture
@@ -44,25 +49,49 @@ def only_kept_is_alive(service: Service, before: int) -> None:
     assert living_bytes() - before == service.scheduler.sessions.bytes
 
 
+class Process:
+    """The memory of this process, engine and test together, from the request after WARM on."""
+
+    def __init__(self) -> None:
+        self.first = self.last = self._number = 0
+
+    def sample(self) -> None:
+        self._number += 1
+        self.last = psutil.Process().memory_info().rss
+        if self._number == WARM:
+            self.first = self.last
+
+    def is_flat(self, record: Record) -> None:
+        if self.first:
+            record("first_mb", round(self.first / 1e6, 1))
+            record("last_mb", round(self.last / 1e6, 1))
+            record("growth", round(growth := self.last / self.first - 1, 4))
+            assert growth < MAX_GROWTH
+
+
 @pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=pytest.mark.prove)])
-def test_answered(client: httpx.Client, kept: Service, requests: int):
-    before = living_bytes()
+def test_answered(client: httpx.Client, kept: Service, requests: int, record_property: Record):
+    before, process = living_bytes(), Process()
     for number in range(requests):
+        process.sample()
         answer = client.post("/v1/infill", json=worst(number))
         assert answer.text.endswith('{"event": "done"}\n')
         only_kept_is_alive(kept, before)
+    process.is_flat(record_property)
     health = client.get("/health").json()
     assert health["cache_bytes"] - before == health["session_bytes"] <= MOST_BYTES
     assert f"dlsp_cache_bytes {float(health['cache_bytes'])}" in client.get("/metrics").text
 
 
 @pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=pytest.mark.prove)])
-def test_left_in_the_middle(client: httpx.Client, kept: Service, requests: int):
-    before = living_bytes()
+def test_left_in_the_middle(client: httpx.Client, kept: Service, requests: int, record_property: Record):
+    before, process = living_bytes(), Process()
     for number in range(requests):
+        process.sample()
         with client.stream("POST", "/v1/infill", json=worst(number, max_tokens=1024)) as answer:
             next(answer.iter_bytes())
         only_kept_is_alive(kept, before)
+    process.is_flat(record_property)
 
 
 def test_sites_left_in_the_middle(client: httpx.Client, kept: Service):
