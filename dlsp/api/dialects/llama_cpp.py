@@ -1,6 +1,7 @@
 """llama.cpp's server: `/infill`, `/completion`, `/props` and `/slots`, as llama.vim and llama.vscode use it."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -8,8 +9,9 @@ from starlette.responses import JSONResponse, Response
 
 from dlsp import __version__
 from dlsp.api import markers
+from dlsp.api.answer import Answer
 from dlsp.api.body import Body, Refused
-from dlsp.api.completer import Answer, File, Gap, Options
+from dlsp.api.completer import File, Gap
 from dlsp.api.dialects import openai
 from dlsp.api.dialects.openai import MAX_CHOICES, options_of
 from dlsp.api.wire import Service, server_sent
@@ -60,12 +62,8 @@ async def _answered(service: Service, body: Body, gap: Gap) -> Response:
         await service.completer.prefill(gap)
         return JSONResponse(_shown(_reply(service, Answer("", "length")), body))
     limit_ms = body.number("t_max_predict_ms", 0, 0)
-    given = options_of(body, DEFAULT_MAX_TOKENS, "n_predict")
-    options = Options(
-        given.max_tokens,
-        given.temperature if "temperature" in body else 0.0,
-        given.seed,
-        given.stop,
+    options = replace(
+        options_of(body, DEFAULT_MAX_TOKENS, "n_predict"),
         indent=body.whole("n_indent", 0, 0),
         limit_s=limit_ms / 1000 if limit_ms else None,
     )

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dlsp.api.answer import Answer
 from dlsp.api.body import Body
-from dlsp.api.completer import Answer
 from dlsp.api.dialects.openai import gap_of, options_of, usage
 from dlsp.api.wire import Service, new_id, now_s, server_sent
 
@@ -19,7 +19,7 @@ PATHS = ("/v1/fim/completions", "/fim/completions")
 
 async def fim(service: Service, body: Body, request: Request) -> Response:
     gap = gap_of(body.text("prompt"), body.text("suffix"))
-    options = options_of(body, DEFAULT_MAX_TOKENS)
+    options = options_of(body, DEFAULT_MAX_TOKENS, seed_name="random_seed" if "random_seed" in body else "seed")
     reply = {"id": new_id("fim"), "created": now_s(), "model": body.text("model") or service.model}
     if body.flag("stream"):
         pieces = service.completer.stream(gap, options)

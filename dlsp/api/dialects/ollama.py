@@ -7,10 +7,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from dlsp.api import markers
+from dlsp.api.answer import Answer
 from dlsp.api.body import Body
-from dlsp.api.completer import Answer, Options
-from dlsp.api.dialects.openai import gap_of
+from dlsp.api.dialects.openai import gap_of, options_of
 from dlsp.api.wire import Service, json_lines
 
 DEFAULT_MAX_TOKENS = 128
@@ -59,21 +58,11 @@ async def generate(service: Service, body: Body, request: Request) -> Response:
     reply = {"model": body.text("model") or service.model}
     if not prompt and not suffix:
         return JSONResponse(reply | {"created_at": _moment(), "response": "", "done": True, "done_reason": "load"})
-    gap, options = gap_of(prompt, suffix or None), _options(body.inner("options"))
+    gap, options = gap_of(prompt, suffix or None), options_of(body.inner("options"), DEFAULT_MAX_TOKENS, "num_predict")
     if body.flag("stream", True):
         return await json_lines(_lines(reply, service.completer.stream(gap, options)))
     answer = await service.completer.answer(gap, options)
     return JSONResponse(_last(reply, answer) | {"response": answer.text})
-
-
-def _options(options: Body) -> Options:
-    limit = options.whole("num_predict", DEFAULT_MAX_TOKENS)
-    return Options(
-        max_tokens=limit if limit > 0 else DEFAULT_MAX_TOKENS,
-        temperature=options.number("temperature", 0.0, 0, 4),
-        seed=abs(options.whole("seed", 0)),
-        stop=tuple(each for each in options.texts("stop") if not markers.special(each)),
-    )
 
 
 async def _lines(reply: dict[str, Any], pieces: AsyncGenerator[str | Answer]) -> AsyncGenerator[dict[str, Any]]:

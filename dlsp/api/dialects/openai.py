@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dlsp.api import markers
+from dlsp.api.answer import Answer, Options
 from dlsp.api.body import Body, Refused
-from dlsp.api.completer import Answer, Gap, Options, with_seed
+from dlsp.api.completer import Gap
+from dlsp.api.sampling import sampling_of, seed_of
 from dlsp.api.wire import Service, new_id, now_s, server_sent
 
 T = TypeVar("T")
@@ -34,13 +37,13 @@ def gap_of(prompt: str, suffix: str | None) -> Gap:
     return Gap(prompt, "" if suffix is None or suffix == "<|endoftext|>" else suffix)
 
 
-def options_of(body: Body, default_tokens: int, limit_name: str = "max_tokens") -> Options:
-    """The options that OpenAI's completions, Mistral's and DeepSeek's name alike."""
+def options_of(body: Body, default_tokens: int, limit_name: str = "max_tokens", seed_name: str = "seed") -> Options:
+    """The options that several dialects name alike."""
     limit = body.whole(limit_name, default_tokens)
     return Options(
         max_tokens=limit if limit > 0 else default_tokens,
-        temperature=body.number("temperature", 0.0, 0, 4),
-        seed=abs(body.whole("seed", 0)),
+        sampling=sampling_of(body),
+        seed=seed_of(body, seed_name),
         stop=tuple(each for each in body.texts("stop") if not markers.special(each)),
     )
 
@@ -65,7 +68,7 @@ async def completions(service: Service, body: Body, request: Request) -> Respons
             raise Refused(400, "`best_of` cannot be streamed.", "best_of")
         asked = [(prompt, gap) for prompt, gap in zip(prompts, gaps, strict=True) for _ in range(n)]
         streams = [
-            service.completer.stream(gap, with_seed(options, options.seed + number % n))
+            service.completer.stream(gap, replace(options, seed=options.seed + number % n))
             for number, (_, gap) in enumerate(asked)
         ]
         with_usage = body.inner("stream_options").flag("include_usage")
@@ -75,7 +78,7 @@ async def completions(service: Service, body: Body, request: Request) -> Respons
     choices: list[dict[str, Any]] = []
     answers = [answer for some in each for answer in some]
     for prompt, some in zip(prompts, each, strict=True):
-        for answer in sorted(some, key=_likelihood, reverse=True)[:n] if best_of > n else some:
+        for answer in sorted(some, key=lambda each: each.likelihood, reverse=True)[:n] if best_of > n else some:
             begin = prompt if echo else ""
             choices.append(choice(len(choices), answer, told, begin))
     return JSONResponse(reply | {"choices": choices, "usage": usage(answers)})
@@ -205,11 +208,6 @@ def _prompts(body: Body) -> tuple[str, ...]:
     if len(prompts) > MAX_CHOICES:
         raise Refused(400, f"`prompt` may have at most {MAX_CHOICES} texts.", "prompt")
     return prompts
-
-
-def _likelihood(answer: Answer) -> float:
-    """The mean log-probability of the answer's tokens."""
-    return sum(log_p for _, log_p in answer.tokens) / max(1, len(answer.tokens))
 
 
 def _model(service: Service) -> dict[str, Any]:

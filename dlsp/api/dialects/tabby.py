@@ -7,9 +7,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dlsp import __version__
+from dlsp.api.answer import Options
 from dlsp.api.body import Body, Refused
-from dlsp.api.completer import File, Gap, Options
+from dlsp.api.completer import File, Gap
 from dlsp.api.dialects import openai
+from dlsp.api.sampling import sampling_of, seed_of
 from dlsp.api.wire import Service, new_id
 
 MAX_TOKENS = 128
@@ -27,7 +29,7 @@ async def completions(service: Service, body: Body, request: Request) -> Respons
         File(each.text("filepath"), each.text("body")) for name in OTHER_FILES for each in segments.each(name)
     )
     gap = Gap(segments.text("prefix"), segments.text("suffix"), segments.text("filepath") or None, files)
-    options = Options(MAX_TOKENS, body.number("temperature", 0.0, 0, 4), abs(body.whole("seed", 0)))
+    options = Options(MAX_TOKENS, sampling_of(body), seed_of(body))
     answer = await service.completer.answer(gap, options)
     return JSONResponse({"id": new_id("cmpl"), "choices": [{"index": 0, "text": answer.text}], "mode": "standard"})
 

@@ -7,11 +7,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dlsp.api import markers
+from dlsp.api.answer import Answer, Options
 from dlsp.api.body import Body
-from dlsp.api.completer import Answer, Gap, Options
+from dlsp.api.completer import Gap
+from dlsp.api.sampling import GREEDY, Sampling, sampling_of, seed_of
 from dlsp.api.wire import Service, server_sent
 
 DEFAULT_MAX_TOKENS = 100
+# With `do_sample`; without it everything is greedy, whatever else a request says.
+SAMPLED = Sampling(temperature=1.0)
 
 
 async def generate(service: Service, body: Body, request: Request) -> Response:
@@ -39,8 +43,8 @@ def _asked(body: Body) -> tuple[Gap, Options]:
     limit = parameters.whole("max_new_tokens", DEFAULT_MAX_TOKENS)
     options = Options(
         max_tokens=limit if limit > 0 else DEFAULT_MAX_TOKENS,
-        temperature=parameters.number("temperature", 0.0, 0, 4) if parameters.flag("do_sample") else 0.0,
-        seed=abs(parameters.whole("seed", 0)),
+        sampling=sampling_of(parameters, SAMPLED) if parameters.flag("do_sample") else GREEDY,
+        seed=seed_of(parameters),
         stop=tuple(each for each in parameters.texts("stop") if not markers.special(each)),
     )
     return markers.parse(prompt) or Gap(prompt), options

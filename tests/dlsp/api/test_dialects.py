@@ -78,13 +78,51 @@ async def test_null_and_unknown_fields(api: httpx.AsyncClient) -> None:
 
 async def test_many_stop_texts(api: httpx.AsyncClient, stub: StubEngine) -> None:
     stub.answer = lambda request: "a line\ntwo###three"
-    stops = ["<|endoftext|>", "<|fim_prefix|>", *(f"@{number}" for number in range(12)), "###"]
+    stops = ["<|endoftext|>", "<|fim_prefix|>", *(f"@{number}" for number in range(20)), "###"]
     for stream in (False, True):
         answer = await api.post("/v1/completions", json={"prompt": "x", "stop": stops, "stream": stream})
         choices = [each["choices"][0] for each in events(answer)[:-1]] if stream else answer.json()["choices"]
         assert "".join(choice["text"] for choice in choices) == "a line\ntwo"
         assert choices[-1]["finish_reason"] == "stop"
-    assert len(asked(stub)["stop"]) <= 4
+    assert len(asked(stub)["stop"]) <= 16
+
+
+SAMPLED = {"temperature": 0.7, "top_p": 0.9, "top_k": 40, "min_p": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "seed"),
+    [
+        ("/v1/completions", SAMPLED, "seed"),
+        ("/v1/fim/completions", SAMPLED, "random_seed"),
+        ("/infill", {"input_prefix": "a", "input_suffix": ""} | SAMPLED, "seed"),
+        ("/api/generate", {"prompt": "a", "suffix": "b", "stream": False, "options": SAMPLED}, "seed"),
+        ("/generate", {"inputs": "a", "parameters": SAMPLED | {"do_sample": True}}, "seed"),
+    ],
+)
+async def test_sampling(api: httpx.AsyncClient, stub: StubEngine, path: str, body: dict[str, Any], seed: str) -> None:
+    """What a client says reaches the engine. A request that says nothing is greedy; one without a seed has its own."""
+    inner = next((name for name in ("options", "parameters") if name in body), None)
+    seeded = body | ({inner: body[inner] | {seed: 7}} if inner else {seed: 7})
+    for each in (seeded, body, body, body | dict.fromkeys(SAMPLED) | ({inner: {}} if inner else {})):
+        assert (await api.post(path, json=each)).status_code == 200
+    first, *unseeded, silent = stub.requests
+    assert {name: first[name] for name in SAMPLED} == SAMPLED
+    assert first["seed"] == 7
+    assert unseeded[0]["seed"] != unseeded[1]["seed"]
+    assert silent["temperature"] == 0
+    assert "top_p" not in silent
+
+
+async def test_any_seed_is_minus_one_and_another_negative_one_is_a_seed(
+    api: httpx.AsyncClient, stub: StubEngine
+) -> None:
+    for seed in (-1, -1, -5, -5):
+        await api.post("/v1/completions", json={"prompt": "a", "temperature": 1, "seed": seed, "top_k": -1})
+    seeds = [request["seed"] for request in stub.requests]
+    assert seeds[0] != seeds[1]
+    assert seeds[2] == seeds[3]
+    assert {request["top_k"] for request in stub.requests} == {0}
 
 
 @pytest.mark.parametrize(
