@@ -40,8 +40,21 @@ def index_dir() -> Path:
 
     It is accessible to this user only. Raises UserError like `cache_dir`.
     """
-    path = cache_dir() / "index"
-    _check(path, "index folder", "DLSP_CACHE_DIR", ALL_BITS)
+    return _closed("index")
+
+
+def prompts_dir() -> Path:
+    """The folder for prompt caches, from which text of workspaces can be read. It may not exist yet.
+
+    It is accessible to this user only. Raises UserError like `cache_dir`.
+    """
+    return _closed("prompts")
+
+
+def _closed(name: str) -> Path:
+    """A folder in the cache folder that is accessible to this user only."""
+    path = cache_dir() / name
+    _check(path, f"{name} folder", "DLSP_CACHE_DIR", ALL_BITS)
     return path
 
 

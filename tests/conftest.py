@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 # Triton's kernels run in its interpreter, on any machine. It is asked before they are imported.
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
+# Engines that tests start have nothing prefilled, whatever was asked before, and save no prompts.
+os.environ["DLSP_PROMPT_CACHE_MB"] = "0"
+
 # PyTorch is imported in the fixtures that need it: most suites do not.
 
 

@@ -1,6 +1,7 @@
 """Find or start the engine of a model: one process that all clients share and that outlives them."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from dlsp.engine.versions import Fit, fit
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import Model
+
+log = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
 
@@ -145,6 +148,10 @@ def serve_command(model: Model, threads: int = 0, infill_update: bool = True) ->
         "threads": threads,
         "infill-update": "on" if infill_update else "off",
     }
+    try:
+        options["prompts"] = paths.prompts_dir()
+    except UserError as error:  # another user's, in a cache that several share
+        log.warning("Prompts are not saved: %s", error)
     # -P keeps a torch.py in the current folder from being imported instead of the library.
     command = [sys.executable, "-P", "-m", "dlsp_engine", "serve"]
     return command + [part for name, value in options.items() for part in (f"--{name}", str(value))]

@@ -24,6 +24,9 @@ def main() -> int:
     serve.add_argument("--device", default=os.environ.get("DLSP_DEVICE") or "auto", help="auto, cpu, cuda or mps")
     kv_mb = os.environ.get("DLSP_KV_MB", "")
     serve.add_argument("--kv-mb", default=kv_mb, help="megabytes for keys and values; empty: by the machine's memory")
+    serve.add_argument("--prompts", type=Path, help="where prompt caches are saved; by default nowhere")
+    prompts_mb = os.environ.get("DLSP_PROMPT_CACHE_MB", "")
+    serve.add_argument("--prompts-mb", default=prompts_mb, help="megabytes for these; 0: none; empty: 500")
     serve.add_argument("--threads", type=int, default=0, help="0: as many as cores, half of them on battery")
     serve.add_argument("--infill-update", default="on", choices=("on", "off"), help="whether weights have it added")
     serve.add_argument("--idle-seconds", type=float, default=1800)
@@ -56,6 +59,8 @@ def main() -> int:
             options.tcp,
             options.infill_update == "on",
             options.kv_mb,
+            options.prompts,
+            options.prompts_mb,
         )
     except EngineError as error:
         print(error, file=sys.stderr)

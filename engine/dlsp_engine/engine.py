@@ -72,6 +72,7 @@ class Engine:
         self.site_acceptance = Acceptance(list(first))
         self.generation_acceptance = Acceptance(list(first))
         self.gguf: Path | None = None  # the file that it was loaded from
+        self.weights = ""  # names the GGUF file's content and the update in it
 
     @classmethod
     def load(
@@ -145,7 +146,7 @@ class Engine:
                 model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
         engine = cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
-        engine.gguf = gguf
+        engine.gguf, engine.weights = gguf, folder.name
         return engine
 
     def new_session(self) -> Session:

@@ -24,6 +24,7 @@ FOLDERS: dict[str, tuple[str, str, Callable[[], Path]]] = {  # the variable, the
     "state": ("DLSP_STATE_DIR", ".", paths.state_dir),
     "cache": ("DLSP_CACHE_DIR", ".", paths.cache_dir),
     "index": ("DLSP_CACHE_DIR", "index", paths.index_dir),
+    "prompts": ("DLSP_CACHE_DIR", "prompts", paths.prompts_dir),
 }
 
 

@@ -34,6 +34,18 @@ class Cache:
         shape = (2, architecture.layers, architecture.kv_heads, BLOCK)
         self._hold(kv.tensors(*shape, d=architecture.head_dim))
 
+    @classmethod
+    def holding(cls, kv: KvFormat, held: list[Tensor]) -> "Cache":
+        """A cache of all positions that the tensors `held` have; see the method `held`."""
+        cache = object.__new__(cls)
+        cache.length, cache.kv = held[0].shape[3], kv
+        cache._hold(held)
+        return cache
+
+    def held(self) -> list[Tensor]:
+        """The keys and values of the cached positions, each tensor [k or v, layer, kv_head, position, …]: views."""
+        return [held[:, :, :, : self.length] for held in self._stored]
+
     def _hold(self, stored: list[Tensor]) -> None:
         self._stored = stored  # each [k or v, layer, kv_head, position, …]; see `KvFormat.store`
         self._count(self.bytes)

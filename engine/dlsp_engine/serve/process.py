@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API_VERSION, Service, app
 from dlsp_engine.serve.listener import Listener
 from dlsp_engine.serve.memory import kv_budget, return_large_blocks
+from dlsp_engine.serve.prompt_caches import PromptCaches, size_limit
 from dlsp_engine.serve.scheduler import Scheduler
 from dlsp_engine.serve.server import Server, raise_file_limit
 from dlsp_engine.serve.statefile import StateFile, birth, lock
@@ -28,6 +30,8 @@ from dlsp_engine.serve.statefile import StateFile, birth, lock
 log = logging.getLogger(__name__)
 
 STATE_FILE_CHECK_S = 3.0  # between two checks of the state file
+SAVE_AFTER_S = 60.0  # without a request, after which prompt caches are saved
+RESTORE_S = 3.0  # at most, that the engine's start waits for saved prompt caches
 SLACK_S = 0.01  # added to each wait, so that its time is over when it is checked
 
 
@@ -43,18 +47,27 @@ def serve(
     tcp: bool = sys.platform == "win32",
     infill_update: bool = True,
     kv_mb: str = "",
+    prompts: Path | None = None,
+    prompts_mb: str = "",
 ) -> None:
-    """Run the engine until it is told to stop or has had no request for `idle_seconds`. Raises EngineError if it cannot
-    start.
+    """Run the engine until it is told to stop or has had no request for `idle_seconds`. Prompt caches are saved in the
+    folder `prompts`, if there is one. Raises EngineError if it cannot start.
     """
     device = devices.resolve(device)
     with lock(state, model), Listener.open(state, model, tcp) as listener:
         raise_file_limit()
         return_large_blocks()
         engine = load(gguf, cache, dtype, device, infill_update)
-        kv_bytes = kv_budget(kv_mb, engine.model.kv_pool_bytes)
-        warm_up(engine)
+        kv_bytes, prompts_bytes = kv_budget(kv_mb, engine.model.kv_pool_bytes), size_limit(prompts_mb)
         scheduler = Scheduler(engine, kv_bytes)
+        prompt_caches = restoring = None
+        if prompts and prompts_bytes and device == "cpu":
+            prompt_caches = PromptCaches(prompts, prompts_bytes, engine, version)
+            restoring = threading.Thread(target=_restore, args=(prompt_caches, scheduler), name="restore", daemon=True)
+            restoring.start()
+        warm_up(engine)
+        if restoring:
+            restoring.join(RESTORE_S)
         service = Service(
             scheduler,
             address=listener.address,
@@ -76,11 +89,13 @@ def serve(
         file = StateFile(state, _state(service))
         watchdog.watch(scheduler, service.asked)
         try:
-            asyncio.run(_listen(listener, service, file, idle_seconds))
+            asyncio.run(_listen(listener, service, file, idle_seconds, prompt_caches))
         finally:
             file.remove()
             scheduler.close()
             scheduler.join()
+            if prompt_caches and not scheduler.broken:
+                prompt_caches.save(scheduler.sessions)
 
 
 def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool = True) -> Engine:
@@ -100,7 +115,19 @@ def warm_up(engine: Engine) -> None:
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 
-async def _listen(listener: Listener, service: Service, file: StateFile, idle_seconds: float) -> None:
+def _restore(prompt_caches: PromptCaches, scheduler: Scheduler) -> None:
+    """Give the scheduler the sessions of earlier engines."""
+    left_bytes = scheduler.sessions.most_bytes
+    for session in prompt_caches.restored():
+        left_bytes -= session.cache.bytes
+        if left_bytes < 0 or scheduler.closed:
+            return
+        scheduler.restore(session)
+
+
+async def _listen(
+    listener: Listener, service: Service, file: StateFile, idle_seconds: float, prompt_caches: PromptCaches | None
+) -> None:
     server = Server(app(service))
 
     async def serve() -> None:
@@ -117,6 +144,7 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
         await serving
         raise
     serving.add_done_callback(lambda _: service.changed.set())
+    saved = 0.0  # when prompt caches were saved
     while not serving.done():
         left_s = (
             STATE_FILE_CHECK_S if service.scheduler.busy else service.last_request + idle_seconds - time.monotonic()
@@ -125,6 +153,10 @@ async def _listen(listener: Listener, service: Service, file: StateFile, idle_se
             async with asyncio.timeout(max(0.0, min(STATE_FILE_CHECK_S, left_s)) + SLACK_S):
                 await service.changed.wait()
         service.changed.clear()
+        quiet = not service.scheduler.busy and time.monotonic() - service.last_request > SAVE_AFTER_S
+        if prompt_caches and quiet and service.last_request > saved:
+            saved = time.monotonic()
+            await asyncio.to_thread(prompt_caches.save, service.scheduler.sessions)
         idle = not service.scheduler.busy and time.monotonic() - service.last_request > idle_seconds
         if idle or service.ending or service.scheduler.broken or not (listener.reachable() and file.keep()):
             server.end()

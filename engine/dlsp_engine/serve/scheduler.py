@@ -4,11 +4,13 @@ import logging
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
 from dlsp_engine.decode.answer import Fill
+from dlsp_engine.decode.session import Session
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 from dlsp_engine.options import MAX_CONTEXT_TOKENS, Options
@@ -100,6 +102,7 @@ class Scheduler:
         self.broken = False
         self.usual_step_s: float | None = None
         self._tickets: list[Ticket] = []
+        self._restored: deque[Session] = deque()
         self._turns = Turns()
         self._typed: float | None = None  # when a request at the priority of typing came last
         self._changed = threading.Condition()
@@ -130,6 +133,12 @@ class Scheduler:
             for ticket in self._tickets:
                 if isinstance(ticket.asked, kind) and ticket.client == client and ticket.asked.session in named:
                     ticket.cancelled.set()
+
+    def restore(self, session: Session) -> None:
+        """Keep a session of an earlier engine for requests to come (`Sessions.restore`). May be called from any
+        thread.
+        """
+        self._restored.append(session)
 
     def close(self) -> None:
         """End the thread after the step in progress, and every ticket with a sentence. Returns at once."""
@@ -199,6 +208,8 @@ class Scheduler:
         values may take, no new one is begun to share a step with others. Kept sessions get what requests leave, and at
         least the rest of the bytes.
         """
+        while self._restored:
+            self.sessions.restore(self._restored.popleft())
         most_bytes = self.sessions.most_bytes
         running: dict[Request, Ticket] = {}
         begun = 0

@@ -20,6 +20,7 @@ class Sessions:
         self.most_bytes = most_bytes
         self._kept: OrderedDict[Hashable, Session] = OrderedDict()
         self._numbers = count()
+        self.takes = 0  # sessions that were taken so far
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -34,7 +35,9 @@ class Sessions:
 
     def take(self, name: Hashable | None) -> Session | None:
         """Remove the session of that name and return it; None if there is none."""
-        return self._kept.pop(name, None) if name else None
+        session = self._kept.pop(name, None) if name else None
+        self.takes += session is not None
+        return session
 
     def keep(self, name: Hashable | None, session: Session) -> None:
         """Keep `session` under `name`; without a name it is dropped."""
@@ -49,6 +52,12 @@ class Sessions:
             if isinstance(name, int) and session.shares(other) > other.cache.length // 2:
                 del self._kept[name]
         self._keep(next(self._numbers), session)
+
+    def restore(self, session: Session) -> None:
+        """Keep a session of an earlier engine, like that of a place that was left, if there is room for it."""
+        if self.bytes + session.cache.bytes <= self.most_bytes:
+            self._kept[number := next(self._numbers)] = session
+            self._kept.move_to_end(number, last=False)
 
     def _keep(self, name: Hashable, session: Session) -> None:
         if session.cache.bytes > self.most_bytes:

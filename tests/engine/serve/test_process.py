@@ -134,7 +134,7 @@ def test_only_what_is_damaged_is_converted_again(
     gguf = tmp_path / "m.gguf"
     gguf.touch()
     (folder := tmp_path / "converted").mkdir()
-    monkeypatch.setattr(process, "converted", lambda *_, update: folder)
+    monkeypatch.setattr(process, "converted", lambda *_, **_more: folder)
     calls: list[Path] = []
 
     def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool) -> str:
