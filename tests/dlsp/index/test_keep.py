@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -293,8 +294,12 @@ def test_an_end_of_its_own_is_told_in_the_log_and_another_process_follows(
     keeper.stop()
     assert not alive(second)
     caplog.clear()
-    Keeper(root).stop()
-    time.sleep(0.3)
+    before = threading.enumerate()
+    third = Keeper(root)
+    (watching,) = set(threading.enumerate()) - set(before)
+    third.stop()
+    watching.join(WAIT_S)
+    assert not watching.is_alive()
     assert caplog.text == ""
 
 

@@ -18,6 +18,7 @@ from tests.dlsp.server.conftest import Running
 from tests.dlsp.stub_engine import COST, StubEngine
 
 URI = "file:///project/sum.py"
+LATER = "file:///project/later.py"
 TEXT = "def add(a, b):\n    return \n"
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -37,18 +38,26 @@ async def editor(running: Running, stub: StubEngine) -> Editor:
     editor.configure({"dlsp": {}})
     editor.open(URI, TEXT)
     await editor.ready(URI)
-    await quiet_for(stub, 0.1)
+    await settled(editor, stub)
     stub.requests.clear()
     editor.answers.clear()
     return editor
 
 
-async def quiet_for(stub: StubEngine, seconds: float) -> None:
-    """Until the engine was not asked for so long."""
-    seen = -1
-    while seen != len(stub.requests):
-        seen = len(stub.requests)
-        await asyncio.sleep(seconds)
+async def settled(editor: Editor, stub: StubEngine) -> None:
+    """Until the server has done whatever it does by itself after what it was told: what it does last, the reading of a
+    prompt, was begun in another document later, and has reached the engine."""
+    answers = len(editor.answers)
+    editor.open(LATER, TEXT)
+    assert await editor.suggestion(LATER, 0, 5) is None
+    assert editor.skip == "midword"
+    await asyncio.to_thread(stub.wait_for, lambda it: any(is_later(each) for each in it.requests))
+    stub.requests[:] = [each for each in stub.requests if not is_later(each)]
+    del editor.answers[answers:]
+
+
+def is_later(request: dict[str, Any]) -> bool:
+    return any(gap["session"] == LATER for gap in request.get("gaps", ()))
 
 
 def asked(stub: StubEngine) -> list[dict[str, Any]]:
@@ -110,10 +119,10 @@ async def test_enter_between_brackets_goes_on_where_the_cursor_is(editor: Editor
     editor.type(URI, 1, 8, "{}")
     assert await text(editor, 1, 9) is None
     assert editor.skip == "newline"
-    await quiet_for(stub, 0.1)
+    await settled(editor, stub)
     count = len(stub.requests)
     editor.type(URI, 1, 9, "\n        \n    ")
-    await quiet_for(stub, 0.1)
+    await settled(editor, stub)
     assert len(stub.requests) == count, "nothing is asked at the bracket's line"
     assert await text(editor, 2, 8) == "1: a,"
     assert editor.answers[-1]["decision"]["memory"]
@@ -124,7 +133,7 @@ async def test_after_an_accept_the_next_one_is_there(editor: Editor, stub: StubE
     assert await text(editor, 1, 11) == "a + b"
     await asyncio.to_thread(stub.wait_for, lambda it: ahead(it))
     assert ahead(stub)[0]["middle"] == "a + b"
-    await quiet_for(stub, 0.1)
+    await settled(editor, stub)
     editor.type(URI, 1, 11, "a + b")
     assert await text(editor, 1, 16) is None
     assert editor.skip == "newline"
@@ -160,7 +169,8 @@ async def test_where_the_first_lines_are_none_to_show_the_others_are_waited_for(
     stub.raw = json.dumps(canvas).encode() + b"\n"
     stub.more.set()
     shown = asyncio.create_task(text(editor, 1, 4))
-    await asyncio.sleep(0.3)
+    await asyncio.to_thread(stub.wait_for, lambda it: asked(it))
+    await settled(editor, stub)  # takes longer than the first lines alone would be waited for
     assert not shown.done()
     stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (fill, {"event": "done"}))
     stub.more.clear()
@@ -177,7 +187,7 @@ async def test_after_a_deletion_nothing_comes_unasked(editor: Editor, stub: Stub
 
 async def test_the_prompt_is_read_while_the_cursor_rests(editor: Editor, stub: StubEngine) -> None:
     await text(editor, 0, 4)
-    await quiet_for(stub, 0.1)
+    await settled(editor, stub)
     stub.requests.clear()
     editor.delete(URI, 1, 10, 11)
     assert await text(editor, 1, 10) is None
@@ -191,7 +201,7 @@ async def test_the_prompt_is_read_while_the_cursor_rests(editor: Editor, stub: S
 
 async def test_typing_is_asked_ahead_of_the_question(editor: Editor, stub: StubEngine) -> None:
     await text(editor, 1, 11)
-    await quiet_for(stub, 0.1)
+    await settled(editor, stub)
     stub.requests.clear()
     editor.type(URI, 1, 11, "x")
     await asyncio.to_thread(stub.wait_for, lambda it: asked(it))
@@ -225,7 +235,8 @@ async def test_who_does_not_ask_is_left_alone(editor: Editor, stub: StubEngine) 
     editor.open(URI, TEXT)
     for column in range(8):
         editor.type(URI, 1, 11 + column, "x")
-        await asyncio.sleep(0.04)
+        if column % 4 == 3:
+            await settled(editor, stub)
     assert [each for each in stub.requests if "gaps" in each] == []
 
 
@@ -236,8 +247,10 @@ async def test_off_and_manual(editor: Editor, stub: StubEngine, suggest: Any, re
         assert await text(editor, 1, column - 2) is None
         assert editor.skip == reason
         editor.type(URI, 1, column, "x")
-    await quiet_for(stub, 0.3)
-    assert asked(stub) == []
+    editor.configure({"dlsp": {}})
+    await settled(editor, stub)
+    assert [each for each in stub.requests if "gaps" in each] == []
+    editor.configure({"dlsp": {"suggest": suggest}})
     assert len(await invoked(editor, 1, 11)) == (suggest != "off")
 
 

@@ -33,6 +33,21 @@ local last = notes[#notes] or 'loading'
 return not (last:find('loading') or last:find('could not answer'))
 """
 
+# The plugin's own timer, if it runs, was started before, and what it asks is pending when this one has run.
+AFTER_DEBOUNCE = """
+Debounced = false
+vim.defer_fn(function() Debounced = true end, require('dlsp.config').get().debounce)
+"""
+SETTLED = """
+if not Debounced then return false end
+for _, client in ipairs(vim.lsp.get_clients({ name = 'dlsp' })) do
+  for _, request in pairs(client.requests) do
+    if request.type == 'pending' then return false end
+  end
+end
+return true
+"""
+
 
 class Neovim:
     """Use as `with Neovim(program, folder, file, state) as vim`. Lines count from 1, columns in bytes from 0.
@@ -154,6 +169,11 @@ class Neovim:
 
     def wait_for_ghost(self, seconds: float = 30) -> str:
         return self.until(self.ghost, "a suggestion is shown", seconds)
+
+    def settle(self) -> None:
+        """Until the plugin has asked what it would ask now, and everything that was asked is answered."""
+        self.lua(AFTER_DEBOUNCE)
+        self.until(lambda: self.lua(SETTLED), "nothing is asked")
 
     def insist_on_ghost(self, seconds: float = 120) -> str:
         """Wait for a suggestion, and ask again where a busy machine's engine took too long."""

@@ -10,10 +10,8 @@ from tests.e2e.texts import asked
 
 
 def quiet(vim: Neovim) -> bool:
-    """Whether no suggestion comes, though one has had the time to."""
-    import time
-
-    time.sleep(0.4)
+    """Whether no suggestion comes, now that one would have."""
+    vim.settle()
     return vim.ghost() is None
 
 
