@@ -1,11 +1,11 @@
-"""`dlsp status`: the running engines and the latest suggestions."""
+"""`dlsp status`: the running engines, what was accepted, and the latest suggestions."""
 
 import asyncio
 from argparse import Namespace
 from typing import Any
 
 from dlsp import paths
-from dlsp.completions import decisions
+from dlsp.completions import accepts, decisions
 from dlsp.doctor import last
 from dlsp.engine import launch, state
 from dlsp.errors import UserError
@@ -13,11 +13,14 @@ from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.wording import count, duration
 
 SHOWN_DECISIONS = 5
+SUMMED_DAYS = 7
 
 
 def add(subparsers: Any) -> None:
     """Register `dlsp status` with argparse's sub-parsers."""
-    status = subparsers.add_parser("status", help="what runs, and what was offered of late; 1 if no engine runs")
+    status = subparsers.add_parser(
+        "status", help="what runs, what you accepted and what was offered of late; 1 if no engine runs"
+    )
     status.set_defaults(run=run)
 
 
@@ -26,6 +29,9 @@ def run(args: Namespace) -> int:
     lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)
+    if (total := accepts.total(SUMMED_DAYS)).suggestions:
+        suggestions, characters = count(total.suggestions, "suggestion"), count(total.characters, "character")
+        print(f"accepted in the last {SUMMED_DAYS} days: {suggestions}, {characters}")
     for decision in decisions.last(SHOWN_DECISIONS):
         print(last.line(decision))
     return 0 if lines else 1

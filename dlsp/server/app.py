@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
+from dlsp.completions.accepts import Accepts
 from dlsp.completions.decisions import DecisionLog
 from dlsp.completions.gate.learning import Learning
 from dlsp.completions.generation import connection_for
@@ -39,6 +40,7 @@ class App:
     engines: EnginePool
     tasks: Tasks
     learning: Learning
+    accepts: Accepts
     decisions: DecisionLog
     settings_task: asyncio.Task[None] | None = None
     closed: bool = False
@@ -58,6 +60,7 @@ class App:
 
     def _save(self) -> None:
         self.learning.save()
+        self.accepts.save()
         self.decisions.close()
 
 
@@ -71,13 +74,14 @@ def build() -> App:
     skips = SkipCounters()
     engines = EnginePool(client, skips)
     learning = Learning()
-    learner = AcceptanceLearner(learning, lambda: worker.submit(learning.save))
+    accepts = Accepts()
+    learner = AcceptanceLearner(learning, lambda: (worker.submit(learning.save), worker.submit(accepts.save)))
     decisions = DecisionLog()
     service = CompletionService(engines, learning, [decisions, skips, learner, EditorLog(client)], worker)
     fills = Fills(session, engines, tasks)
     edits = NextEdits(session, engines, tasks)
     carry_on = CarryOn(session, edits)
-    app = App(server, session, service, engines, tasks, learning, decisions)
+    app = App(server, session, service, engines, tasks, learning, accepts, decisions)
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
@@ -107,7 +111,7 @@ def build() -> App:
         await app.close()
 
     documents.register(server, session, service, edits, fills, tasks)
-    feedback.register(server, service, learner)
+    feedback.register(server, service, learner, accepts)
     commands.register(server, service)
     fills.register(server)
     carry_on.register(server)

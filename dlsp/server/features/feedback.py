@@ -7,13 +7,14 @@ ignored.
 
 from typing import Any
 
+from dlsp.completions.accepts import Accepts
 from dlsp.completions.observers import AcceptanceLearner
 from dlsp.completions.service import CompletionService
 from dlsp.server import params as read
 from dlsp.server.protocol import Server
 
 
-def register(server: Server, service: CompletionService, learner: AcceptanceLearner) -> None:
+def register(server: Server, service: CompletionService, learner: AcceptanceLearner, accepts: Accepts) -> None:
     """Register the notifications."""
 
     @server.feature("textDocument/didShowCompletion")
@@ -24,7 +25,9 @@ def register(server: Server, service: CompletionService, learner: AcceptanceLear
     @server.feature("textDocument/didPartiallyAcceptCompletion")
     def accepted(params: Any) -> None:
         feedback = read.read(read.Feedback, params)
-        learner.accepted(feedback.item.insert_text, feedback.accepted_length or 0, feedback.item.id)
+        told = (feedback.item.insert_text, feedback.accepted_length or 0, feedback.item.id)
+        learner.accepted(*told)
+        accepts.accepted(*told)
 
     @server.feature("textDocument/didDismissCompletion")
     def dismissed(params: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 from filelock import FileLock
 
 from dlsp import cli
+from dlsp.completions.accepts import Accepts
 from dlsp.completions.types import SkipReason
 from dlsp.engine.client import Engine
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model
@@ -182,10 +183,14 @@ def test_status(stub: StubEngine, capsys: Output) -> None:
     kept = [{"language": "python", "line": 2, "length": 5, "ms": 30.0, "probability": 0.87, "memory": True}]
     kept.append({"language": "go", "quiet": "unlikely", "ms": 1.0, "probability": 0.09})
     stub.file.with_name("decisions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in kept))
+    accepted = Accepts()
+    accepted.accepted("return x", 8)
+    accepted.save()
     assert cli.main(["status"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith("0.5b: idle, up 1:01:01, 2 requests, ")
-    assert [line.partition(" ")[2] for line in shown[1:]] == [
+    assert shown[1] == "accepted in the last 7 days: 1 suggestion, 8 characters"
+    assert [line.partition(" ")[2] for line in shown[2:]] == [
         "python, line 3: a suggestion of 5 characters from cache, 87% sure, 30.0 ms",
         f"go, line 1: quiet: {SkipReason.UNLIKELY.value}, 9% sure, 1.0 ms",
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
+from dlsp.completions import accepts
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import COST, StubEngine
 
@@ -44,5 +45,6 @@ async def test_what_was_learned_stays(stub: StubEngine, state_folder: Path, tmp_
             server.stdin.close()
         assert await asyncio.wait_for(server.wait(), 20) == 0
     assert json.loads((state_folder / "manners.json").read_text())["python"] > 0
+    assert accepts.total(2) == (1, len("a + b"))
     _, left = psutil.wait_procs(children, 5)
     assert not left
