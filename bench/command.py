@@ -87,13 +87,21 @@ def published_cache() -> Path:
     return paths.cache_dir() / "published"
 
 
-def loaded(model: Model, dtype: str, infill_update: bool = True, kv: str = "auto") -> "dlsp_engine.Engine":
-    """An engine in this process, its weights with or without the infill update, its KV caches in the format `kv`."""
+def loaded(
+    model: Model, dtype: str, infill_update: bool = True, kv: str = "auto", adapters: Path | None = None
+) -> "dlsp_engine.Engine":
+    """An engine in this process, its weights with or without the infill update, its KV caches in the format `kv`.
+
+    `adapters` is a folder of updates and canvas adapters in place of those that ship.
+    """
     path = store.path(model)
     from dlsp_engine import Engine  # PyTorch takes a second
 
     cache = paths.cache_dir() if infill_update else published_cache()
-    return Engine.load(path, cache, dtype, infill_update=infill_update, kv=kv)
+    if adapters is None:
+        return Engine.load(path, cache, dtype, infill_update=infill_update, kv=kv)
+    cache = paths.cache_dir() / "other-adapters" / adapters.name
+    return Engine.load(path, cache, dtype, infill_update=infill_update, kv=kv, adapters=adapters)
 
 
 def until_stopped(found: Iterable[Found], what: str, total: int) -> list[Found]:

@@ -64,17 +64,19 @@ def write(
     return path
 
 
-def kept() -> Path:
+def kept(adapters: Path | None = None) -> Path:
     """Where benches keep what is finished, so that the next run goes on from there: in the cache, or beside results
-    that have a folder of their own. Answers of other weights are none of it: each set of infill updates has a folder.
+    that have a folder of their own. Answers of other weights are none of it: each set of infill updates, those that
+    ship or those in `adapters`, has a folder.
     """
-    return (FOLDER / "kept" if _OWN else paths.cache_dir() / "bench") / _updates()
+    updates = _updates(adapters or Path(dlsp_engine.__file__).parent / "adapters")
+    return (FOLDER / "kept" if _OWN else paths.cache_dir() / "bench") / updates
 
 
-def _updates() -> str:
-    """A short name for the infill updates that are shipped."""
+def _updates(adapters: Path) -> str:
+    """A short name for the infill updates in a folder."""
     digest = sha256()
-    for path in sorted(Path(dlsp_engine.__file__).parent.glob("adapters/*.infill-update.safetensors")):
+    for path in sorted(adapters.glob("*.infill-update.safetensors")):
         with path.open("rb") as file:
             digest.update(file_digest(file, "sha256").digest())
     return digest.hexdigest()[:8]

@@ -14,7 +14,7 @@ from bench.journal import Journal
 from bench.pipeline.ways import NAMES, WAYS, asked, finished, tasks
 from bench.progress import progress
 from bench.quality.fills import digest
-from bench.quality.score import judge, program
+from bench.quality.score import judge, named, program
 from bench.quality.sets import Task
 from dlsp.models import catalogue
 from dlsp_engine.train.bootstrap import interval
@@ -84,7 +84,7 @@ def _judged(chosen: Mapping[str, Sequence[Task]], texts: Texts, verdicts: Journa
         for name, of in chosen.items()
     }
     every = {one for of in programs.values() for ways in of.values() for one in ways}
-    with progress("running tests", sum(digest(one) not in verdicts.entries for one in every)) as advance:
+    with progress("running tests", sum(named(one) not in verdicts.entries for one in every)) as advance:
         why = judge(every, verdicts, advance)
     return {
         name: {way: [why[one] == "passed" for one in of] for way, of in ways.items()} for name, ways in programs.items()

@@ -30,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     journal = f"quality-{asked.set}-{model.name}-{asked.dtype}{'' if asked.infill_update else '-published'}"
     if asked.kv != "auto":
         journal += f"-kv-{asked.kv}"
+    if asked.adapters:
+        journal += f"-{asked.adapters.name}"
     plan = Plan(
         bench=f"{journal}-{asked.limit}" if asked.limit else journal,
         journal=journal,
@@ -38,12 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
         variants={
             name: (Known if "known" in options else Options)(**options, **ends) for name, options in described.items()
         },
-        folder=results.kept(),
+        folder=results.kept(asked.adapters),
         command=_command(asked),
         out=asked.out,
         fresh=asked.fresh,
     )
-    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype, asked.infill_update, asked.kv))}")
+    print(f"Written to {run(plan, lambda: loaded(model, asked.dtype, asked.infill_update, asked.kv, asked.adapters))}")
     return 0
 
 
@@ -54,6 +56,8 @@ def _command(asked: argparse.Namespace) -> str:
         words.append("--no-infill-update")
     if asked.kv != "auto":
         words += ["--kv", asked.kv]
+    if asked.adapters:
+        words += ["--adapters", asked.adapters.name]
     if asked.limit:
         words += ["--limit", str(asked.limit), "--seed", str(asked.seed)]
     return " ".join([*words, "--variants", *asked.variants])
@@ -64,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", choices=SETS, default="single-line")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--variants", nargs="+", default=VARIANTS, metavar="VARIANT")
-    parser.add_argument("--limit", type=at_least(1), help="only so many tasks, drawn at random")
+    parser.add_argument("--limit", type=at_least(1), help="only so many tasks of each file, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)
     parser.add_argument(
@@ -72,6 +76,12 @@ def _parser() -> argparse.ArgumentParser:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="the weights with the infill update, or as they were published",
+    )
+    parser.add_argument(
+        "--adapters",
+        type=Path,
+        metavar="DIR",
+        help="a folder of infill updates and canvas adapters, else those that ship",
     )
     parser.add_argument("--kv", default="auto", choices=["auto", "float32", "int8", "int4"], help="what KV caches hold")
     parser.add_argument("--out", type=Path, help="the results file, else one in bench/results")

@@ -72,7 +72,7 @@ def _fills(
     known: dict[str, Any] = {name: options for name, options in variants.items() if getattr(options, "known", False)}
     others = {name: options for name, options in variants.items() if name not in known}
     if others:
-        gaps = [Gap(prefix=task.prefix, suffix=task.suffix) for task in tasks]
+        gaps = [Gap(prefix=task.prefix, suffix=task.suffix, path=task.path) for task in tasks]
         for gap, variant, done in engine.fill_many(gaps, list(others.values())):
             yield tasks[gap], list(others)[variant], done
     if known:

@@ -34,7 +34,7 @@ def fill_known(
 
     session = engine.new_session()
     for task in tasks:
-        gap = Gap(task.prefix, task.suffix)
+        gap = Gap(task.prefix, task.suffix, path=task.path)
         session = engine.prefilled(gap, session)
         length = max(1, min(LONGEST, len(engine.tokenizer.encode(task.canonical))))
         requests = {}

@@ -1,5 +1,6 @@
 """Numbers of a variant over all tasks."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from bench.quality.fills import Filled
@@ -9,12 +10,15 @@ from dlsp_engine.train.bootstrap import interval
 
 
 def measure(tasks: Sequence[Task], fills: Sequence[Filled], scores: Sequence[Score]) -> dict[str, float]:
-    """Means over the gaps, pass@1 with its 95% interval; `tau` is all tokens by all forwards."""
+    """Means over the gaps, pass@1 with its 95% interval; `tau` is all tokens by all forwards, `ended` the share of gaps
+    that end by the model's own end token.
+    """
     forwards = sum(fill.forwards for fill in fills)
     tokens = sum(fill.tokens for fill in fills)
     low, high = interval([task.problem for task in tasks], [one.passed for one in scores])
     number = len(tasks)
     return {
+        **_by_language(tasks, scores),
         "pass_at_1": sum(one.passed for one in scores) / number,
         "pass_at_1_low": low,
         "pass_at_1_high": high,
@@ -23,8 +27,17 @@ def measure(tasks: Sequence[Task], fills: Sequence[Filled], scores: Sequence[Sco
         "forwards_per_gap": forwards / number,
         "rows_per_gap": sum(fill.rows for fill in fills) / number,
         "tokens_per_gap": tokens / number,
+        "ended": sum(fill.reason == "end" for fill in fills) / number,
         "tau": tokens / forwards if forwards else 0.0,
     }
+
+
+def _by_language(tasks: Sequence[Task], scores: Sequence[Score]) -> dict[str, float]:
+    """pass@1 in each language, if there are several."""
+    passed: dict[str, list[bool]] = defaultdict(list)
+    for task, one in zip(tasks, scores, strict=True):
+        passed[task.language].append(one.passed)
+    return {f"pass_at_1_{name}": sum(of) / len(of) for name, of in passed.items()} if len(passed) > 1 else {}
 
 
 def compare(

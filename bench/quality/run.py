@@ -12,7 +12,7 @@ from bench.progress import progress
 from bench.quality import sandbox
 from bench.quality.fills import Filled, digest, fill, found, key, missing
 from bench.quality.metrics import compare, measure
-from bench.quality.score import Score, judge, program, score
+from bench.quality.score import Score, judge, named, program, score
 from bench.quality.sets import SETS, Task
 from bench.quality.table import show
 
@@ -82,8 +82,8 @@ def _score(plan: Plan, filled: Mapping[str, Sequence[Filled]]) -> dict[str, list
     }
     pairs = {name: list(zip(plan.tasks, of, strict=True)) for name, of in texts.items()}
     programs = {program(task, text) for of in pairs.values() for task, text in of}
-    verdicts = Journal(plan.folder / "verdicts.jsonl")
-    with progress("running tests", sum(digest(one) not in verdicts.entries for one in programs)) as advance:
+    verdicts = Journal(plan.folder.parent / "verdicts.jsonl")  # the same for all weights
+    with progress("running tests", sum(named(one) not in verdicts.entries for one in programs)) as advance:
         why = judge(programs, verdicts, advance)
     return {name: [score(task, text, why[program(task, text)]) for task, text in of] for name, of in pairs.items()}
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from bench.journal import Journal
-from bench.quality import sandbox
+from bench.quality import sandbox, tools
 from bench.quality.fills import digest
 from bench.quality.sets import GAP, Task
+from bench.quality.tools import Program
 
 AT_ONCE = 2
 
@@ -29,27 +30,39 @@ def score(task: Task, text: str, why: str) -> Score:
     return Score(why == "passed", mine == original, similarity)
 
 
-def program(task: Task, text: str) -> str:
-    """The whole program with the text in the gap, its test and the call of the test.
+def program(task: Task, text: str) -> Program:
+    """The whole program with the text in the gap, and its test.
 
-    A program that reads and writes is a text to its test, which runs it.
+    A Python program that reads and writes is a text to its test, which runs it.
     """
+    source = task.whole.replace(GAP, text) if task.whole else f"{task.prefix}{text}{task.suffix}"
+    if task.language != "python":
+        return Program(source, task.language, task.test, task.cases)
     if task.whole:
-        return f"SOURCE = {task.whole.replace(GAP, text)!r}\n{task.test}"
-    return f"{task.prefix}{text}{task.suffix}\n{task.test}\ncheck({task.entry_point})\n"
+        return Program(f"SOURCE = {source!r}\n{task.test}")
+    call = f"\ncheck({task.entry_point})\n" if task.entry_point else ""
+    return Program(f"{source}\n{task.test}{call}")
 
 
-def judge(programs: Iterable[str], journal: Journal, advance: Callable[[], None]) -> dict[str, str]:
+def judge(programs: Iterable[Program], journal: Journal, advance: Callable[[], None]) -> dict[Program, str]:
     """Run every different program once, two at a time, unless the journal has it; how each ended."""
-    wanted = {digest(text): text for text in programs}
-    lacking = {name: text for name, text in wanted.items() if name not in journal.entries}
+    names = {program: named(program) for program in programs}
+    lacking = {name: program for program, name in names.items() if name not in journal.entries}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
-            runs = pool.map(sandbox.run, lacking.values())
-            for name, verdict in zip(lacking, runs, strict=True):
+            for name, verdict in zip(lacking, pool.map(_run, lacking.values()), strict=True):
                 journal.add(name, verdict.why)
                 advance()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return {text: journal.entries[name] for name, text in wanted.items()}
+    return {program: journal.entries[name] for program, name in names.items()}
+
+
+def named(program: Program) -> str:
+    """Under what a verdict is kept."""
+    return digest(program.source if program.language == "python" else repr(program))
+
+
+def _run(program: Program) -> sandbox.Verdict:
+    return sandbox.run(program.source) if program.language == "python" else tools.run(program)

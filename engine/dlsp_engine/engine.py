@@ -84,6 +84,7 @@ class Engine:
         device: str = "auto",
         infill_update: bool = True,
         kv: str = "auto",
+        adapters: Path = ADAPTERS,
     ) -> "Engine":
         """Load the model in a GGUF file, with its tokenizer, the infill update and the canvas adapter that ship for it,
         and the costs of a step, measured if needed.
@@ -97,7 +98,8 @@ class Engine:
         was measured; else whichever of bfloat16 and float32 is faster.
 
         `kv` is one of KV_FORMATS: how KV caches hold keys and values where weights are integers; `auto` takes
-        `default_kv`. Raises EngineError with a sentence for the user.
+        `default_kv`. `adapters` is the folder of infill updates and canvas adapters. Raises EngineError with a sentence
+        for the user.
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.calibration import sample
@@ -115,7 +117,7 @@ class Engine:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
         if not gguf.is_file():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
-        update = Update.beside(ADAPTERS, gguf) if infill_update else None
+        update = Update.beside(adapters, gguf) if infill_update else None
         folder, int8 = converted(gguf, cache, update=update, dense=False), best()
         about = Description.load(folder / ABOUT)
         if not about.update:
@@ -123,7 +125,7 @@ class Engine:
         if dtype == "auto":
             dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
-        shipped = ADAPTERS / f"{gguf.stem}.safetensors"
+        shipped = adapters / f"{gguf.stem}.safetensors"
         low_rank, no_canvas = None, ""
         if adapter and shipped.exists():
             low_rank = Adapter.load(shipped, gguf.name, about.architecture, dense)

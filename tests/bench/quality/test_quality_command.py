@@ -43,6 +43,20 @@ def test_the_weights_as_published_are_recorded_and_kept_apart(monkeypatch, tmp_p
     assert published.bench != updated.bench
 
 
+def test_other_adapters_are_recorded_and_kept_apart(monkeypatch, tmp_path):
+    plans = []
+    monkeypatch.setattr(command, "load", lambda *_: [])
+    monkeypatch.setattr(command, "run", lambda plan, load: plans.append(plan) or tmp_path)
+    other = tmp_path / "first"
+    other.mkdir()
+    for more in ([], ["--adapters", str(other)]):
+        assert main(["--variants", "verified", *more]) == 0
+    shipped, first = plans
+    assert first.command.endswith("--adapters first --variants verified")
+    assert first.bench == f"{shipped.bench}-first"
+    assert first.folder != shipped.folder, "the answers of other weights"
+
+
 def test_the_recorded_command_gives_the_same_numbers_again_and_names_no_path():
     asked = command._parser().parse_args(["--limit", "9", "--variants", "verified", "--out", "/home/me/x.json"])
     recorded = command._command(asked)

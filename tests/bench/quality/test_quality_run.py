@@ -37,6 +37,7 @@ class Options:
 class Gap:
     prefix: str
     suffix: str
+    path: str = ""
 
 
 class Engine:

@@ -1,6 +1,7 @@
 """Scores: of small programs, and of the sets' own solutions."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,8 @@ from bench.quality.fills import Filled
 from bench.quality.metrics import compare, measure
 from bench.quality.sandbox import Verdict
 from bench.quality.score import Score, judge, program, score
-from bench.quality.sets import SETS, Task, load
+from bench.quality.sets import CUT, SETS, Task, load
+from bench.quality.tools import Program
 from dlsp_engine.train.bootstrap import interval
 
 TASK = Task("HumanEval/0/L0", "f", "def f():\n", "\n", "    return 1\n", "def check(f):\n    assert f() == 1")
@@ -37,14 +39,14 @@ def test_equal_programs_run_once_and_never_again(tmp_path, monkeypatch):
         return Verdict("passed")
 
     monkeypatch.setattr(scoring.sandbox, "run", run)
-    path = tmp_path / "v.jsonl"
-    assert judge(["a", "b", "a"], Journal(path), nothing) == {"a": "passed", "b": "passed"}
-    judge(["a", "b"], Journal(path), nothing)
+    path, a, b = tmp_path / "v.jsonl", Program("a"), Program("b")
+    assert judge([a, b, a], Journal(path), nothing) == {a: "passed", b: "passed"}
+    judge([a, b], Journal(path), nothing)
     assert sorted(ran) == ["a", "b"]
 
 
 @pytest.mark.skipif(not os.environ.get("DLSP_EVAL_DIR"), reason="DLSP_EVAL_DIR is unset")
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [name for name, one in SETS.items() if one.source != CUT])
 def test_canonical_solutions_pass_and_empty_ones_mostly_fail(name, tmp_path):
     tasks = load(name, limit=20)
     programs = [program(task, text) for task in tasks for text in (task.canonical, "")]
@@ -70,8 +72,17 @@ def test_metrics_are_means_and_tau_is_of_all_tokens():
         "forwards_per_gap": 2.5,
         "rows_per_gap": 5,
         "tokens_per_gap": 4,
+        "ended": 1,
         "tau": 8 / 5,
     }
+
+
+def test_each_of_several_languages_has_its_own_pass_rate():
+    mixed = [replace(task, language=name) for task, name in zip(tasks(1, 2, 3), ("go", "go", "rust"), strict=True)]
+    scores = [Score(True, True, 1.0), Score(False, False, 0.5), Score(True, True, 1.0)]
+    fills = [Filled("a"), Filled("b", reason="suffix"), Filled("c", reason="line")]
+    measured = measure(mixed, fills, scores)
+    assert (measured["pass_at_1_go"], measured["pass_at_1_rust"], measured["ended"]) == (0.5, 1, 1 / 3)
 
 
 def test_against_the_autoregressive_fills():
