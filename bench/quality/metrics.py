@@ -11,7 +11,7 @@ from dlsp_engine.train.bootstrap import interval
 
 def measure(tasks: Sequence[Task], fills: Sequence[Filled], scores: Sequence[Score]) -> dict[str, float]:
     """Means over the gaps, pass@1 with its 95% interval; `tau` is all tokens by all forwards, `ended` the share of gaps
-    that end by the model's own end token.
+    that end by the model's own end token; `repeats` and `breaks` the shares that fail and make these mistakes.
     """
     forwards = sum(fill.forwards for fill in fills)
     tokens = sum(fill.tokens for fill in fills)
@@ -23,6 +23,8 @@ def measure(tasks: Sequence[Task], fills: Sequence[Filled], scores: Sequence[Sco
         "pass_at_1_low": low,
         "pass_at_1_high": high,
         "exact": sum(one.exact for one in scores) / number,
+        "repeats": sum(one.repeats for one in scores) / number,
+        "breaks": sum(one.breaks for one in scores) / number,
         "similarity": sum(one.similarity for one in scores) / number,
         "forwards_per_gap": forwards / number,
         "rows_per_gap": sum(fill.rows for fill in fills) / number,

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from bench.journal import Journal
 from bench.quality import sandbox, tools
 from bench.quality.fills import digest
+from bench.quality.mistakes import breaks_syntax, repeats_suffix
 from bench.quality.sets import GAP, Task
 from bench.quality.tools import Program
 
@@ -16,18 +17,24 @@ AT_ONCE = 2
 
 @dataclass(frozen=True)
 class Score:
-    """`similarity` is difflib's ratio, 0 to 1; it and `exact` leave white space at the end out of account."""
+    """`similarity` is difflib's ratio, 0 to 1; it and `exact` leave white space at the end out of account. `repeats`
+    and `breaks` are the `mistakes` of texts that do not pass.
+    """
 
     passed: bool
     exact: bool
     similarity: float
+    repeats: bool = False
+    breaks: bool = False
 
 
 def score(task: Task, text: str, why: str) -> Score:
     """The score of the text in the gap, given how its program ended."""
     mine, original = text.rstrip(), task.canonical.rstrip()
     similarity = SequenceMatcher(None, mine, original, autojunk=False).ratio()
-    return Score(why == "passed", mine == original, similarity)
+    if why == "passed":
+        return Score(True, mine == original, similarity)
+    return Score(False, mine == original, similarity, repeats_suffix(task, text), breaks_syntax(task, text))
 
 
 def program(task: Task, text: str) -> Program:

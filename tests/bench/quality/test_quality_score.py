@@ -68,6 +68,8 @@ def test_metrics_are_means_and_tau_is_of_all_tokens():
     assert measured == {
         "pass_at_1": 0.5,
         "exact": 0.5,
+        "repeats": 0,
+        "breaks": 0,
         "similarity": 0.75,
         "forwards_per_gap": 2.5,
         "rows_per_gap": 5,
