@@ -80,11 +80,11 @@ def written(
     return 0
 
 
-def published_cache() -> Path:
-    """The cache folder for weights as they were published, without the infill update: those that llama.cpp and
-    transformers read. Apart from the engine's own, which keeps one conversion of a file and would make it anew.
+def weights_cache(dtype: str, infill_update: bool = True) -> Path:
+    """The cache folder for weights of this dtype: with the infill update, or as they were published, which llama.cpp
+    and transformers read. Each has a folder, apart from the engine's own: a folder keeps one conversion of a file.
     """
-    return paths.cache_dir() / "published"
+    return paths.cache_dir() / "bench" / "weights" / (dtype if infill_update else f"{dtype}-published")
 
 
 def loaded(
@@ -97,9 +97,8 @@ def loaded(
     path = store.path(model)
     from dlsp_engine import Engine  # PyTorch takes a second
 
-    cache = paths.cache_dir() if infill_update else published_cache()
     if adapters is None:
-        return Engine.load(path, cache, dtype, infill_update=infill_update, kv=kv)
+        return Engine.load(path, weights_cache(dtype, infill_update), dtype, infill_update=infill_update, kv=kv)
     cache = paths.cache_dir() / "other-adapters" / adapters.name
     return Engine.load(path, cache, dtype, infill_update=infill_update, kv=kv, adapters=adapters)
 

@@ -11,7 +11,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench.command import DTYPES, guarded, published_cache, until_stopped, written
+from bench.command import DTYPES, guarded, until_stopped, weights_cache, written
 from bench.growth.measure import Sample, measure
 from bench.growth.work import ONCE, WHOLE
 from bench.peers.contenders import Field
@@ -68,7 +68,7 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
     contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
-    tokenizer = QwenTokenizer(converted(gguf, published_cache(), dense=False))
+    tokenizer = QwenTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False))
     total = len(list(sizes.all()))
     taken = until_stopped(measure(contenders, sizes, tokenizer), f"{model.name}, {threads} threads", total)
     samples = [one for of in taken for one in of]

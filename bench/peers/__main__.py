@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.command import at_least, guarded, published_cache, until_stopped, written
+from bench.command import at_least, guarded, until_stopped, weights_cache, written
 from bench.peers.contenders import RESTRICTED, Field, isa_fault
 from bench.peers.measure import MEASURES, measure
 from bench.peers.prompts import chosen, rounds
@@ -44,7 +44,7 @@ def _arguments() -> argparse.Namespace:
 def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     model = catalogue.find(asked.model)
     gguf, tasks = store.path(model), chosen(asked.gaps)
-    todo = rounds(tasks, QwenTokenizer(converted(gguf, published_cache(), dense=False)))
+    todo = rounds(tasks, QwenTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False)))
     threads = psutil.cpu_count(logical=False) or 1
     contenders, missing = Field(gguf, asked.dtypes.split(","), threads, asked.isa).enter(stack)
     replies = measure(contenders, todo, asked.measures.split(","))

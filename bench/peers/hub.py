@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.as_transformers import configuration, named
-from bench.command import published_cache
+from bench.command import weights_cache
 from bench.peers.side import Ask, Missing, Reply, Several
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Transformers:
         from dlsp_engine.text.tokenizer import QwenTokenizer
 
         torch.set_num_threads(threads)
-        folder = converted(gguf, published_cache())
+        folder = converted(gguf, weights_cache("bfloat16", infill_update=False))
         self._tokenizer = QwenTokenizer(folder)
         weights = Weights.load(folder, torch.bfloat16)
         stops = sorted(self._tokenizer.stops)

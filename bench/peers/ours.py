@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.command import published_cache
+from bench.command import weights_cache
 from bench.peers.side import Ask, Missing, Reply, Several
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ class Ours:
 
         torch.set_num_threads(threads)
         try:
-            self._engine = Engine.load(gguf, published_cache(), dtype=dtype, infill_update=False)
+            self._engine = Engine.load(
+                gguf, weights_cache(dtype, infill_update=False), dtype=dtype, infill_update=False
+            )
         except EngineError as error:
             raise Missing(str(error)) from None
         self._session = self._engine.new_session()

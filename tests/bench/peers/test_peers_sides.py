@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.command import published_cache
+from bench.command import weights_cache
 from bench.peers.child import Child
 from bench.peers.hub import Transformers
 from bench.peers.llama import Llama
@@ -45,7 +45,7 @@ def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
 
 @pytest.fixture(scope="module")
 def tokenizer(gguf: Path) -> QwenTokenizer:
-    return QwenTokenizer(converted(gguf, published_cache(), dense=False))
+    return QwenTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False))
 
 
 def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:
