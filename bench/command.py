@@ -69,7 +69,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def line(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
     """What to type for the same numbers."""
-    return " ".join([parser.prog, *(f"--{name} {value}" for name, value in vars(asked).items())])
+    return " ".join([parser.prog, *(f"--{name} {value}" for name, value in vars(asked).items() if value is not None)])
 
 
 def written(

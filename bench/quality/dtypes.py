@@ -1,8 +1,8 @@
-"""How far a dtype's answers are float32's: `python -m bench.quality.dtypes --limit 150`.
+"""How far a dtype's answers are those of another: `python -m bench.quality.dtypes --reference float32 --limit 150`.
 
 Reads what `python -m bench.quality --set single-line --dtype DTYPE --variants autoregressive --limit 150` wrote for
-float32 and the others, and compares gap by gap. `int8-avx2` is int8 as a processor with AVX2 alone computes it: run
-with ATEN_CPU_CAPABILITY=avx2 set, `--fresh`, and `--out` naming the file so.
+the reference and the others, and compares gap by gap. `int8-avx2` is int8 as a processor with AVX2 alone computes it:
+run with ATEN_CPU_CAPABILITY=avx2 set, `--fresh`, and `--out` naming the file so.
 """
 
 import argparse
@@ -15,15 +15,15 @@ from bench.quality.sets import problem
 from dlsp.models import catalogue
 from dlsp_engine.train.bootstrap import interval
 
-REFERENCE = "float32"
-OTHERS = ("bfloat16", "int8", "int8-avx2")
+MEASURED = ("float32", "bfloat16", "int8", "int8-avx2", "int4")
 
 Answers = dict[str, dict[str, int | str]]
 
 
-def answers(model: str, dtype: str, limit: int) -> Answers | None:
+def answers(model: str, dtype: str, limit: int | None) -> Answers | None:
     """By task: a digest of the text and whether its tests passed; None where nothing was measured."""
-    path = results.FOLDER / f"quality-single-line-{model}-{dtype}-{limit}-{results.machine()}.json"
+    size = f"-{limit}" if limit else ""
+    path = results.FOLDER / f"quality-single-line-{model}-{dtype}{size}-{results.machine()}.json"
     if not path.exists():
         return None
     samples = json.loads(path.read_text("utf-8"))["samples"]
@@ -48,23 +48,26 @@ def compare(reference: Answers, other: Answers) -> dict[str, float]:
 
 @guarded()
 def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.quality.dtypes", description="Each dtype beside float32.")
+    parser = argparse.ArgumentParser("python -m bench.quality.dtypes", description="Each dtype beside another.")
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--limit", type=at_least(1), default=150, help="as given to the runs that are compared")
+    parser.add_argument("--reference", default="float32", choices=MEASURED)
+    parser.add_argument("--limit", type=at_least(1), help="as given to the runs that are compared, all tasks if not")
     asked = parser.parse_args()
     model = catalogue.find(asked.model).name
-    reference = answers(model, REFERENCE, asked.limit)
+    reference = answers(model, asked.reference, asked.limit)
     if reference is None:
-        command = f"python -m bench.quality --dtype {REFERENCE} --variants autoregressive --limit {asked.limit}"
-        print(f"float32 is not measured yet: run `{command}`.", file=sys.stderr)
+        command = f"python -m bench.quality --model {asked.model} --dtype {asked.reference} --variants autoregressive"
+        command += f" --limit {asked.limit}" if asked.limit else ""
+        print(f"{asked.reference} is not measured yet: run `{command}`.", file=sys.stderr)
         return MEND
     metrics: dict[str, float] = {}
-    for dtype in (REFERENCE, *OTHERS):
+    for dtype in (asked.reference, *(each for each in MEASURED if each != asked.reference)):
         if (other := answers(model, dtype, asked.limit)) is not None:
             found = compare(reference, other)
             print(dtype, found)
             metrics |= {f"{dtype}/{name}": round(value, 4) for name, value in found.items()}
-    return written(f"dtypes-{model}", line(parser, asked), metrics, [])
+    beside = "" if asked.reference == "float32" else f"-to-{asked.reference}"
+    return written(f"dtypes{beside}-{model}", line(parser, asked), metrics, [])
 
 
 if __name__ == "__main__":
