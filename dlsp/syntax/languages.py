@@ -34,8 +34,11 @@ class Language:
     def has_definitions(self) -> bool:
         return bool(self.functions)
 
+    def grammar(self) -> tree_sitter.Language:
+        return _grammar(self.package or f"tree_sitter_{self.name}", self.entry)
+
     def parser(self) -> tree_sitter.Parser:
-        return tree_sitter.Parser(_grammar(self.package or f"tree_sitter_{self.name}", self.entry))
+        return tree_sitter.Parser(self.grammar())
 
 
 _JS_FUNCTIONS = "function_declaration generator_function_declaration method_definition"

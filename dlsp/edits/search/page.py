@@ -12,6 +12,7 @@ from typing import TypeVar
 from dlsp.edits.history.hunks import Hunk, applied, lines_of
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, Token, tokens
 from dlsp.syntax.languages import Language
+from dlsp.syntax.scopes.names import Names
 from dlsp.syntax.source import Source, encoded
 
 # The most seconds to search for sites: a thread cannot be stopped, and the editor may be gone.
@@ -69,6 +70,11 @@ class Page:
     @cached_property
     def source(self) -> Source | None:
         return Source(self.language) if self.language else None
+
+    @cached_property
+    def names(self) -> Names | None:
+        """What its names mean; None for plain text."""
+        return Names(self.source, self.text) if self.source else None
 
     def breaks(self, sites: "Sequence[Site]") -> bool:
         """Whether applying all these sites adds syntax errors near any of them."""

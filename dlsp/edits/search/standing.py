@@ -3,16 +3,16 @@
 import builtins
 import math
 import re
+import time
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
 from pathlib import PurePath
 
-from dlsp.edits.search import imports
 from dlsp.edits.search.page import Page
 from dlsp.edits.search.rules import Rule, alike
-from dlsp.edits.search.scopes import Scope
-from dlsp.edits.search.uses import Use, uses
+from dlsp.syntax.scopes import imports
+from dlsp.syntax.scopes.names import Scope, Use
 
 # Names by which a class refers to itself or its instance.
 SELF_NAMES = ("self", "cls", "this", "Self")
@@ -30,8 +30,8 @@ class Renamed:
         """The uses of a name on a page by offset, cached; none for a page without syntax tree."""
         key = page.uri, name
         if key not in self._known:
-            named = page.source and name.isidentifier()
-            self._known[key] = uses(page.source, page.text, name, self._until) if page.source and named else {}
+            late = time.monotonic() > self._until
+            self._known[key] = page.names.uses(name) if page.names and not late else {}
         return self._known[key]
 
     @cached_property
@@ -103,7 +103,7 @@ STANDINGS = (
 )
 # Relations in which the name means what the edit renamed.
 BOUND_STANDINGS = ("follows", "own member", "own keyword", "own path")
-_LOCAL = ("function", "loop")
+_LOCAL = ("function", "loop", "block", "let")
 _CONSTRUCTORS = ("__init__", "__new__")
 # Language families in which a name from another file is used without a binding.
 _SHARED_FAMILIES = ("c", "java")

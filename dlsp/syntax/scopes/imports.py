@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from tree_sitter import Node
 
-from dlsp.edits.search.scopes import text_of
+from dlsp.syntax.scopes.table import text_of
 
 # How many parent nodes above a name are searched for its import statement.
 MAX_CLIMB_NODES = 8

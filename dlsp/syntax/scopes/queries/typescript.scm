@@ -1,0 +1,65 @@
+; Scopes.
+((program) @scope.module (#set! closed))
+(function_declaration name: (identifier) @name @outside @binds) @scope.function
+(generator_function_declaration name: (identifier) @name @outside @binds) @scope.function
+(function_expression) @scope.function
+(function_expression name: (identifier) @binds)
+(generator_function) @scope.function
+(arrow_function) @scope.function
+(class_declaration name: (_) @name @outside @binds) @scope.class
+(class) @scope.class
+(class_body (method_definition name: (_) @name @outside @binds.class) @scope.function)
+(object (method_definition name: (_) @outside @member) @scope.function)
+(statement_block) @scope.block
+(switch_body) @scope.block
+(catch_clause) @scope.block
+(for_statement) @scope.loop
+(for_in_statement right: (_) @outside) @scope.loop
+
+; Parameters and variables.
+(required_parameter pattern: (identifier) @binds)
+(optional_parameter pattern: (identifier) @binds)
+(arrow_function parameter: (identifier) @binds)
+(catch_clause parameter: (identifier) @binds.nearest)
+(variable_declaration (variable_declarator name: (identifier) @binds))
+(lexical_declaration (variable_declarator name: (identifier) @binds.nearest))
+(for_in_statement kind: _ left: (identifier) @binds.nearest)
+(shorthand_property_identifier_pattern) @binds.nearest
+(shorthand_property_identifier_pattern) @shorthand
+(pair_pattern value: (identifier) @binds.nearest)
+(array_pattern (identifier) @binds.nearest)
+(rest_pattern (identifier) @binds.nearest)
+(assignment_pattern left: (identifier) @binds.nearest)
+(assignment_expression left: (_) @assigned)
+(public_field_definition name: (_) @binds.class)
+
+; Imports.
+(import_specifier name: (identifier) @binds !alias)
+(import_specifier alias: (identifier) @binds)
+(import_clause (identifier) @binds)
+(namespace_import (identifier) @binds)
+
+; Names that are looked up in something else, and labels.
+(member_expression object: (_) @owner property: (_) @member)
+(pair key: (property_identifier) @member)
+(pair_pattern key: (property_identifier) @member)
+(shorthand_property_identifier) @shorthand
+(statement_identifier) @label
+
+; Types and what only declares.
+(abstract_class_declaration name: (_) @name @outside @binds) @scope.class
+(interface_declaration name: (_) @name @outside @binds) @scope.class
+(enum_declaration name: (_) @name @outside @binds) @scope.class
+(internal_module name: (_) @name @outside @binds) @scope.class
+(type_alias_declaration name: (_) @name @outside @binds) @scope.class
+(function_signature name: (_) @name @outside @binds) @scope.function
+(method_signature name: (_) @name @outside @binds.class) @scope.function
+(abstract_method_signature name: (_) @name @outside @binds.class) @scope.function
+(property_signature name: (_) @binds.class)
+(enum_body name: (property_identifier) @binds.class)
+(enum_assignment name: (property_identifier) @binds.class)
+(function_type) @scope.function
+(construct_signature) @scope.function
+(call_signature) @scope.function
+(index_signature name: (identifier) @member)
+(type_parameter name: (type_identifier) @binds)
