@@ -6,6 +6,7 @@ are decode milliseconds per committed token, over all gaps.
 """
 
 import argparse
+import statistics
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -42,8 +43,8 @@ def variants(tokens: int) -> dict[str, "Options"]:
 
 
 def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
-    """By variant: milliseconds per token and per step, both also relative to greedy decoding in the same mode; tau; and
-    the share of answers that are the same as those of the mode `autoregressive`.
+    """By variant: milliseconds per token and per step, both also relative to greedy decoding in the same mode, per step
+    also as the median of the gaps' ratios, which a slow moment does not change; tau; and the share of answers that are the same as those of the mode `autoregressive`.
     """
     metrics: dict[str, float] = {}
     for name in sorted(measured[0], key=lambda name: not name.endswith(GREEDY)):
@@ -57,6 +58,12 @@ def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
         for of in ("token", "step"):
             greedy = metrics[f"{mode}/{GREEDY}/ms_per_{of}"]
             metrics[f"{name}/per_{of}_to_greedy"] = metrics[f"{name}/ms_per_{of}"] / greedy
+        by_gap = [
+            (found[name].cost.decode_ms * found[f"{mode}/{GREEDY}"].cost.forwards)
+            / (found[name].cost.forwards * found[f"{mode}/{GREEDY}"].cost.decode_ms)
+            for found in measured
+        ]
+        metrics[f"{name}/per_step_to_greedy/median"] = statistics.median(by_gap)
         same = sum(found[name].tokens == found[f"{MODES[0]}/{way}"].tokens for found in measured)
         metrics[f"{name}/identical"] = same / len(measured)
     return {name: round(value, 4) for name, value in metrics.items()}

@@ -28,7 +28,7 @@ def _marked(*paths: str) -> list[str]:
 # What is proved, and the commands that prove it.
 PARTS: dict[str, tuple[str, list[list[str]]]] = {
     "server": ("long random editing, hostile workspaces and texts", [_marked("tests/dlsp")]),
-    "engine": ("memory over 1,000 requests, a training run", [_marked("tests/engine")]),
+    "engine": ("memory over 1,000 requests, a prompt of 32,768 tokens, a training run", [_marked("tests/engine")]),
     "faults": (
         "killed processes, full disks, damaged messages",
         [["bench.faults", "--rounds", "200"], _marked("tests/faults")],
