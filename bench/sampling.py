@@ -44,7 +44,8 @@ def variants(tokens: int) -> dict[str, "Options"]:
 
 def summary(measured: Sequence[dict[str, "Fill"]]) -> dict[str, float]:
     """By variant: milliseconds per token and per step, both also relative to greedy decoding in the same mode, per step
-    also as the median of the gaps' ratios, which a slow moment does not change; tau; and the share of answers that are the same as those of the mode `autoregressive`.
+    also as the median of the gaps' ratios, which a slow moment does not change; tau; and the share of answers that are
+    the same as those of the mode `autoregressive`.
     """
     metrics: dict[str, float] = {}
     for name in sorted(measured[0], key=lambda name: not name.endswith(GREEDY)):
