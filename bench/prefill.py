@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench.command import DTYPES, guarded, line, published_cache, until_stopped, written
+from bench.command import DTYPES, guarded, line, until_stopped, weights_cache, written
 from bench.peers.child import Child
 from bench.peers.contenders import PEER, PEER_ENVIRONMENT
 from bench.peers.llama import Llama
@@ -93,7 +93,9 @@ def main() -> int:
     sizes, rng = sorted(map(int, asked.sizes.split(","))), random.Random(asked.seed)
     model = catalogue.find(asked.model)
     gguf, threads = store.path(model), psutil.cpu_count(logical=False) or 1
-    prompts = asks(sizes[-1], QwenTokenizer(converted(gguf, published_cache(), dense=False)), rng)
+    prompts = asks(
+        sizes[-1], QwenTokenizer(converted(gguf, weights_cache(asked.dtype, infill_update=False), dense=False)), rng
+    )
     with ExitStack() as stack:
         sides = {
             OURS: Child(OURS, {}, Ours, gguf, asked.dtype, threads),

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.command import at_least, guarded, line, own_engine, published_cache, written
+from bench.command import at_least, guarded, line, own_engine, weights_cache, written
 from bench.peers.prompts import passage
 from bench.progress import progress
 from dlsp import paths
@@ -62,7 +62,10 @@ async def answers(model: catalogue.Model, prefixes: Sequence[str]) -> tuple[floa
 
 
 def measure(model: catalogue.Model, sizes: Sequence[int], rounds: int, seed: int) -> list[dict[str, float]]:
-    tokenizer, rng = QwenTokenizer(converted(store.path(model), published_cache(), dense=False)), random.Random(seed)
+    tokenizer, rng = (
+        QwenTokenizer(converted(store.path(model), weights_cache("int8", infill_update=False), dense=False)),
+        random.Random(seed),
+    )
     samples: list[dict[str, float]] = []
     with progress("rounds", rounds) as advance:
         for _ in range(rounds):
