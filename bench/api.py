@@ -27,7 +27,6 @@ from bench.command import at_least, guarded, line, own_engine, written
 from bench.quality.sets import load
 from dlsp.api.admission import LOOPBACK_HOSTS
 from dlsp.api.app import app
-from dlsp.api.completer import Completer
 from dlsp.api.listener import listen
 from dlsp.api.server import Server
 from dlsp.api.wire import Service
@@ -106,7 +105,7 @@ async def served() -> AsyncIterator[httpx.AsyncClient]:
     model = find("0.5b")
     connection = EngineConnection(model, SilentListener())
     assert await connection.ready()
-    service = Service(Completer(connection), model.name, model.size, model.sha256, 32_768, int(time.time()))
+    service = Service.of(connection, model)
     sockets = listen("127.0.0.1", [0])
     server = Server(app(service, None, LOOPBACK_HOSTS), same_user=True)
     running = asyncio.create_task(server.run_on(sockets))

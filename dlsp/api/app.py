@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dlsp.api.admission import Admission, Disconnects
-from dlsp.api.dialects import llama_cpp, mistral, ollama, openai, tabby, tgi
+from dlsp.api.dialects import llama_cpp, mistral, ollama, ollama_chat, openai, openai_chat, tabby, tgi
 from dlsp.api.wire import Service, openai_error, plain_error, route
 
 DIALECTS = ("openai", "mistral", "llama.cpp", "ollama", "tabby", "tgi")
@@ -38,6 +38,7 @@ def _routes(service: Service, dialect: str) -> list[Route]:
                 route(service, "/v1/completions", tabby.completions),
                 route(service, "/completions", llama_cpp.completions),
                 *(route(service, path, openai.completions) for path in openai.OTHER_PATHS),
+                *(route(service, path, openai_chat.chat) for path in openai_chat.PATHS),
             ]
         case "mistral":
             return [route(service, path, mistral.fim) for path in mistral.PATHS]
@@ -60,6 +61,7 @@ def _routes(service: Service, dialect: str) -> list[Route]:
                 route(service, "/api/ps", ollama.running, plain_error, "GET"),
                 route(service, "/api/show", ollama.show, plain_error),
                 route(service, "/api/generate", ollama.generate, plain_error),
+                route(service, "/api/chat", ollama_chat.chat, plain_error),
             ]
         case "tabby":
             return [

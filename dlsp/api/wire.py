@@ -6,23 +6,26 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from dlsp.api.answer import Engine
 from dlsp.api.body import Body, Refused
 from dlsp.api.completer import Completer
+from dlsp.api.generator import MAX_CONTEXT_TOKENS, Generator
 from dlsp.engine.client import EngineGone
 from dlsp.engine.connection import NotReady
 from dlsp.errors import UserError
+from dlsp.models.catalogue import Model
 
 # How each dialect writes an error: status, one sentence and the wrong field, if one is, to a JSON object.
 ErrorForm = Callable[[int, str, str | None], dict[str, Any]]
 Handler = Callable[["Service", Body, Request], Awaitable[Response]]
 # Clients that retry by themselves would ask for a text that the user has typed past.
-UNAVAILABLE_HEADERS = {"x-should-retry": "false"}
+NO_RETRY_HEADERS = {"x-should-retry": "false"}
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,18 @@ class Service:
     its file, `digest` their SHA-256, `context` the longest prompt in tokens."""
 
     completer: Completer
+    generator: Generator
     model: str
     size: int
     digest: str
     context: int
     started: int
+
+    @classmethod
+    def of(cls, engine: Engine, model: Model) -> Self:
+        """The service of a model by its engine."""
+        ways = Completer(engine), Generator(engine)
+        return cls(*ways, model.name, model.size, model.sha256, MAX_CONTEXT_TOKENS, now_s())
 
 
 def openai_error(status: int, sentence: str, field: str | None = None) -> dict[str, Any]:
@@ -64,7 +74,7 @@ def route(
         except Exception as error:
             if (refusal := refused(error)) is None:
                 raise
-            headers = UNAVAILABLE_HEADERS if refusal.status == 503 else None
+            headers = NO_RETRY_HEADERS if refusal.status >= 500 else None
             return JSONResponse(errors(refusal.status, refusal.sentence, refusal.field), refusal.status, headers)
 
     return Route(path, endpoint, methods=[method])
@@ -74,6 +84,8 @@ def refused(error: Exception) -> Refused | None:
     """The error as a refusal: 503 without an engine, 400 where it refuses the request; None for any other error."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, RecursionError):  # of a body that could just be read
+        return Refused(400, "The body is nested too deeply.")
     if isinstance(error, NotReady | EngineGone):
         return Refused(503, str(error))
     return Refused(400, str(error)) if isinstance(error, UserError) else None

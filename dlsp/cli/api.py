@@ -12,7 +12,6 @@ PORT = 8787
 # Where clients look for the servers whose interfaces these are.
 WELL_KNOWN_PORTS = {"llama.cpp": 8012, "ollama": 11434, "tabby": 8080}
 KEY_VARIABLE = "DLSP_API_KEY"
-CONTEXT_TOKENS = 32_768  # the longest prompt that the engine takes (docs/engine-http.md)
 
 
 def add(subparsers: Any) -> None:
@@ -62,11 +61,8 @@ def run(args: Namespace) -> int:
 async def _serve(
     args: Namespace, key: str | None, sockets: list[Any], ports: list[int], dialects: tuple[str, ...]
 ) -> int:
-    import time
-
     from dlsp.api.admission import LOOPBACK_HOSTS
     from dlsp.api.app import app
-    from dlsp.api.completer import Completer
     from dlsp.api.server import Server
     from dlsp.api.wire import Service
     from dlsp.cli._common import engine_of
@@ -78,7 +74,7 @@ async def _serve(
     connection = EngineConnection(model, SilentListener())
     if not await connection.ready():
         raise UserError(f"The engine of {model.short} does not answer; see `dlsp engine status`.")
-    service = Service(Completer(connection), model.name, model.size, model.sha256, CONTEXT_TOKENS, int(time.time()))
+    service = Service.of(connection, model)
     local = args.host in ("127.0.0.1", "localhost", "::1")
     server = Server(app(service, key, LOOPBACK_HOSTS if local else None, dialects), same_user=key is None)
     for port in ports:

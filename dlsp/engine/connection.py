@@ -87,7 +87,7 @@ class RequestCounters(Protocol):
 
 
 class EngineConnection:
-    """Sends requests by `infill` and `sites`; notices when the engine is gone, and starts another one.
+    """Sends requests by `infill`, `generate` and `sites`; notices when the engine is gone, and starts another one.
 
     While `is_ready` is False, `unavailable` says why. The next engine started gets `threads` threads (0: chosen for the
     machine), and its weights the infill update unless `infill_update` is False.
@@ -149,11 +149,18 @@ class EngineConnection:
             self._lost(engine, error)
             raise
 
-    async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    def generate(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the events of a request to go on from a prompt. Raises NotReady, EngineError and EngineGone."""
+        return self._events(lambda engine: engine.generate(request))
+
+    def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to judge sites. Raises NotReady, EngineError and EngineGone."""
+        return self._events(lambda engine: engine.sites(request))
+
+    async def _events(self, ask: Callable[[Engine], AsyncGenerator[dict[str, Any]]]) -> AsyncGenerator[dict[str, Any]]:
         engine = self._ready_engine()
         try:
-            async with aclosing(engine.sites(request)) as events:
+            async with aclosing(ask(engine)) as events:
                 async for event in events:
                     yield event
         except EngineGone as error:

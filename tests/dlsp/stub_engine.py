@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import select
 import socket
@@ -143,9 +144,25 @@ class StubEngine:
             events.append({"event": "site", "site": number, **judged, "cost": COST})
         return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
 
+    def generation(self, request: dict[str, Any]) -> bytes:
+        """Answer i of a request to go on from a prompt is that of its seed + i. The last of its words comes at the
+        end, as a draft before it."""
+        events: list[dict[str, Any]] = []
+        for number in range(request.get("n", 1)):
+            text = self.answer(request | {"seed": request.get("seed", 0) + number})
+            pieces = [each for each in re.split(r"(?<=\s)", text) if each] or [""]
+            begun = "".join(pieces[:-1])
+            events.append({"event": "text", "answer": number, "text": begun, "canvas": [pieces[-1], None]})
+            confidence = [[len(each), -0.5] for each in pieces]
+            event = {"event": "generation", "answer": number, "text": text, "reason": "end", "cost": COST}
+            events.append(event | {"confidence": confidence})
+        return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
+
     def fill(self, request: dict[str, Any]) -> bytes:
         if "sites" in request:
             return self.sites(request)
+        if "gaps" not in request:
+            return self.generation(request)
         event = {"event": "fill", "gap": 0, "text": self.answer(request), "reason": "line", "cost": COST}
         canvas = {"event": "canvas", "gap": 0, "committed": "a", "canvas": [" +", None]}
         return b"".join(json.dumps(each).encode() + b"\n" for each in (canvas, event, {"event": "done"}))

@@ -23,6 +23,14 @@ KEY = "secret"
 PROMPT = {"prompt": "def f(x):\n    return ", "suffix": "\n", "max_tokens": 4, "stop": ["x"], "seed": 1}
 SAMPLING = {"temperature": 0.5, "top_p": 0.9, "n": 2, "stream": False, "logprobs": 1}
 INFILL = {"input_prefix": "a = ", "input_suffix": "\n", "input_extra": [{"filename": "b.py", "text": "x = 1\n"}]}
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "a"}]},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "content": "1", "tool_call_id": "c"},
+]
+CHAT = {"messages": MESSAGES, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}
 SEEDS: dict[str, dict[str, Any]] = {
     "/v1/completions": PROMPT | SAMPLING | {"model": "m", "echo": True, "stream_options": {"include_usage": True}},
     "/completions": PROMPT | SAMPLING,
@@ -31,6 +39,8 @@ SEEDS: dict[str, dict[str, Any]] = {
     "/infill": INFILL | {"prompt": "", "n_predict": 4, "samplers": ["top_k"], "t_max_predict_ms": 500, "n_indent": 0},
     "/completion": {"prompt": "a", "n_predict": 4, "top_k": 5, "cache_prompt": True, "stream": True},
     "/api/generate": {"model": "m", "prompt": "a", "suffix": "b", "options": {"num_predict": 4}, "stream": False},
+    "/v1/chat/completions": CHAT | SAMPLING | {"tool_choice": "auto", "top_logprobs": 2, "diffusing": False},
+    "/api/chat": CHAT | {"options": {"num_predict": 4, "stop": ["x"]}, "stream": False, "format": None},
     "/api/show": {"model": "m"},
     "/v1/events": {"type": "view", "completion_id": "cmpl-1", "choice_index": 0},
     "/generate": {"inputs": "a", "parameters": {"max_new_tokens": 4, "stop": ["x"], "details": True}},

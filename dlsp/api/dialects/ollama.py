@@ -47,8 +47,8 @@ async def show(service: Service, body: Body, request: Request) -> Response:
             "template": TEMPLATE,
             "details": _details(service),
             "model_info": {"general.architecture": "qwen2", "qwen2.context_length": service.context},
-            "capabilities": ["completion", "insert"],
-            "modified_at": _moment(service.started),
+            "capabilities": ["completion", "insert", "tools"],
+            "modified_at": moment(service.started),
         }
     )
 
@@ -57,27 +57,27 @@ async def generate(service: Service, body: Body, request: Request) -> Response:
     prompt, suffix = body.text("prompt"), body.text("suffix")
     reply = {"model": body.text("model") or service.model}
     if not prompt and not suffix:
-        return JSONResponse(reply | {"created_at": _moment(), "response": "", "done": True, "done_reason": "load"})
+        return JSONResponse(reply | {"created_at": moment(), "response": "", "done": True, "done_reason": "load"})
     gap, options = gap_of(prompt, suffix or None), options_of(body.inner("options"), DEFAULT_MAX_TOKENS, "num_predict")
     if body.flag("stream", True):
         return await json_lines(_lines(reply, service.completer.stream(gap, options)))
     answer = await service.completer.answer(gap, options)
-    return JSONResponse(_last(reply, answer) | {"response": answer.text})
+    return JSONResponse(last(reply, answer) | {"response": answer.text})
 
 
 async def _lines(reply: dict[str, Any], pieces: AsyncGenerator[str | Answer]) -> AsyncGenerator[dict[str, Any]]:
     async for piece in pieces:
         if isinstance(piece, str):
-            yield reply | {"created_at": _moment(), "response": piece, "done": False}
+            yield reply | {"created_at": moment(), "response": piece, "done": False}
         else:
-            yield _last(reply, piece) | {"response": ""}
+            yield last(reply, piece) | {"response": ""}
 
 
-def _last(reply: dict[str, Any], answer: Answer) -> dict[str, Any]:
+def last(reply: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """The last object of an answer, without its text. Times are nanoseconds."""
     read_ns, wrote_ns = round(answer.prefill_ms * 1e6), round(answer.decode_ms * 1e6)
     return reply | {
-        "created_at": _moment(),
+        "created_at": moment(),
         "done": True,
         "done_reason": answer.reason,
         "total_duration": read_ns + wrote_ns,
@@ -93,7 +93,7 @@ def _model(service: Service) -> dict[str, Any]:
     return {
         "name": service.model,
         "model": service.model,
-        "modified_at": _moment(service.started),
+        "modified_at": moment(service.started),
         "size": service.size,
         "digest": service.digest,
         "details": _details(service),
@@ -111,6 +111,6 @@ def _details(service: Service) -> dict[str, Any]:
     }
 
 
-def _moment(at: float | None = None) -> str:
+def moment(at: float | None = None) -> str:
     """A time as RFC 3339, now if none is given."""
     return datetime.fromtimestamp(at, UTC).isoformat() if at else datetime.now(UTC).isoformat()

@@ -1,5 +1,4 @@
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 
 from dlsp.api.admission import LOOPBACK_HOSTS
 from dlsp.api.app import DIALECTS, app
-from dlsp.api.completer import Completer
 from dlsp.api.listener import listen
 from dlsp.api.server import Server
 from dlsp.api.wire import Service
@@ -25,7 +23,7 @@ async def serving(key: str | None = None, same_user: bool = False, dialects: Any
     """The API before the stub engine, on a free port; yields its address."""
     connection = EngineConnection(DEFAULT, SilentListener())
     assert await connection.ready()
-    service = Service(Completer(connection), DEFAULT.name, DEFAULT.size, DEFAULT.sha256, 32_768, int(time.time()))
+    service = Service.of(connection, DEFAULT)
     sockets = listen("127.0.0.1", [0])
     server = Server(app(service, key, LOOPBACK_HOSTS, dialects), same_user)
     running = asyncio.create_task(server.run_on(sockets[:1]))

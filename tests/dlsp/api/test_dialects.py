@@ -341,7 +341,7 @@ async def test_ollamas_small_paths(api: httpx.AsyncClient, stub: StubEngine) -> 
     assert {"name", "modified_at", "size", "digest", "details"} <= set(model)
     shown = (await api.post("/api/show", json={"name": model["name"]})).json()
     assert ".Suffix" in shown["template"]
-    assert shown["capabilities"] == ["completion", "insert"]
+    assert shown["capabilities"] == ["completion", "insert", "tools"]
     assert (await api.post("/api/generate", json={"model": "m"})).json()["done_reason"] == "load"
     assert stub.requests == []
     assert list((await api.get("/api/other")).json()) == ["error"]

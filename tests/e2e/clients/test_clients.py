@@ -53,7 +53,7 @@ def test_ollama(client: Client, stub: StubEngine) -> None:
     told = client("ollama", "ollama_python.py")
     assert (told["text"], told["streamed"], told["reason"]) == ("a + b", "a + b", "stop")
     assert (told["model"], told["running"]) == (MODEL, [MODEL])
-    assert told["capabilities"] == ["completion", "insert"]
+    assert told["capabilities"] == ["completion", "insert", "tools"]
     assert gaps(stub) == [("a = ", "\n"), ("b = ", "")]
 
 

@@ -1,0 +1,75 @@
+"""Ollama's `/api/chat`."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dlsp.api.answer import Answer, Options
+from dlsp.api.body import Body, Refused
+from dlsp.api.calls import Call, CallReader
+from dlsp.api.dialects.ollama import last, moment
+from dlsp.api.generator import MAX_CONTEXT_TOKENS, Piece
+from dlsp.api.messages import chat_of, names_of
+from dlsp.api.sampling import Sampling, sampling_of, seed_of
+from dlsp.api.wire import Service, json_lines
+
+# What Ollama samples by where neither a request nor the model's own settings say otherwise.
+USUAL = Sampling(temperature=0.8, top_p=0.9, top_k=40)
+
+
+async def chat(service: Service, body: Body, request: Request) -> Response:
+    reply = {"model": body.text("model") or service.model}
+    if not body.raw("messages"):
+        message = {"role": "assistant", "content": ""}
+        loaded = {"created_at": moment(), "message": message, "done": True, "done_reason": "load"}
+        return JSONResponse(reply | loaded)
+    refuse_format(body)
+    wanted, options = chat_of(body), options_of(body.inner("options"))
+    names = names_of(wanted)
+    if body.flag("stream", True):
+        return await json_lines(_lines(reply, service.generator.stream(wanted, options), CallReader(names)))
+    (answer,) = await service.generator.answers(wanted, options)
+    content, calls = CallReader(names).end(answer.text)
+    return JSONResponse(last(reply, answer) | _message(content, calls))
+
+
+def options_of(options: Body) -> Options:
+    """How a chat's answer is written. Without a limit it may be as long as the model's context."""
+    limit = options.whole("num_predict", -1)
+    return Options(
+        max_tokens=limit if limit > 0 else MAX_CONTEXT_TOKENS,
+        sampling=sampling_of(options, USUAL),
+        seed=seed_of(options),
+        stop=options.texts("stop"),
+    )
+
+
+def refuse_format(body: Body) -> None:
+    """Raise Refused where the form of the answer is to be forced."""
+    if body.raw("format") not in (None, ""):
+        raise Refused(501, "This server cannot force JSON yet: leave `format` out, and check the answer.", "format")
+
+
+def _message(content: str, calls: tuple[Call, ...]) -> dict[str, Any]:
+    called = [{"function": {"name": call.name, "arguments": call.arguments}} for call in calls]
+    return {"message": {"role": "assistant", "content": content} | ({"tool_calls": called} if called else {})}
+
+
+async def _lines(
+    reply: dict[str, Any], steps: AsyncGenerator[tuple[int, Piece | Answer]], reader: CallReader
+) -> AsyncGenerator[dict[str, Any]]:
+    text = ""
+    async with aclosing(steps):
+        async for _, step in steps:
+            if isinstance(step, Piece):
+                text += step.text
+                content, calls = reader.read(text)
+            else:
+                content, calls = reader.end(step.text)
+            if content or calls:
+                yield reply | {"created_at": moment(), "done": False} | _message(content, calls)
+            if isinstance(step, Answer):
+                yield last(reply, step) | _message("", ())

@@ -1,0 +1,238 @@
+"""Chats in OpenAI's and Ollama's form: what the engine is asked, and what the client is answered."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.dlsp.api.test_dialects import events
+from tests.dlsp.stub_engine import StubEngine
+
+CHAT, OLLAMA = "/v1/chat/completions", "/api/chat"
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = {"type": "function", "function": {"name": "weather", "description": "Of a city", "parameters": PARAMETERS}}
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+HELLO = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
+WITH_TOOL = HELLO | {"tools": [TOOL]}
+
+
+def streamed(answer: httpx.Response, index: int = 0) -> list[dict[str, Any]]:
+    """The choices of this index in a stream's chunks."""
+    chunks = [chunk for chunk in events(answer) if chunk != "[DONE]"]
+    return [choice for chunk in chunks for choice in chunk["choices"] if choice["index"] == index]
+
+
+def content(choices: list[dict[str, Any]]) -> str:
+    return "".join(choice["delta"].get("content") or "" for choice in choices)
+
+
+async def test_chat(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: "Hello there!"
+    body = HELLO | {"max_completion_tokens": 9, "stop": "###", "seed": 3, "temperature": 0}
+    reply = (await api.post(CHAT, json=body)).json()
+    (asked,) = stub.requests
+    assert asked["messages"] == [{"role": "user", "content": "Hello?"}]
+    assert {name: asked[name] for name in ("max_tokens", "stop", "seed", "temperature", "mode")} == {
+        "max_tokens": 9,
+        "stop": ["###"],
+        "seed": 3,
+        "temperature": 0,
+        "mode": "verified",
+    }
+    message = {"role": "assistant", "content": "Hello there!", "refusal": None}
+    assert reply["choices"] == [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}]
+    assert (reply["object"], reply["model"], type(reply["created"])) == ("chat.completion", "m", int)
+    assert reply["usage"]["total_tokens"] == 31 + 7
+
+
+async def test_what_a_request_leaves_out(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    """An answer may be as long as the context, and is sampled as the dialect's clients know it."""
+    await api.post(CHAT, json=HELLO)
+    await api.post(CHAT, json=HELLO)
+    await api.post(OLLAMA, json=HELLO)
+    first, second, ollama = stub.requests
+    assert first["max_tokens"] == ollama["max_tokens"] == 32_768
+    assert (first["temperature"], first["top_p"], first["top_k"]) == (0.7, 0.8, 20)
+    assert (ollama["temperature"], ollama["top_p"], ollama["top_k"]) == (0.8, 0.9, 40)
+    assert first["seed"] != second["seed"]
+
+
+async def test_messages_of_every_role(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    called = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
+    messages = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "Rome"}, {"type": "text", "text": "?"}], "name": "ada"},
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "c1", "content": "18 C"},
+    ]
+    assert (await api.post(CHAT, json=WITH_TOOL | {"messages": messages})).status_code == 200
+    call = {"type": "function", "function": {"name": "weather", "arguments": {"city": "Rome"}}}
+    assert stub.requests[0]["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Rome?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "18 C"},
+    ]
+    assert stub.requests[0]["tools"] == [TOOL]
+
+
+async def test_a_chat_streamed(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: "Hello there, you!"
+    answer = await api.post(CHAT, json=HELLO | {"stream": True, "stream_options": {"include_usage": True}})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *chunks, usage, done = events(answer)
+    choices = streamed(answer)
+    assert content(choices) == "Hello there, you!"
+    assert [each["delta"].get("role") for each in choices] == ["assistant", None, None]
+    assert [each["finish_reason"] for each in choices] == [None, None, "stop"]
+    assert choices[-1]["delta"] == {}
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    assert (usage["choices"], usage["usage"]["prompt_tokens"], done) == ([], 31, "[DONE]")
+
+
+async def test_a_call(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: "Let me see.\n" + CALL
+    (choice,) = (await api.post(CHAT, json=WITH_TOOL)).json()["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["content"] == "Let me see."
+    (call,) = choice["message"]["tool_calls"]
+    assert (call["type"], call["function"]["name"]) == ("function", "weather")
+    assert json.loads(call["function"]["arguments"]) == {"city": "Rome"}
+    assert call["id"].startswith("call-")
+    stub.answer = lambda request: CALL
+    (choice,) = (await api.post(CHAT, json=WITH_TOOL)).json()["choices"]
+    assert choice["message"]["content"] is None
+
+
+async def test_calls_streamed(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: f"Let me see.\n{CALL}\n{CALL} "
+    choices = streamed(await api.post(CHAT, json=WITH_TOOL | {"stream": True}))
+    assert content(choices) == "Let me see."
+    pieces = [piece for each in choices for piece in each["delta"].get("tool_calls", ())]
+    assert [piece["index"] for piece in pieces] == [0, 0, 1, 1]
+    assert [piece.get("id", "")[:5] for piece in pieces] == ["call-", "", "call-", ""]
+    assert json.loads(pieces[0]["function"]["arguments"] + pieces[1]["function"]["arguments"]) == {"city": "Rome"}
+    assert choices[-1]["finish_reason"] == "tool_calls"
+    alone = streamed(await api.post(CHAT, json=WITH_TOOL | {"stream": True, "parallel_tool_calls": False}))
+    assert {piece["index"] for each in alone for piece in each["delta"].get("tool_calls", ())} == {0}
+
+
+async def test_tool_choice_none_offers_no_tools(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: CALL
+    (choice,) = (await api.post(CHAT, json=WITH_TOOL | {"tool_choice": "none"})).json()["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (CALL, "stop")
+    assert "tools" not in stub.requests[0]
+
+
+@pytest.mark.parametrize(
+    "forced",
+    [
+        {"tool_choice": "required"},
+        {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
+        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}},
+    ],
+)
+async def test_what_cannot_be_forced_is_said(api: httpx.AsyncClient, forced: dict[str, Any]) -> None:
+    answer = await api.post(CHAT, json=WITH_TOOL | forced)
+    assert answer.status_code == 501
+    assert answer.json()["error"]["param"] == next(iter(forced))
+    assert answer.headers["x-should-retry"] == "false"
+    ollama = await api.post(OLLAMA, json=HELLO | {"format": "json"})
+    assert ollama.status_code == 501
+    assert "`format`" in ollama.json()["error"]
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+async def test_several_answers(api: httpx.AsyncClient, stub: StubEngine, temperature: float) -> None:
+    stub.answer = lambda request: f"seed {request['seed']}"
+    body = HELLO | {"n": 2, "seed": 5, "temperature": temperature}
+    reply = (await api.post(CHAT, json=body)).json()
+    expected = ["seed 5", "seed 6" if temperature else "seed 5"]
+    assert [choice["message"]["content"] for choice in reply["choices"]] == expected
+    assert reply["usage"]["prompt_tokens"] == 31  # the prompt counts once
+    answer = await api.post(CHAT, json=body | {"stream": True})
+    assert [content(streamed(answer, index)) for index in range(2)] == expected
+
+
+async def test_stop_texts_that_the_engine_does_not_take(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: "one two three"
+    body = HELLO | {"stop": [*(f"@{number}" for number in range(20)), " two"]}
+    assert (await api.post(CHAT, json=body)).json()["choices"][0]["message"]["content"] == "one"
+    assert content(streamed(await api.post(CHAT, json=body | {"stream": True}))) == "one"
+
+
+async def test_log_probabilities(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: "Grüß Gott"
+    (choice,) = (await api.post(CHAT, json=HELLO | {"logprobs": True, "top_logprobs": 2})).json()["choices"]
+    first, second = choice["logprobs"]["content"]
+    assert (first["token"], first["logprob"], first["bytes"]) == ("Grüß ", -0.5, list("Grüß ".encode()))
+    assert [each["token"] for each in second["top_logprobs"]] == ["Gott"]  # no others are known
+
+
+async def test_diffusing(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    """Each chunk has the whole text, what is drafted included; the last one's is final."""
+    stub.answer = lambda request: "one two three"
+    choices = streamed(answer := await api.post(CHAT, json=HELLO | {"stream": True, "diffusing": True}))
+    assert [each["delta"].get("content") for each in choices] == [*["one two three"] * 3, None]
+    progress = [chunk["diffusion_meta"]["diffusion_progress"] for chunk in events(answer)[:-2]]
+    assert progress == [round(8 / 13, 3), 1.0, 1.0]
+
+
+async def test_a_chat_that_goes_on_keeps_its_session(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    first = [{"role": "system", "content": "Brief."}, {"role": "user", "content": "A?"}]
+    more = [*first, {"role": "assistant", "content": "B"}, {"role": "user", "content": "C?"}]
+    other = [{"role": "system", "content": "Brief."}, {"role": "user", "content": "D?"}]
+    for messages in (first, more, other, more):
+        await api.post(CHAT, json={"messages": messages})
+    sessions = [request["session"] for request in stub.requests]
+    assert sessions[0] == sessions[1] == sessions[3] != sessions[2]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "king", "content": "x"}]}, "messages"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, "messages"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": "{"}}]}]}, "messages"),
+        (HELLO | {"tools": [{"type": "web_search"}]}, "tools"),
+        (HELLO | {"tools": [{"type": "function", "function": {}}]}, "tools"),
+        (HELLO | {"max_tokens": 0}, "max_tokens"),
+        (HELLO | {"n": 99}, "n"),
+    ],
+)
+async def test_a_wrong_field(api: httpx.AsyncClient, body: Any, field: str) -> None:
+    answer = await api.post(CHAT, json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == field
+
+
+async def test_ollama_chat(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: "Hello there, you!"
+    body = HELLO | {"options": {"num_predict": 7, "temperature": 0, "stop": ["#"]}, "think": False}
+    lines = [json.loads(line) for line in (await api.post(OLLAMA, json=body)).text.splitlines()]
+    assert stub.requests[0]["max_tokens"] == 7
+    assert "".join(line["message"]["content"] for line in lines) == "Hello there, you!"
+    assert [line["done"] for line in lines] == [False, False, True]
+    assert (lines[-1]["done_reason"], lines[-1]["prompt_eval_count"]) == ("stop", 31)
+    whole = (await api.post(OLLAMA, json=body | {"stream": False})).json()
+    assert (whole["message"], whole["done"]) == ({"role": "assistant", "content": "Hello there, you!"}, True)
+    assert (await api.post(OLLAMA, json={"model": "m", "messages": []})).json()["done_reason"] == "load"
+
+
+async def test_ollama_calls(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: CALL
+    for stream in (False, True):
+        answer = await api.post(OLLAMA, json=WITH_TOOL | {"stream": stream})
+        lines = [json.loads(line) for line in answer.text.splitlines()]
+        calls = [call for line in lines for call in line["message"].get("tool_calls", ())]
+        assert calls == [{"function": {"name": "weather", "arguments": {"city": "Rome"}}}]
+    called = {"role": "assistant", "content": "", "tool_calls": calls}
+    messages = [*HELLO["messages"], called, {"role": "tool", "tool_name": "weather", "content": "18 C"}]
+    await api.post(OLLAMA, json=WITH_TOOL | {"messages": messages})
+    asked = stub.requests[-1]["messages"]
+    assert asked[1]["tool_calls"][0]["function"]["arguments"] == {"city": "Rome"}
+    assert asked[2] == {"role": "tool", "content": "18 C"}
+    assert (await api.post(OLLAMA, json={"messages": [{"role": "user", "images": ["aa"]}]})).status_code == 400
