@@ -1,5 +1,6 @@
-"""Atomic file writes: a file is replaced as a whole or not at all."""
+"""Atomic file writes: a file is replaced as a whole or not at all. And whether a folder can be written to."""
 
+import os
 import shutil
 import stat
 import time
@@ -9,6 +10,7 @@ from tempfile import NamedTemporaryFile
 
 PREFIX, SUFFIX = ".dlsp-", ".partial"
 STALE_FILE_AGE_S = 3600
+PROBE_BYTES = 4096
 
 
 def write(file: Path, content: bytes) -> None:
@@ -38,3 +40,12 @@ def _remove_stale(folder: Path) -> None:
             found = each.lstat()
             if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > STALE_FILE_AGE_S:
                 each.unlink()
+
+
+def probe(folder: Path) -> None:
+    """Write a small file into the folder and remove it; raises OSError if that fails."""
+    file = folder / f"probe-{os.getpid()}"
+    try:
+        file.write_bytes(b"x" * PROBE_BYTES)
+    finally:
+        file.unlink(missing_ok=True)

@@ -17,9 +17,9 @@ from bench.command import at_least, guarded, loaded, written
 from bench.cross_file.gaps import PACKAGES, CrossGap, chosen, copied, gaps
 from dlsp.completions import infill
 from dlsp.completions.filters import trim
-from dlsp.context.budget import DEFAULT_TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
+from dlsp.context.tokens import DEFAULT_TOKENS
 from dlsp.ignore import Rules
 from dlsp.index.store import Store
 from dlsp.index.update import update

@@ -16,8 +16,7 @@ from dlsp.completions.service import CompletionService
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason
 from dlsp.completions.worker import Worker
 from dlsp.context.workspace import around
-from dlsp.engine.connection import SilentListener
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EnginePool, SilentListener
 from dlsp.errors import UserError
 from dlsp.settings.schema import MODES, Settings
 from dlsp.syntax import languages

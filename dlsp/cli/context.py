@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsp.cli import place, project
-from dlsp.context.budget import within_bounds
 from dlsp.context.parts import Context, Part
+from dlsp.context.tokens import within_bounds
 from dlsp.errors import UserError
 from dlsp.settings.schema import Settings
 

@@ -10,8 +10,7 @@ from dlsp.completions.state import DocumentState
 from dlsp.completions.stream import CompletionStream
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason
 from dlsp.context.parts import Context
-from dlsp.engine.connection import EngineConnection, Unavailable
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EngineConnection, EnginePool, Unavailable
 from dlsp.settings.schema import Settings
 
 P = ParamSpec("P")

@@ -28,7 +28,7 @@ from dlsp.completions.types import (
     Snapshot,
 )
 from dlsp.context.parts import plain
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EnginePool
 from dlsp.errors import UserError
 
 log = logging.getLogger(__name__)

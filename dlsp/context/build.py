@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import cache, lru_cache
 
 from dlsp.context import elsewhere, window
-from dlsp.context.budget import DEFAULT_TOKENS
 from dlsp.context.names import Names
 from dlsp.context.pairs import pair
 from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
 from dlsp.context.structure import Structure, structure
+from dlsp.context.tokens import DEFAULT_TOKENS
 from dlsp.ignore import Rules, Verdicts
 from dlsp.ignore.values import without_secrets
 from dlsp.index.store import Store

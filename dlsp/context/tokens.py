@@ -1,9 +1,14 @@
-"""Estimate token counts without the model's tokenizer, which takes half a second and 100 MB to load.
+"""The context budget in tokens, and estimates of token counts without the model's tokenizer, which takes half a second
+and 100 MB to load. The budget's default per machine is decided in `models.sizing`.
 
 Counts words, digits and marks; on nine of ten source files the result is 0.8 to 1.2 times the true count.
 """
 
 import re
+
+# The budget where nobody waits at the keyboard: scripts and measurements.
+DEFAULT_TOKENS = 1024
+MIN_TOKENS, MAX_TOKENS = 128, 8192
 
 _PIECE = re.compile(r"[A-Za-z]{1,12}|\d|[^\x00-\x7f]|[^\w\s]{1,3}|_|\n\s*| {2,}")
 
@@ -34,3 +39,8 @@ def tail(text: str, most: int) -> int:
         most -= needed
         start = at = line
     return start
+
+
+def within_bounds(budget: int) -> int:
+    """The budget limited to a sensible range: at least a few lines, at most what the model handles well."""
+    return min(max(budget, MIN_TOKENS), MAX_TOKENS)

@@ -5,10 +5,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dlsp.context.budget import DEFAULT_TOKENS
 from dlsp.context.build import build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
+from dlsp.context.tokens import DEFAULT_TOKENS
 from dlsp.ignore import Rules, Verdicts, walk
 from dlsp.index.keep import bring_up_to_date
 from dlsp.index.process import Keeper, is_workspace

@@ -1,13 +1,13 @@
-"""Checks of the model and its engine: file, process, cost of a step, and a timed completion."""
+"""Checks of the model and its engine: file, process, network sockets, cost of a step, and a timed completion."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
+from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
 
 from dlsp.doctor.check import Check
 from dlsp.doctor.machine import gpu
-from dlsp.doctor.sockets import sockets_beyond
 from dlsp.engine import launch, local, state
 from dlsp.engine.client import Engine
 from dlsp.errors import UserError
@@ -142,3 +142,23 @@ async def completion(engine: Engine) -> Check:
     said = f"`return {fill['text'].strip()}` in {took:.0f} ms ({phases}), tau {cost['tau']:.2f}"
     todo = "" if took < SLOW_MS else "Close what else keeps the processor busy, or use the model 0.5b."
     return Check("completion", took < SLOW_MS, said, todo, {"ms": round(took, 1), **cost})
+
+
+def sockets_beyond(pid: int) -> list[str] | None:
+    """The process's network sockets that others than this machine can reach or that are connected to others, each as
+    `ADDRESS:PORT` of the far end, or of the near end where it listens. None if the system does not say.
+    """
+    import psutil
+
+    try:
+        sockets = psutil.Process(pid).net_connections(kind="inet")
+    except psutil.Error:
+        return None
+    ends = (each.raddr or each.laddr for each in sockets)
+    return sorted({f"{end.ip}:{end.port}" for end in ends if end and not _is_here(end.ip)})
+
+
+def _is_here(address: str) -> bool:
+    found = ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return (mapped or found).is_loopback

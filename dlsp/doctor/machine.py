@@ -10,9 +10,9 @@ from importlib import metadata
 from pathlib import Path
 
 from dlsp import __version__, paths
+from dlsp.atomic import probe
 from dlsp.doctor.check import Check
 from dlsp.engine import state
-from dlsp.engine.probe import probe
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
 

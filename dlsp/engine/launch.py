@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from dlsp import __version__, paths
+from dlsp.atomic import probe
 from dlsp.engine import local, processes, state
 from dlsp.engine.client import Engine, EngineGone
-from dlsp.engine.log import Log
-from dlsp.engine.probe import probe
 from dlsp.engine.state import State
 from dlsp.engine.versions import Fit, fit
 from dlsp.errors import UserError
@@ -31,6 +32,30 @@ HEALTH_TIMEOUT_S = 2.0
 # How long a silent engine is given to answer one last time.
 LAST_CHANCE_S = 1.0
 POLL_S = 0.05
+
+
+class Log:
+    """The lines appended to a log file after this object was made. The engine truncates a log that has grown long."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.last = ""
+        self._seen = path.stat().st_size if path.exists() else 0
+
+    def news(self) -> list[str]:
+        """The lines completed since the last call, without blank ones."""
+        try:
+            with self.path.open("rb") as file:
+                self._seen = self._seen if file.seek(0, os.SEEK_END) >= self._seen else 0
+                file.seek(self._seen)
+                said = file.read()
+        except OSError:
+            return []
+        whole = said[: max(said.rfind(b"\n"), said.rfind(b"\r")) + 1]
+        self._seen += len(whole)
+        lines = [line.strip() for line in whole.decode("utf-8", "replace").splitlines() if line.strip()]
+        self.last = lines[-1] if lines else self.last
+        return lines
 
 
 async def connect(model: Model) -> Engine | None:

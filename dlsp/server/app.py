@@ -15,7 +15,7 @@ from dlsp.completions.generation import connection_for
 from dlsp.completions.observers import AcceptanceLearner, SkipCounters
 from dlsp.completions.service import CompletionService
 from dlsp.completions.worker import Worker
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EnginePool
 from dlsp.server.client import Client
 from dlsp.server.editor_log import EditorLog
 from dlsp.server.features import code_actions, commands, documents, feedback, inline_completion, instruct

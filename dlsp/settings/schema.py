@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import attrs
 
-from dlsp.context.budget import DEFAULT_TOKENS, within_bounds
+from dlsp.context.tokens import DEFAULT_TOKENS, within_bounds
 from dlsp.errors import UserError
 from dlsp.ignore.patterns import is_pattern
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find

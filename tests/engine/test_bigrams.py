@@ -15,8 +15,8 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.bigrams import SMOOTHING, Bigrams
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import checkpoint
+from dlsp_engine.train.adapter import counted
 from dlsp_engine.train.model import Parameters
-from dlsp_engine.train.pairs import counted
 from dlsp_engine.train.store import Samples
 
 VOCAB = 40

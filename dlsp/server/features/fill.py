@@ -19,7 +19,7 @@ from dlsp.completions.filters.text import line_ending, with_endings
 from dlsp.completions.generation import connection_for
 from dlsp.completions.types import Snapshot
 from dlsp.context.parts import Context, plain
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EnginePool
 from dlsp.errors import UserError
 from dlsp.function import NO_FUNCTION, Gap, gap, selected
 from dlsp.server import params as read

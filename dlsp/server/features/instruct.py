@@ -13,7 +13,7 @@ from dlsp.completions.instruct import MAX_LINES, changed, request
 from dlsp.edits.carry import Offer
 from dlsp.edits.history.hunks import Hunk
 from dlsp.edits.search.page import Page
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EnginePool
 from dlsp.errors import UserError
 from dlsp.server import params as read
 from dlsp.server.features.next_edit.locations import Locations

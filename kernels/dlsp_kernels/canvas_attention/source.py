@@ -21,21 +21,19 @@ all queries of the work item.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from math import log, sqrt
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from dlsp_kernels.kv_format import SMALLEST_SCALE, KvFormat
+from dlsp_kernels.canvas_attention.writing import quantise, unpacking
+from dlsp_kernels.kv_format import KvFormat
 from dlsp_kernels.program.instructions import Instructions
 from dlsp_kernels.program.writing import (
-    BYTE,
     FLOAT,
-    INT,
     LONG,
     POINTER,
-    SHORT,
     Entry,
     Loop,
     at,
@@ -45,7 +43,6 @@ from dlsp_kernels.program.writing import (
     fold,
     inner,
     intrinsic,
-    ints,
     largest,
     load,
     power_of_two,
@@ -117,7 +114,7 @@ class Writer:
 
     def source(self) -> str:
         """The LLVM IR of two functions: `before` writes keys and values to the caches, `run` attends."""
-        self._unpack = self._unpacking() if self.kv.quantised else None
+        self._unpack = unpacking(self.module, self.kv, self.lanes, self.d, self._place) if self.kv.quantised else None
         self._put_first()
         self._run(self._rows(self._begin(), self._score(), self._exponentials(), self._weigh(), self._end()))
         return str(self.module)
@@ -305,52 +302,10 @@ class Writer:
                 new = self._vectors(b, float_at(b, given, b.add(b.mul(of_row, stride), b.mul(head, LONG(self.d)))))
                 own = at(b, kept, b.mul(place, LONG(self.row_bytes)))
                 if self.kv.quantised:
-                    self._quantise(b, new, own, at(b, scales, b.mul(place, LONG(2))))
+                    quantise(b, self.kv, self.lanes, new, own, at(b, scales, b.mul(place, LONG(2))))
                 else:
                     self._put(b, new, own)
         b.ret_void()
-
-    def _quantise(self, b: ir.IRBuilder, vectors: list[ir.Value], codes: ir.Value, scale: ir.Value) -> None:
-        """Emit `KvFormat.store` for one row of a head."""
-        whole = ints(self.lanes)
-        highest = largest(b, reduce(partial(intrinsic, b, "maxnum"), [intrinsic(b, "fabs", one) for one in vectors]))
-        exact = b.bitcast(b.fdiv(highest, FLOAT(self.kv.levels)), INT)
-        rounded = b.and_(b.add(exact, INT(0xFFFF)), INT(-0x10000))
-        store(b, b.trunc(b.lshr(rounded, INT(16)), SHORT), scale)
-        by = b.bitcast(rounded, FLOAT)
-        by = b.select(b.fcmp_ordered("<", by, FLOAT(SMALLEST_SCALE)), FLOAT(0.0), b.fdiv(FLOAT(1), by))
-        by = spread(b, by, self.lanes)
-        numbers = [b.fptosi(intrinsic(b, "nearbyint", b.fmul(one, by)), whole) for one in vectors]
-        if self.kv.bits == 4:
-            half = len(numbers) // 2
-            lower = [b.and_(one, same(INT, 15, self.lanes)) for one in numbers[:half]]
-            upper = [b.shl(one, same(INT, 4, self.lanes)) for one in numbers[half:]]
-            numbers = [b.or_(low, high) for low, high in zip(lower, upper, strict=True)]
-        for number, one in enumerate(numbers):
-            store(b, b.trunc(one, ir.VectorType(BYTE, self.lanes)), at(b, codes, number * self.lanes))
-
-    def _unpacking(self) -> ir.Function:
-        """A function that writes the integers of `count` keys or values, from number `begin` on, as floats, and their
-        scales as floats.
-        """
-        b, given = inner(self.module, "unpack", 4, 4)
-        codes, scales, out, out_scales, visible, away, begin, count = given
-        loop = Loop(b, LONG(0), count)
-        place = self._place(b, b.add(begin, loop.index), visible, away)
-        own = at(b, codes, b.mul(place, LONG(self.row_bytes)))
-        bytes_at = [at(b, own, first) for first in range(0, self.row_bytes, self.lanes)]
-        numbers = [b.sext(load(b, one, ir.VectorType(BYTE, self.lanes)), ints(self.lanes)) for one in bytes_at]
-        if self.kv.bits == 4:
-            high = [b.ashr(one, same(INT, 4, self.lanes)) for one in numbers]
-            up = same(INT, 28, self.lanes)
-            numbers = [*(b.ashr(b.shl(one, up), up) for one in numbers), *high]
-        found = [b.sitofp(one, self.floats) for one in numbers]
-        self._put(b, found, float_at(b, out, b.mul(loop.index, LONG(self.d))))
-        scale = b.shl(b.zext(load(b, at(b, scales, b.mul(place, LONG(2))), SHORT), INT), INT(16))
-        store(b, scale, float_at(b, out_scales, loop.index))
-        loop.close()
-        b.ret_void()
-        return b.function
 
     def _run(self, rows: ir.Function) -> None:
         entry = Entry.of(self.module, POINTERS, NUMBERS)

@@ -20,7 +20,7 @@ from dlsp_kernels.program.writing import (
     store,
     total,
 )
-from dlsp_kernels.quantise.writing import greatest, quantise_row
+from dlsp_kernels.quantise.source import greatest, quantise_row
 
 POINTERS, NUMBERS = "x y y_scale q scale", "y_row"
 

@@ -22,7 +22,7 @@ from dlsp_kernels.program.writing import (
     spread,
     store,
 )
-from dlsp_kernels.quantise.writing import quantise_whole
+from dlsp_kernels.quantise.source import quantise_whole
 
 POINTERS, NUMBERS = "y y_scale h q scale", "y_row"
 

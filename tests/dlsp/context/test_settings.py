@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dlsp.context.budget import MAX_TOKENS, MIN_TOKENS
+from dlsp.context.tokens import MAX_TOKENS, MIN_TOKENS
 from dlsp.models.catalogue import CATALOGUE
 from dlsp.models.sizing import CONTEXT_TOKENS, default_context
 from dlsp.settings.schema import settings

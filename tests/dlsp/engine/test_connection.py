@@ -10,8 +10,15 @@ import pytest
 from dlsp.completions.observers import SkipCounters
 from dlsp.engine import launch
 from dlsp.engine.client import EngineGone, EngineSilent
-from dlsp.engine.connection import LOSS_WINDOW_S, MAX_LOSSES, EngineConnection, NotReady, SilentListener, Unavailable
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import (
+    LOSS_WINDOW_S,
+    MAX_LOSSES,
+    EngineConnection,
+    EnginePool,
+    NotReady,
+    SilentListener,
+    Unavailable,
+)
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, DEFAULT

@@ -17,7 +17,7 @@ import pytest
 from dlsp import __version__
 from dlsp.engine import launch, state
 from dlsp.engine.client import SILENCE_TIMEOUT_S, EngineSilent
-from dlsp.engine.log import Log
+from dlsp.engine.launch import Log
 from dlsp.engine.versions import API
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dlsp.doctor.sockets import sockets_beyond
+from dlsp.doctor.engine import sockets_beyond
 from dlsp.engine import state
 from dlsp.models.catalogue import DEFAULT
 from tests.dlsp.editor import Editor

@@ -17,7 +17,7 @@ from dlsp.edits.rank.proposals import Proposal
 from dlsp.edits.rank.proposals import proposals as propose
 from dlsp.edits.search.files import others
 from dlsp.edits.search.page import Page
-from dlsp.engine.pool import EnginePool
+from dlsp.engine.connection import EnginePool
 from dlsp.server.session import Session, document_path
 from dlsp.server.tasks import Tasks
 from dlsp.syntax import languages

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from . import filters, licences, shards
 from .duplicates import Duplicates
-from .languages import GROUPS, Languages
 from .ledger import Entry, Ledger
 from .overlap import Overlap
-from .package import File, Package
+from .package import GROUPS, File, Languages, Package
 from .words import words
 
 CAP_BYTES = 1_000_000

@@ -1,6 +1,7 @@
-"""Packages and files, as registries pass them to the pipeline."""
+"""Packages and files, as registries pass them to the pipeline, and the languages of files."""
 
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 
 class CorpusError(Exception):
@@ -26,3 +27,26 @@ class Package:
     version: str = ""
     files: list[File] = field(default_factory=list)
     problem: str = ""
+
+
+Languages = dict[str, str]
+
+GROUPS: dict[str, Languages] = {
+    "python": {".py": "python"},
+    "javascript": {
+        **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+        **dict.fromkeys((".ts", ".mts", ".cts", ".tsx"), "typescript"),
+    },
+    "go": {".go": "go"},
+    "rust": {".rs": "rust"},
+    "java": {".java": "java"},
+    "cpp": {
+        **dict.fromkeys((".c", ".h"), "c"),
+        **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp"),
+    },
+}
+
+
+def language(path: str, languages: Languages) -> str | None:
+    """Return the language of a file; None if it is not one of `languages`."""
+    return languages.get(PurePosixPath(path).suffix)

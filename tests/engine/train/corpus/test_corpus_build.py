@@ -11,10 +11,9 @@ import pytest
 from dlsp_engine.train.corpus import __main__ as command
 from dlsp_engine.train.corpus import build, manifest, shards
 from dlsp_engine.train.corpus.build import Build, Order, split_of
-from dlsp_engine.train.corpus.languages import Languages
 from dlsp_engine.train.corpus.ledger import Entry, Ledger
 from dlsp_engine.train.corpus.overlap import Overlap
-from dlsp_engine.train.corpus.package import File, Package
+from dlsp_engine.train.corpus.package import File, Languages, Package
 
 NAMES = [f"package{number}" for number in range(60)]
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dlsp_engine.train.corpus.languages import GROUPS
-from dlsp_engine.train.corpus.package import CorpusError, File
+from dlsp_engine.train.corpus.package import GROUPS, CorpusError, File
 from dlsp_engine.train.corpus.sources import debian, npm, pypi
-from dlsp_engine.train.corpus.sources.ahead import ahead
+from dlsp_engine.train.corpus.sources.archives import ahead
 
 
 def wheel(folder: Path, name: str, version: str, files: dict[str, str], licence: str = "MIT") -> Path:

@@ -13,11 +13,9 @@ from tempfile import mkdtemp
 
 import httpx
 
-from ..languages import Languages, language
-from ..package import CorpusError, File, Package
-from . import control, tarball
-from .ahead import ahead
-from .copyright import Copyright
+from ..package import CorpusError, File, Languages, Package, language
+from .archives import ahead, read
+from .copyright import Copyright, fields
 
 SOURCE = "debian"
 RELEASE = "trixie"
@@ -82,8 +80,8 @@ def _packages(
     for stanza in lzma.decompress(_get(f"dists/{RELEASE}/main/{section}.xz")).decode().split("\n\n"):
         name = stanza.partition("\n")[0].removeprefix("Package: ")
         if name in wanted:
-            fields = control.fields(stanza)
-            index[name] = _Release(fields["version"], archives(fields))
+            stated = fields(stanza)
+            index[name] = _Release(stated["version"], archives(stated))
 
     def fetch(name: str) -> tuple[str, Path]:
         place = Path(mkdtemp(dir=folder))
@@ -126,7 +124,7 @@ def _read(name: str, version: str, folder: Path, languages: Languages) -> Packag
     try:
         for archive in sorted(folder.iterdir()):
             top = "debian/" if ".debian.tar" in archive.name else ""
-            for path, file in tarball.read(archive):
+            for path, file in read(archive):
                 if _COPYRIGHT.fullmatch(top + path):
                     copyright = Copyright(file.read().decode("utf-8", "replace"))
                 elif not top and not path.startswith("debian/") and (kind := language(path, languages)):

@@ -10,10 +10,8 @@ from tempfile import mkdtemp
 from typing import Any
 
 from .. import licences
-from ..languages import Languages, language
-from ..package import CorpusError, File, Package
-from . import tarball
-from .ahead import ahead
+from ..package import CorpusError, File, Languages, Package, language
+from .archives import ahead, read
 
 SOURCE = "npm"
 _UNREACHABLE = ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET")
@@ -46,7 +44,7 @@ def _read(name: str, archive: Path, languages: Languages) -> Package:
     texts: list[str] = []
     sources: list[tuple[str, str, bytes]] = []
     try:
-        for path, file in tarball.read(archive):
+        for path, file in read(archive):
             if path == "package.json":
                 description = json.load(file)
             elif path.lower().startswith(("licence", "license", "copying")):

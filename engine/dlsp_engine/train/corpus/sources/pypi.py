@@ -12,9 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from .. import licences
-from ..languages import Languages, language
-from ..package import CorpusError, File, Package
-from .ahead import ahead
+from ..package import CorpusError, File, Languages, Package, language
+from .archives import ahead
 
 SOURCE = "pypi"
 _GROUP = 10

@@ -1,10 +1,12 @@
-"""Reads published archives."""
+"""Downloads published archives ahead of the one that is being read, and reads them."""
 
 import tarfile
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 _AR_HEADER = 60
 
@@ -33,3 +35,23 @@ def _data(package: bytes) -> bytes:
             return package[start : start + size]
         start += size + size % 2
     raise tarfile.ReadError("no files in the package")
+
+
+WORKERS = 3
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def ahead(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Yield the results of `work` in the order of the items. Threads work on up to WORKERS items ahead."""
+    pool = ThreadPoolExecutor(WORKERS)
+    pending: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) > WORKERS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
