@@ -42,6 +42,10 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
         "two hours' mixed traffic of four clients, replayed fast: no request lost, memory and typing flat",
         [["bench.traffic", "--hours", "2"]],
     ),
+    "install": (
+        "the built packages in an empty home, with and without an engine, to a suggestion in Neovim and VS Code",
+        [_marked("tests/install")],
+    ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),
 }
 
@@ -76,7 +80,7 @@ def _failed(part: str, commands: list[list[str]]) -> list[str]:
         print(f"\n$ python -m {' '.join(command)}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.xml"
-            reported = [f"--junitxml={report}"] if command[0] == "pytest" else []
+            reported = [f"--junitxml={report}", "-ojunit_family=xunit1"] if command[0] == "pytest" else []
             if subprocess.run([sys.executable, "-m", *command, *reported], check=False, cwd=ROOT).returncode:
                 failed.append(" ".join(command))
             if report.exists():

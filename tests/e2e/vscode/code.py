@@ -10,7 +10,7 @@ from tests.e2e.vscode import settings
 from tests.e2e.vscode.browser import Browser
 from tests.e2e.vscode.look import ACTIVE, AFTER, GHOST, LINES, STATUS, TEXTS
 from tests.e2e.vscode.provide import Editor
-from tests.e2e.vscode.serve import Served
+from tests.e2e.vscode.serve import Served, environment
 from tests.e2e.vscode.settings import CLEAR, CLOSE, FOCUS, View
 from tests.e2e.waiting import EVERY_S, until
 
@@ -24,8 +24,8 @@ FOCUSED = ".editor-group-container.active .monaco-editor.focused"
 class Code:
     """Use as `with Code(editor, vsix, folder, project, state) as code`.
 
-    `folder` is for its own files, `project` the folder it opens; `state` is the state folder of dlsp. Unless `bare`,
-    `dlsp` is on PATH.
+    `folder` is for its own files, `project` the folder it opens; `state` is the state folder of dlsp, or the whole
+    environment. Unless `bare`, `dlsp` is on PATH.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Code:
         vsix: Path,
         folder: Path,
         project: Path,
-        state: Path,
+        state: Path | Mapping[str, str],
         bare: bool = False,
         view: View | None = None,
     ) -> None:
@@ -42,7 +42,8 @@ class Code:
         self._number = 0
         view = view or View()
         settings.write(folder / "user" / "User", view.settings)
-        self._served = Served(editor, vsix, folder, state, bare)
+        own = environment(editor, folder, state, bare) if isinstance(state, Path) else state
+        self._served = Served(editor, vsix, folder, own)
         self.browser = Browser(editor, view)
 
     def __enter__(self) -> Self:

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,22 +20,22 @@ OPTIONS = (
 )
 
 
+def environment(editor: Editor, folder: Path, state: Path, bare: bool) -> dict[str, str]:
+    """That of the tests: own files in `folder`, the state folder `state`, and `dlsp` on PATH unless `bare`."""
+    return {
+        **editor.node.environment,
+        "DLSP_STATE_DIR": str(state),
+        "PATH": os.environ["PATH"] if bare else f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        **{f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")},
+        "DLSP_CACHE_DIR": str(paths.cache_dir()),
+    }
+
+
 class Served:
-    """Started by its making; `folder` is for its own files, `state` the state folder of dlsp.
+    """Started by its making; `folder` is for its own files. The settings are in its `user/User` already."""
 
-    The settings are in its `user/User` already. Unless `bare`, `dlsp` is on PATH.
-    """
-
-    def __init__(self, editor: Editor, vsix: Path, folder: Path, state: Path, bare: bool) -> None:
-        environment = {
-            **editor.node.environment,
-            "DLSP_STATE_DIR": str(state),
-            "PATH": os.environ["PATH"] if bare else f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            **{f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")},
-            "DLSP_CACHE_DIR": str(paths.cache_dir()),
-            "LANG": "C.UTF-8",
-            "VSCODE_CLI": "1",  # else it takes PATH from a login shell
-        }
+    def __init__(self, editor: Editor, vsix: Path, folder: Path, environment: Mapping[str, str]) -> None:
+        environment = {**environment, "LANG": "C.UTF-8", "VSCODE_CLI": "1"}  # else it takes PATH from a login shell
         places = {"--config": "config.yaml", "--user-data-dir": "user", "--extensions-dir": "ext"}
         own = [part for option, place in places.items() for part in (option, folder / place)]
         command = [editor.node.program, editor.entry, *own]

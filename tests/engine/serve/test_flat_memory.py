@@ -17,6 +17,7 @@ MOST_BYTES = 200_000
 GAPS, PROMPT_TOKENS = 16, 600
 # After so many requests the process has all that it needs, and what it takes may grow by this share.
 WARM, MAX_GROWTH = 100, 0.05
+LONG = (pytest.mark.prove, pytest.mark.timeout(3600))
 # Hands a number to the report of `make prove`.
 Record = Callable[[str, object], None]
 
@@ -69,7 +70,7 @@ class Process:
             assert growth < MAX_GROWTH
 
 
-@pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=LONG)])
 def test_answered(client: httpx.Client, kept: Service, requests: int, record_property: Record):
     before, process = living_bytes(), Process()
     for number in range(requests):
@@ -83,7 +84,7 @@ def test_answered(client: httpx.Client, kept: Service, requests: int, record_pro
     assert f"dlsp_cache_bytes {float(health['cache_bytes'])}" in client.get("/metrics").text
 
 
-@pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("requests", [5, pytest.param(1000, marks=LONG)])
 def test_left_in_the_middle(client: httpx.Client, kept: Service, requests: int, record_property: Record):
     before, process = living_bytes(), Process()
     for number in range(requests):
