@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.model import convert
+from dlsp_engine.model import convert, manifest
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.source import Description
@@ -97,6 +98,19 @@ def test_switching_or_replacing_an_update_converts_anew_and_deletes_what_was_the
         assert list(folder.parent.iterdir()) == [folder]
         assert update_in(folder) == (update.sha256 if update else "")
         folders.append(folder)
+
+
+def test_a_conversion_that_another_engine_is_at_work_on_stays(tmp_path: Path, gguf: Path) -> None:
+    write_update(gguf)
+    others, _ = convert_in(tmp_path, gguf, update_of(gguf))
+    with FileLock(others / manifest.LOCK):
+        (others / "int8-1.partial").write_bytes(b"half")
+        plain, _ = convert_in(tmp_path, gguf, None)
+        assert (others / "int8-1.partial").exists()
+    write_update(gguf, seed=1)
+    last, _ = convert_in(tmp_path, gguf, update_of(gguf))
+    assert list(last.parent.iterdir()) == [last], "nobody is at work there any more"
+    assert plain != last
 
 
 def test_an_update_leaves_alone_what_was_made_of_other_models_and_by_other_versions(tmp_path: Path, gguf: Path) -> None:

@@ -7,9 +7,10 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
@@ -96,7 +97,8 @@ _FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+|[0-9a-f]{12})-(?P<format>\d
 def _forget_others(folder: Path, replaced: bool) -> None:
     """Remove the conversions of this file in this format with another update, or with none.
 
-    If the file has `replaced` another one of its name, remove all conversions of that file as well.
+    If the file has `replaced` another one of its name, remove all conversions of that file as well. Conversions that
+    another process is at work on stay.
     """
     mine = _FOLDER.fullmatch(folder.name)
     for each in folder.parent.iterdir():
@@ -105,7 +107,8 @@ def _forget_others(folder: Path, replaced: bool) -> None:
             continue
         same = other["file"] == mine["file"]
         if (same and other["format"] == FORMAT) or (not same and replaced):
-            shutil.rmtree(each, ignore_errors=True)
+            with suppress(Timeout), FileLock(each / manifest.LOCK, timeout=0):
+                shutil.rmtree(each, ignore_errors=True)
 
 
 def _describe(model: Gguf, target: Path, update: Update | None) -> None:
