@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.evidence import evidence, group, score
 from dlsp.edits.rank.weights import WEIGHTS
+from dlsp.edits.search.arguments import lacking
 from dlsp.edits.search.matches import Match, matches
 from dlsp.edits.search.page import SEARCH_S, Page, Site, in_time
 from dlsp.edits.search.repeats import repeated
@@ -61,7 +62,8 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
         for match in _matches(page, rules, known, until):
             row = page.row(match.start)
             short = len(page.lines[row]) <= MAX_LINE_CHARACTERS
-            if short and row == page.row(match.end - 1) and not page.is_edited(row, row + 1):
+            is_own = page.is_edited(row, row + 1) and not _is_certain(match, known)
+            if short and row == page.row(match.end - 1) and not is_own:
                 rows.setdefault(row, []).append(match)
         for row, found in in_time(rows.items(), until):
             numbers: list[list[float]] = []
@@ -94,6 +96,10 @@ def _matches(
             yield match
 
 
+def _is_certain(match: Match, known: dict[int, tuple[Match, Verdict]]) -> bool:
+    return match.start in known and known[match.start][1] is Verdict.CERTAIN
+
+
 def _verdict(match: Match, known: dict[int, tuple[Match, Verdict]]) -> Verdict:
     """The verdict on a match; a phrase is refused if a name in it is known to be a different one than was renamed."""
     if match.start in known and known[match.start][0].rule.old == match.rule.old:
@@ -120,8 +126,9 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
         for site in repeated(edit, own, pages, until)
         if not any((site.page.uri, row) in refused for row in range(site.start, site.start + max(1, len(site.old))))
     ]
+    calls = lacking(edit, own, pages, until)
     found: list[Site] = []
-    for site in sorted([*copies, *substituted(lines)], key=lambda each: (not each.certain, -each.odds)):
+    for site in sorted([*copies, *substituted(lines), *calls], key=lambda each: (not each.certain, -each.odds)):
         if len(found) == MAX_SITES:
             break
         if not (site.is_long or site.is_blank or any(site.touches(other) for other in found)):

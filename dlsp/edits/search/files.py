@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dlsp.context.workspace import Workspace
 from dlsp.edits.history.edit import Edit
+from dlsp.edits.search.arguments import added
 from dlsp.edits.search.page import SEARCH_S, Page
 from dlsp.edits.search.rules import rules_of
 from dlsp.edits.search.tokens import PROSE
@@ -23,11 +24,10 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
 
     Files that name the edit's module come first, then the others; each the nearest first.
     """
-    names = {
-        rule.old[0]
-        for rule in rules_of(edit, own, time.monotonic() + SEARCH_S)
-        if rule.kind == "rename" and len(rule.old[0]) >= MIN_NAME_CHARACTERS and rule.role not in PROSE
-    }
+    until = time.monotonic() + SEARCH_S
+    renamed = (r.old[0] for r in rules_of(edit, own, until) if r.kind == "rename" and r.role not in PROSE)
+    changed = (*renamed, *(each.name for each in added(edit, own, until)))
+    names = {name for name in changed if len(name) >= MIN_NAME_CHARACTERS}
     return list(_holding(workspace, own, names)) if names else []
 
 

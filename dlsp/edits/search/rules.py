@@ -27,7 +27,7 @@ class Rule:
     `kind`: rename (one word by one word), case (the same in another letter case), phrase (several tokens). `left` and
     `right` are the tokens around it in the edit, nearest first. `kept` counts the places in the edited lines that still
     have `old` in the same role, `beside` those in another role. `pure`: the edit did nothing but rename. `whole`: `old`
-    was the entire content of a string.
+    was the entire content of a string. `only`: the edit did nothing but rename, at some of the places in its lines.
     """
 
     kind: str
@@ -39,6 +39,7 @@ class Rule:
     kept: int = 0
     beside: int = 0
     pure: bool = False
+    only: bool = False
     whole: bool = False
 
 
@@ -62,10 +63,11 @@ def learn(old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]], until:
             rules.setdefault((rule.kind, rule.old, rule.new, rule.role), rule)
     survivors = [token for line in new for token in line]
     pure = _only_renames(rules.values(), old, survivors)
+    only = pure or _renames_some(rules.values(), old, new)
     found: list[Rule] = []
     for rule in in_time(rules.values(), until):
         kept, beside = _kept(rule, survivors)
-        found.append(replace(rule, kept=kept, beside=beside, pure=pure))
+        found.append(replace(rule, kept=kept, beside=beside, pure=pure, only=only))
     return [*found, *_cases(found)]
 
 
@@ -106,6 +108,13 @@ def _only_renames(rules: Iterable[Rule], old: Sequence[Sequence[Token]], after: 
     names = {(rule.old[0], rule.role): rule.new for rule in rules if rule.kind == "rename"}
     renamed = [names.get((token.text, token.role), token.text) for line in old for token in line]
     return bool(names) and "".join("".join(renamed).split()) == "".join("".join(each.text for each in after).split())
+
+
+def _renames_some(rules: Iterable[Rule], old: Sequence[Sequence[Token]], new: Sequence[Sequence[Token]]) -> bool:
+    """Whether the new lines are the old ones with names replaced, at some of their places."""
+    names = {(rule.old[0], rule.new) for rule in rules if rule.kind == "rename"}
+    one, other = ([token.text for line in lines for token in line if token.text.strip()] for lines in (old, new))
+    return len(one) == len(other) and all(a == b or (a, b) in names for a, b in zip(one, other, strict=True))
 
 
 def _kept(rule: Rule, survivors: Sequence[Token]) -> tuple[int, int]:

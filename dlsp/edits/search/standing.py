@@ -143,8 +143,8 @@ class Standing(Renamed):
         if standing in _REFUSED_STANDINGS or (standing == "a member" and not self._is_of_class):
             return Verdict.REFUSED
         # An edit that did more than rename, or that changed an import, may have replaced one thing by a different one.
-        is_bound = bool(self.scopes) and standing in ("follows", "own member", "own keyword")
-        sure = is_bound and self.rule.pure and not self.is_taken and not self._is_import
+        is_bound = bool(self.scopes) and standing in ("follows", "bound again", "own member", "own keyword")
+        sure = is_bound and self.rule.only and not self.is_taken and not self._is_import
         return Verdict.CERTAIN if sure else Verdict.OPEN
 
     @cached_property
@@ -208,7 +208,8 @@ class Standing(Renamed):
         if self._is_top:
             met = imports.meets(module, page.path, family, self.own.path)
         else:
-            mine = {use.module for use in (*self.edited, *self.old.values()) if use.module is not None}
+            uses = (*self.edited, *self.old.values())
+            mine = {use.module for use in uses if use.module is not None and not use.is_alias}
             met = imports.Meets.MAYBE if any(_same_module(each, module) for each in mine) else imports.Meets.NO
         if met is imports.Meets.YES:
             return Verdict.CERTAIN
@@ -272,6 +273,8 @@ class Standing(Renamed):
         use = self.old.get(offset)
         if use is None:
             return self._of_prose(offset)
+        if use.module is not None and use.binds is None:
+            return "of another kind"  # it names something in another module
         of_kind = {"member": self._of_member, "keyword": self._of_keyword, "path": self._of_path}
         return of_kind.get(use.kind, self._of_name)(use)
 

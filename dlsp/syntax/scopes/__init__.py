@@ -19,6 +19,7 @@ without a query have no scopes. The captures:
 | `@keyword` | an argument's name in the call of `@owner` |
 | `@path` | a part of a module's name in an import |
 | `@label` | a label or the like, never the same as another name |
+| `@alias` | if it is imported: a name that the importing file chose |
 | `@shorthand` | a name that is a variable and a key at once, as in `{name}` |
 | `@exported` | a string that is a name; with `list`, only in the list of that name (`__all__`) |
 | `@quoted` | a string that is a name, if it is nothing but one (an annotation in quotes) |

@@ -8,7 +8,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from dlsp.syntax.scopes import imports
-from dlsp.syntax.scopes.table import Table
+from dlsp.syntax.scopes.table import Table, text_of
 from dlsp.syntax.source import Source
 
 # The most places of a name that are examined.
@@ -37,7 +37,8 @@ class Use:
     function called with the keyword, or the text before a path's part. `scopes` are those in which the name is looked
     up, innermost first; `bound` is the one it is found in, `binds` the one it is bound in at this place, `home` the
     class around it. `module` is the module that an import statement takes the name from, None outside of imports.
-    `shorthand`: it is a variable and a key at once.
+    `is_alias`: the importing file chose this name for what it imports. `is_shorthand`: it is a variable and a key at
+    once.
     """
 
     kind: str
@@ -47,7 +48,8 @@ class Use:
     binds: Scope | None
     home: Scope | None
     module: str | None = None
-    shorthand: bool = False
+    is_alias: bool = False
+    is_shorthand: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,17 @@ class Names:
                 since[each.binds] = min(each.since, since.get(each.binds, each.since))
         return {each.offset: self._use(each, since) for each in places}
 
+    def binds_in(self, node: Node) -> str:
+        """The first name that is bound inside a node of the document's tree, such as a parameter; "" if there is
+        none."""
+        stack = [node] if self._table else []
+        while stack and self._table:
+            each = stack.pop()
+            if each.id in self._table.bindings:
+                return text_of(each, self._content)
+            stack += reversed(each.children)
+        return ""
+
     def _use(self, place: _Place, since: dict[Scope, int]) -> Use:
         assert self._table
         bound = place.binds
@@ -101,8 +114,9 @@ class Names:
         module = imports.named(place.leaf, self._content)
         if place.binds and module is not None:
             kind, owner = "name", ""
+        is_alias = module is not None and place.leaf.id in self._table.alias
         is_shorthand = place.leaf.id in self._table.shorthand
-        return Use(kind, owner, place.scopes, bound, place.binds, place.home, module, is_shorthand)
+        return Use(kind, owner, place.scopes, bound, place.binds, place.home, module, is_alias, is_shorthand)
 
     def _exists(self, scope: Scope, at: int, since: int) -> bool:
         """Whether a name of the scope, which exists from the byte `since` on where order counts, exists at `at`."""

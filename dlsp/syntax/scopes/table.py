@@ -38,6 +38,7 @@ class Table:
     regions: dict[int, str] = field(default_factory=dict[int, str])
     outside: set[int] = field(default_factory=set[int])
     further: set[int] = field(default_factory=set[int])
+    alias: set[int] = field(default_factory=set[int])
     shorthand: set[int] = field(default_factory=set[int])
 
     @classmethod
@@ -69,7 +70,7 @@ class Table:
                     self.roles[node.id] = kind, text
                 elif kind in REGIONS:
                     self.regions[node.id] = kind
-                elif kind in ("outside", "further", "shorthand"):
+                elif kind in ("outside", "further", "alias", "shorthand"):
                     getattr(self, kind).add(node.id)
                 if ends and kind in ("binds", "renewed", "nearest"):
                     self.statements[node.id] = ends[0].end_byte

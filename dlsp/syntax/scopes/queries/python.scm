@@ -36,9 +36,9 @@
 
 ; Imports.
 (import_statement name: (dotted_name . (identifier) @binds))
-(import_statement name: (aliased_import alias: (identifier) @binds))
+(import_statement name: (aliased_import alias: (identifier) @binds @alias))
 (import_from_statement name: (dotted_name . (identifier) @binds))
-(import_from_statement name: (aliased_import alias: (identifier) @binds))
+(import_from_statement name: (aliased_import alias: (identifier) @binds @alias))
 (import_from_statement module_name: (dotted_name (identifier) @path))
 (import_from_statement module_name: (relative_import (dotted_name (identifier) @path)))
 (import_statement name: (dotted_name (_) (identifier) @path))
@@ -52,3 +52,5 @@
 ; Names written as strings.
 ((assignment left: (identifier) @list right: (_ (string (string_content) @exported))) (#set! list "__all__"))
 (type (string (string_content) @quoted))
+(type (subscript subscript: (string (string_content) @quoted)))
+(type (generic_type (type_parameter (type (string (string_content) @quoted)))))

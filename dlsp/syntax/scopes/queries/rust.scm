@@ -49,7 +49,7 @@
 (use_declaration argument: (scoped_identifier name: (identifier) @binds))
 (use_list (identifier) @binds)
 (use_list (scoped_identifier name: (identifier) @binds))
-(use_as_clause alias: (identifier) @binds)
+(use_as_clause alias: (identifier) @binds @alias)
 
 ; Names that are looked up in something else.
 (field_expression value: (_) @owner field: (field_identifier) @member)

@@ -35,9 +35,10 @@
 
 ; Imports.
 (import_specifier name: (identifier) @binds !alias)
-(import_specifier alias: (identifier) @binds)
-(import_clause (identifier) @binds)
-(namespace_import (identifier) @binds)
+(import_specifier alias: (identifier) @binds @alias)
+(import_clause (identifier) @binds @alias)
+(namespace_import (identifier) @binds @alias)
+(variable_declarator name: (identifier) @alias)
 
 ; Names that are looked up in something else, and labels.
 (member_expression object: (_) @owner property: (_) @member)
