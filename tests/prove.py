@@ -46,6 +46,10 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
         "the built packages in an empty home, with and without an engine, to a suggestion in Neovim and VS Code",
         [_marked("tests/install")],
     ),
+    "traps": (
+        "300 renames of names that have two meanings: what must stay does, what must follow is offered",
+        [["bench.edits.traps"]],
+    ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),
 }
 
