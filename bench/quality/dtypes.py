@@ -21,10 +21,13 @@ Answers = dict[str, dict[str, int | str]]
 
 
 def answers(model: str, dtype: str, limit: int | None) -> Answers | None:
-    """By task: a digest of the text and whether its tests passed; None where nothing was measured."""
-    size = f"-{limit}" if limit else ""
-    path = results.FOLDER / f"quality-single-line-{model}-{dtype}{size}-{results.machine()}.json"
-    if not path.exists():
+    """By task: a digest of the text and whether its tests passed; None where nothing was measured. A run of all tasks
+    serves where there is none of so many.
+    """
+    names = [f"quality-single-line-{model}-{dtype}{size}" for size in ([f"-{limit}"] if limit else []) + [""]]
+    paths = [results.FOLDER / f"{name}-{results.machine()}.json" for name in names]
+    path = next((path for path in paths if path.exists()), None)
+    if not path:
         return None
     samples = json.loads(path.read_text("utf-8"))["samples"]
     return {sample["task"]: sample["autoregressive"] for sample in samples if "autoregressive" in sample}

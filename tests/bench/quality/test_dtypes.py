@@ -1,4 +1,25 @@
-from bench.quality.dtypes import compare
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import results
+from bench.quality.dtypes import answers, compare
+
+
+def test_a_run_of_all_tasks_serves_where_there_is_none_of_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setenv("DLSP_MACHINE", "here")
+
+    def ran(size: str, passed: int) -> None:
+        samples = [{"task": "HumanEval/0/L0", "autoregressive": {"text": "a", "pass": passed}}]
+        (tmp_path / f"quality-single-line-m-int8{size}-here.json").write_text(json.dumps({"samples": samples}))
+
+    assert answers("m", "int8", 100) is None
+    ran("", 1)
+    assert answers("m", "int8", 100) == answers("m", "int8", None) == {"HumanEval/0/L0": {"text": "a", "pass": 1}}
+    ran("-100", 0)
+    assert answers("m", "int8", 100) == {"HumanEval/0/L0": {"text": "a", "pass": 0}}
 
 
 def test_answers_are_compared_gap_by_gap():
