@@ -13,8 +13,9 @@ For each group of 32 inputs, a block has in this order:
 A code becomes an int8 weight in registers: code * step + minimum. One 16-bit multiplication does two codes, since
 code * step is less than 256. What follows is `int8_linear`.
 
-Few rows are multiplied as the codes are expanded. For more rows than fit into the registers, a block is first expanded
-into memory of the worker, in the layout of `int8_linear`, and then read by each tile of rows.
+Rows are multiplied as the codes are expanded. If there are more rows than fit into the registers, the first tile of
+rows also stores the expanded block in memory of the worker, in the layout of `int8_linear`; all other tiles read it
+there.
 """
 
 from collections.abc import Sequence
@@ -71,9 +72,9 @@ POINTERS, NUMBERS = "weight correction scale x out expanded", "groups outs rows"
 def source(kind: Instructions) -> str:
     """The kernel's LLVM IR. A work item is a block of outputs."""
     module, most = ir.Module(), rows_at_once(kind)
-    of_codes = [_rows(module, kind, rows) for rows in range(1, most + 1)]
-    of_expanded = [block(module, kind, fours_at_once(kind), rows, LINE, LINE) for rows in range(1, most + 1)]
-    _run(module, kind, of_codes, _expand(module, kind), of_expanded)
+    alone, first = ([_rows(module, kind, rows, stores) for rows in range(1, most + 1)] for stores in (False, True))
+    later = [block(module, kind, fours_at_once(kind), rows, LINE, LINE) for rows in range(1, most + 1)]
+    _run(module, kind, alone, first, later)
     return str(module)
 
 
@@ -82,11 +83,12 @@ def fours_at_once(kind: Instructions) -> int:
     return kind.lanes if kind.fours == Fours.SIGNED else 1
 
 
-def _rows(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
-    """A function that multiplies `rows` rows of x by the codes of one block of outputs. `left` is the number of real
-    outputs from this block on.
+def _rows(module: ir.Module, kind: Instructions, rows: int, stores: bool) -> ir.Function:
+    """A function that multiplies `rows` rows of x by the codes of one block of outputs, and `stores` the block's
+    weights as packed in `int8_linear`, or ignores `expanded`. `left` is the number of real outputs from this block on.
     """
-    b, (weight, correction, scale, x, out, groups, outs, left) = inner(module, f"codes_{rows}", 5, 3)
+    name = f"stored_{rows}" if stores else f"codes_{rows}"
+    b, (weight, correction, scale, x, out, expanded, groups, outs, left) = inner(module, name, 6, 3)
     lanes, size, at_once = kind.lanes, GROUP_BYTES * block_size(kind), fours_at_once(kind)
     starts = [at(b, x, b.mul(groups, LONG(GROUP * row))) for row in range(rows)]
     loop = Loop(b, LONG(0), groups, [ints(lanes)(None)] * (VECTORS * rows))
@@ -98,9 +100,12 @@ def _rows(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
     some = Loop(b, LONG(0), LONG(FOURS // count), loop.values)
     codes = at(b, here, b.mul(some.index, LONG(count // 2 * 4 * block_size(kind))))
     place = b.add(b.mul(loop.index, LONG(GROUP)), b.mul(some.index, LONG(4 * count)))
+    there = at(b, expanded, b.mul(place, LONG(block_size(kind))))
     sums, held = list(some.values), [x] * rows
     for number in range(count):
         weights = [_weights(b, kind, codes, number, vector, scales[vector]) for vector in range(VECTORS)]
+        for vector in range(VECTORS if stores else 0):
+            store(b, weights[vector], at(b, there, number * stretch(kind, 1) + 4 * lanes * vector))
         for row, start in enumerate(starts):
             if number % at_once == 0:
                 held[row] = fours_of(b, kind, at(b, start, b.add(place, LONG(4 * number))), at_once)
@@ -111,23 +116,6 @@ def _rows(module: ir.Module, kind: Instructions, rows: int) -> ir.Function:
     some.close(sums)
     loop.close(sums)
     finish(b, kind, sums, (correction, scale, out, outs, left))
-    return b.function
-
-
-def _expand(module: ir.Module, kind: Instructions) -> ir.Function:
-    """A function that expands one block: `weight` as packed here, `expanded` as packed in `int8_linear`."""
-    b, (weight, expanded, groups) = inner(module, "expand", 2, 1)
-    size, of_four = GROUP_BYTES * block_size(kind), stretch(kind, 1)
-    loop = Loop(b, LONG(0), groups)
-    here = at(b, weight, b.mul(loop.index, LONG(size)))
-    prefetch(b, at(b, here, AHEAD), size)
-    there = at(b, expanded, b.mul(loop.index, LONG(FOURS * of_four)))
-    for vector, scales in enumerate(_scales(b, kind, here)):
-        for number in range(FOURS):
-            weights = _weights(b, kind, here, number, vector, scales)
-            store(b, weights, at(b, there, number * of_four + 4 * kind.lanes * vector))
-    loop.close()
-    b.ret_void()
     return b.function
 
 
@@ -168,11 +156,13 @@ def _repeated(b: ir.IRBuilder, values: ir.Value, order: Sequence[int]) -> ir.Val
 def _run(
     module: ir.Module,
     kind: Instructions,
-    of_codes: Sequence[ir.Function],
-    expand: ir.Function,
-    of_expanded: Sequence[ir.Function],
+    alone: Sequence[ir.Function],
+    first: Sequence[ir.Function],
+    later: Sequence[ir.Function],
 ) -> None:
-    """Write `run`: for each block, all rows (at least one), in tiles of `rows_at_once`."""
+    """Write `run`: for each block, all rows (at least one), in tiles of `rows_at_once`. The functions are listed by
+    their number of rows: those for a tile that is `alone`, for the `first` of several, and for the `later` ones.
+    """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, expanded, groups, outs, rows) = entry.b, entry.given
     ins, size = b.mul(groups, LONG(GROUP)), LONG(block_size(kind))
@@ -184,25 +174,27 @@ def _run(
             at(b, weight, b.mul(item, block_bytes)),
             *(float_at(b, p, output) for p in (correction, scale)),
         )
-        left = b.sub(outs, output)
-        with b.if_else(b.icmp_unsigned("<=", rows, LONG(len(of_codes)))) as (few, many):
-            with few:
-                cases(b, rows, of_codes, [codes, less, factor, x, float_at(b, out, output), groups, outs, left])
-            with many:
-                b.call(expand, [codes, mine, groups])
-                fours = b.mul(groups, LONG(FOURS))
-                with tiles(b, rows, len(of_expanded)) as tile:
-                    of_x = at(b, x, b.mul(tile.row, ins))
-                    of_out = float_at(b, out, b.add(b.mul(tile.row, outs), output))
-                    ahead = _ahead(b, kind, at(b, codes, block_bytes), mine, fours, tile.number)
-                    cases(b, tile.rows, of_expanded, [mine, less, factor, of_x, of_out, ahead, fours, outs, left])
+        left, fours = b.sub(outs, output), b.mul(groups, LONG(FOURS))
+        with tiles(b, rows, len(later)) as tile:
+            of_x = at(b, x, b.mul(tile.row, ins))
+            of_out = float_at(b, out, b.add(b.mul(tile.row, outs), output))
+            by_codes = [codes, less, factor, of_x, of_out, mine, groups, outs, left]
+            with b.if_else(b.icmp_unsigned("==", tile.number, LONG(0))) as (begins, goes_on):
+                with begins, b.if_else(b.icmp_unsigned("==", tile.count, LONG(1))) as (lone, several):
+                    with lone:
+                        cases(b, tile.rows, alone, by_codes)
+                    with several:
+                        cases(b, tile.rows, first, by_codes)
+                with goes_on:
+                    ahead = _ahead(b, kind, at(b, codes, block_bytes), mine, fours, b.sub(tile.number, LONG(1)))
+                    cases(b, tile.rows, later, [mine, less, factor, of_x, of_out, ahead, fours, outs, left])
     b.ret_void()
 
 
 def _ahead(
     b: ir.IRBuilder, kind: Instructions, following: ir.Value, own: ir.Value, fours: ir.Value, tile: ir.Value
 ) -> ir.Value:
-    """The address that a tile of rows prefetches, a line at each of its loads of x: its share of the next block's
+    """The address that a later tile of rows prefetches, a line at each of its loads of x: its share of the next block's
     codes. Tiles beyond those that it takes for all codes get the worker's `own` memory, which costs nothing.
     """
     of_load = fours_at_once(kind) * GROUP_BYTES * block_size(kind) // FOURS  # the bytes of codes for a load of x
