@@ -26,6 +26,7 @@ from dlsp_engine.options import TEXT_END, Options
 from dlsp_engine.request import GapRequest, Request
 from dlsp_engine.site import Site, SiteRequest
 from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
+from dlsp_engine.text.grammars import Grammars
 from dlsp_engine.text.prompt import Gap, Prompt, prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
@@ -161,6 +162,11 @@ class Engine:
         template = template_in(self.gguf) if self.gguf else None
         return Chat(template, self.tokenizer.added) if template else None
 
+    @cached_property
+    def grammars(self) -> Grammars:
+        """Compiles constraints for `Options.constraint`."""
+        return Grammars(self.tokenizer, self.model.shape.vocab)
+
     def prompt(self, asked: Gap | Site | Generation) -> Prompt:
         """Return the prompt of a gap, that of a site with the edit in it, or that of a generation."""
         if isinstance(asked, Generation):
@@ -177,6 +183,8 @@ class Engine:
     ) -> GapRequest:
         """Return a request that fills `gap`. `opening` is the result of `prompt(gap)`, if the caller already has it."""
         session, opening = session or self.new_session(), opening or self.prompt(gap)
+        if options.constraint:  # it alone says where the answer ends
+            options = replace(options, end=TEXT_END)
         return GapRequest(gap, opening, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
 
     def generation_request(

@@ -1,8 +1,12 @@
 """The decoding options of a request."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dlsp_engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from dlsp_engine.decode.grammar import Grammar
 
 MODES = ("autoregressive", "diffusion", "verified")
 SCHEDULES = ("auto", "split", "merged")
@@ -34,6 +38,7 @@ class Options:
     top_k: int = 0
     min_p: float = 0.0
     seed: int = 0
+    constraint: "Grammar | None" = None  # what the whole answer must be; `end` and the text behind then end nothing
 
     def __post_init__(self) -> None:
         for name, allowed in (("mode", MODES), ("schedule", SCHEDULES), ("rule", RULES), ("end", (*ENDS, TEXT_END))):

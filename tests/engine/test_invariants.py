@@ -171,7 +171,7 @@ def test_an_end_that_a_backend_chose_by_itself_is_refused(late: Engine, mode: st
     options = Options(mode=mode, max_tokens=24)
     expected = late.fill(GAPS[0], options)
     request = late.request(GAPS[0], options)
-    while len(request.session.pending) != 1 or request.answer.forced:
+    while len(request.session.pending) != 1 or request.answer.constraint:
         late.step([request])
     decoder, committed = request.decoder, len(request.answer.tokens)
     assert decoder.greedy_step is not None

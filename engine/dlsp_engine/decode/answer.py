@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dlsp_engine.decode.constraint import Constraint, Healing
 from dlsp_engine.decode.ends import Ending
 from dlsp_engine.decode.sampling import Sampler
 from dlsp_engine.options import Options
@@ -52,19 +53,26 @@ class Answer:
     """The answer to one gap while it grows: the committed tokens without the end token, and `reason`, which says why
     the answer ended and is None until then.
 
-    `forced` are bytes that the document already has and with which the answer must begin (token healing); they are not
-    part of `text`. `confidence` has a pair for each committed token, the end token included: the number of characters
-    that it added to the text, and its log-probability.
+    `constraint` says which tokens may come next behind the committed ones; it is None if any may. `confidence` has a
+    pair for each committed token, the end token included: the number of characters that it added to the text, and its
+    log-probability.
     """
 
     def __init__(self, gap: Gap, options: Options, tokenizer: Tokenizer, forced: bytes = b"") -> None:
+        """`forced` are bytes that the document already has and with which the answer must begin (token healing); they
+        are not part of `text`.
+        """
         self.options = options
         self.tokenizer = tokenizer
         self.tokens: list[int] = []
         self.committed = 0
         self.confidence: list[tuple[int, float]] = []
-        self.forced = forced
-        self.reason: str | None = None
+        self.constraint: Constraint | None = None
+        if options.constraint:
+            self.constraint = options.constraint.begin(gap.written, len(forced))
+        elif forced:
+            self.constraint = Healing(forced, tokenizer)
+        self.reason: str | None = "end" if self.constraint and self.constraint.complete else None
         self._written = ""
         self._sampler = Sampler(options.temperature, options.top_p, options.top_k, options.min_p, options.seed)
         self._ending = Ending(options.end, options.stop, gap.written, gap.suffix, gap.path, len(forced))
@@ -87,30 +95,43 @@ class Answer:
         """Return the token that each row chooses, given logits [rows, vocab]. Row i chooses as if draft[: first + i]
         were committed.
 
-        An end token is chosen only where the gap may end. With the rows of the last committed token and of the draft's
-        tokens that is enough to verify the draft: it is accepted up to its first token that differs from the choice of
-        the row before it.
+        A token is chosen among those that the constraint allows, and an end token only where the gap may end. With the
+        rows of the last committed token and of the draft's tokens that is enough to verify the draft: it is accepted up
+        to its first token that differs from the choice of the row before it. The constraint does not bind what comes
+        behind that.
         """
-        forced = self.forced
-        for token in draft[:first]:
-            forced = self._after(forced, token)
-        if forced:
-            logits = logits.clone()
-            for i in range(len(logits)):
-                if forced:
-                    self._allow(logits[i], self.tokenizer.completions(forced))
-                    forced = self._after(forced, draft[first + i]) if first + i < len(draft) else forced
         chosen = self._sampler.choose(logits, len(self.tokens) + first)
+        if self.constraint:
+            self._constrain(chosen, logits, draft, first)
         for i, token in enumerate(chosen[: 1 + len(draft) - first]):  # what stands before later rows is not known
             if token in self.tokenizer.stops:
                 chosen[i] = self._allowed(token, logits[i], draft[: first + i])
         return chosen
 
-    def draft_noise(self, candidates: np.ndarray, vocab: int) -> np.ndarray | None:
-        """Return the noise with which the next tokens will be drawn, for candidates [tokens, n]; see
+    def _constrain(self, chosen: list[int], logits: Tensor, draft: list[int], first: int) -> None:
+        """Replace what rows chose and the constraint does not allow; see `next_tokens`."""
+        constraint, sampler = self.constraint, self._sampler
+        assert constraint, "there is one"
+        for token in draft[:first]:
+            constraint.advance(token)
+        advanced = first
+        for i in range(min(len(logits), 1 + len(draft) - first)):
+            mask = constraint.allowed()
+            if mask is not None and not (sampler.greedy and chosen[i] < len(mask) and mask[chosen[i]]):
+                chosen[i] = sampler.choose(masked(logits[i], mask)[None], len(self.tokens) + first + i)[0]
+            if draft[first + i : first + i + 1] != [chosen[i]] or chosen[i] in self.tokenizer.stops:
+                break
+            constraint.advance(chosen[i])
+            advanced += 1
+            if constraint.complete:
+                break
+        constraint.rollback(advanced)
+
+    def draft_noise(self, candidates: np.ndarray, vocab: int, ahead: int = 0) -> np.ndarray | None:
+        """Return the noise with which the tokens behind the next `ahead` will be drawn, for candidates [tokens, n]; see
         `Sampler.draft_noise`.
         """
-        return self._sampler.draft_noise(candidates, len(self.tokens), vocab)
+        return self._sampler.draft_noise(candidates, len(self.tokens) + ahead, vocab)
 
     def _allowed(self, end: int, logits: Tensor, draft: list[int]) -> int:
         """Return `end`, the end token that logits [vocab] chose after `draft`, if the gap may end there; else what they
@@ -126,27 +147,35 @@ class Answer:
         return self._sampler.choose(others[None], len(self.tokens) + len(draft))[0]
 
     def refused(self, tokens: list[int]) -> int | None:
-        """Return the index of the first end token in `tokens` if the gap may not end there, else None. `next_tokens`
-        chooses no such token; this is for tokens that come from elsewhere.
+        """Return the index of the first of `tokens` that may not come there, since the constraint forbids it or since
+        it would end the gap where that may not end; else None. `next_tokens` chooses no such token; this is for tokens
+        that come from elsewhere.
         """
-        for i, token in enumerate(tokens):
+        valid = self.constraint.valid(tokens) if self.constraint else len(tokens)
+        for i, token in enumerate(tokens[:valid]):
             if token in self.tokenizer.stops:
                 return None if self._ending_after(tokens[:i]).may_end else i
-        return None
+        return valid if valid < len(tokens) else None
 
     def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
         """Return the log-probability of each of `tokens` [n] at temperature 1, given logits [n, vocab] of the rows that
-        chose them. As long as there are `forced` bytes, it is relative to the tokens that these allow. Call this before
-        the tokens are committed.
+        chose them, relative to the tokens that the constraint allows. Call this before the tokens are committed.
         """
-        found = logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
-        forced = self.forced
-        for i, token in enumerate(tokens):
-            if not forced:
+        if not self.constraint:
+            return logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
+        found: list[float] = []
+        advanced = 0
+        for row, token in zip(logits, tokens, strict=True):
+            mask = self.constraint.allowed()
+            found.append(float((row if mask is None else masked(row, mask)).log_softmax(-1)[token]))
+            if token in self.tokenizer.stops:
                 break
-            found[i] = float(logits[i, token] - logits[i, self.tokenizer.completions(forced)].logsumexp(-1))
-            forced = self._after(forced, token)
-        return found
+            self.constraint.advance(token)
+            advanced += 1
+            if self.constraint.complete:
+                break
+        self.constraint.rollback(advanced)
+        return found + [0.0] * (len(tokens) - len(found))  # those behind the end are never committed
 
     def commit(self, tokens: list[int], log_p: list[float]) -> None:
         """Commit tokens one by one, each with its log-probability, until one of them ends the gap; the rest are
@@ -161,18 +190,29 @@ class Answer:
                 self.reason = "end"
                 return
             self.tokens.append(token)
-            self.forced = self._after(self.forced, token)
             text = self._ending.feed(self.tokenizer.token_bytes(token))
             self._written += text
             self.confidence.append((len(text), sure))
             self.reason = self._ending.reason
+            self._advance(token)
             if not self.reason and len(self.tokens) >= self.options.max_tokens:
                 self.reason = "length"
 
+    def _advance(self, token: int) -> None:
+        """Tell the constraint of a committed token. Ends the answer if only the end is allowed behind it."""
+        if self.constraint:
+            self.constraint.advance(token)
+            if self.constraint.complete:
+                self.reason = self.reason or "end"
+            elif self.constraint.free:
+                self.constraint = None
+
     def until_end(self, draft: list[int]) -> list[int]:
-        """Return the draft up to and including the token that would end the gap: tokens behind it can never be
-        committed.
+        """Return the draft up to and including the token that would end the gap, and up to the first that the
+        constraint does not allow: tokens behind these can never be committed.
         """
+        if self.constraint:
+            draft = draft[: self.constraint.valid(draft)]
         ending = self._ending.copy()
         for i, token in enumerate(draft):
             ending.feed(self.tokenizer.token_bytes(token))
@@ -202,6 +242,9 @@ class Answer:
         row.fill_(-torch.inf)
         row[allowed] = kept
 
-    def _after(self, forced: bytes, token: int) -> bytes:
-        word = self.tokenizer.token_bytes(token)
-        return forced[len(word) :] if forced.startswith(word) else b""
+
+def masked(row: Tensor, mask: np.ndarray) -> Tensor:
+    """Return a row of logits [vocab] with -inf for the tokens that a constraint's mask [n] does not allow."""
+    allowed = torch.zeros(len(row), dtype=torch.bool)
+    allowed[: len(mask)] = torch.from_numpy(mask[: len(row)])
+    return torch.where(allowed.to(row.device), row, -torch.inf)

@@ -42,9 +42,9 @@ class Decoder(ABC):
 
     @property
     def _greedy(self) -> bool:
-        """Whether argmax alone decides the next token, and all tokens but the last are cached."""
+        """Whether argmax alone decides the next token, without a constraint, and all tokens but the last are cached."""
         options = self.answer.options
-        exact = options.temperature == 0 and not self.answer.forced and len(self.session.pending) == 1
+        exact = options.temperature == 0 and not self.answer.constraint and len(self.session.pending) == 1
         return exact and not self._refused
 
     @property

@@ -70,14 +70,10 @@ class Diffusion(Decoder):
 
     def take(self, logits: Tensor) -> None:
         log_p = logits.log_softmax(-1)
-        if self.answer.forced:
-            self.slots[:1] = self.answer.next_tokens(logits[:1], [])
-            self._log_p[:1] = self.answer.log_probabilities(logits[:1], self.slots[:1])
-        else:
-            self._remask(log_p)
-            self._place(logits, log_p)
+        self._remask(log_p)
+        self._place(logits, log_p)
         refused = self.answer.refused(self._placed)
-        if refused is not None:  # what was left of it when it was placed has changed
+        if refused:  # what was left of it when it was placed has changed; slot 0 was chosen just now
             self.slots[refused] = MASK
         run = len(self._placed)
         placed, log_p_placed = self.slots[:run], self._log_p[:run]
@@ -101,10 +97,14 @@ class Diffusion(Decoder):
 
     def _place(self, logits: Tensor, log_p: Tensor) -> None:
         """Place slot 0 by its autoregressive choice, and the slots that the rule picks. An end token is placed only
-        when everything left of it is.
+        when everything left of it is. Where a constraint forbids what slot 0 would have had, nothing else is placed:
+        the other slots expect another text.
         """
         options, stops = self.answer.options, self.answer.tokenizer.stops
         best = self.answer.next_tokens(logits, self._placed)
+        if self.answer.constraint and best[0] != int(logits[0].argmax()):
+            self.slots[:1], self._log_p[:1] = best[:1], self.answer.log_probabilities(logits[:1], best[:1])
+            return
         open_slots = [i for i, token in enumerate(self.slots) if token == MASK]
         end = next((i for i in open_slots if best[i] in stops), len(best))
         candidates = [i for i in open_slots if i < end] or open_slots[:1]

@@ -87,8 +87,24 @@ class Draft:
 NO_DRAFT = Draft([], [])
 
 
+def joined(drafts: Sequence[Draft]) -> Draft:
+    """Return the drafts one behind the other."""
+    alternatives: list[Sequence[tuple[int, float]]] = []
+    for draft in drafts:
+        alternatives += [*draft.alternatives, *[()] * (len(draft.tokens) - len(draft.alternatives))]
+    return Draft(
+        [token for draft in drafts for token in draft.tokens],
+        [sure for draft in drafts for sure in draft.confidence],
+        alternatives,
+        any(draft.canvas for draft in drafts),
+    )
+
+
 def read_canvas(
-    logits: Tensor, before: Sequence[int], bigrams: Bigrams | None = None, draft_noise: DraftNoise | None = None
+    logits: Tensor,
+    before: Sequence[int] | np.ndarray,
+    bigrams: Bigrams | None = None,
+    draft_noise: DraftNoise | None = None,
 ) -> Draft:
     """Return the draft that a canvas's logits [rows, vocab] make. `before` are all tokens before the one that the first
     row drafts. `draft_noise` is that of the answer.

@@ -43,11 +43,15 @@ class Sampler:
     min_p: float = 0.0
     seed: int = 0
 
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0
+
     def choose(self, logits: Tensor, start: int) -> list[int]:
         """Return the token that each row of logits [rows, vocab] gives. The rows are those of the answer's tokens
         number `start`, `start` + 1, and so on.
         """
-        if self.temperature == 0:
+        if self.greedy:
             return greedy(logits)
         # One row fits into a CPU's cache; a device takes all rows at once.
         parts = logits.split(1) if logits.is_cpu else [logits]
@@ -76,7 +80,7 @@ class Sampler:
         It is exact where one candidate has nearly all of its tile's probability, as the first of a tile nearly always
         has.
         """
-        if self.temperature == 0:
+        if self.greedy:
             return None
         noise = np.empty(candidates.shape)
         for row, tokens in enumerate(candidates):

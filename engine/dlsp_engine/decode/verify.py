@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
+import numpy as np
 from torch import Tensor
 
-from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.answer import Answer, masked
 from dlsp_engine.decode.budget import Acceptance, Costs, StepPlan, best_plan, fixed_plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, read_canvas
+from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, read_canvas
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
@@ -94,7 +96,7 @@ class Verified(Decoder):
         draft = self.draft.tokens[: planned.plan.verify]
         tokens = self.answer.next_tokens(logits[: 1 + len(draft)], draft)
         last_row = accepted = common(draft, tokens)
-        if self.draft.canvas:
+        if self.draft.canvas and not self.answer.constraint:  # a constraint makes drafts better than they are elsewhere
             self.drafting.acceptance.record(len(draft), accepted)
         tokens, used, cached = tokens[: accepted + 1], logits[: accepted + 1], len(session.pending) + accepted
         alternative = planned.plan.alternative(accepted, tokens[accepted])
@@ -109,8 +111,7 @@ class Verified(Decoder):
         read = NO_DRAFT
         if last_row in planned.plan.canvas_after and not self.done:
             start = planned.canvas_logits[last_row]
-            canvas = logits[start : start + planned.plan.width]
-            read = read_canvas(canvas, session.tokens, self.drafting.bigrams, self.answer.draft_noise)
+            read = self._read(logits[start : start + planned.plan.width])
         self.draft = self._next_draft(read)
 
     @property
@@ -138,14 +139,53 @@ class Verified(Decoder):
             prompt_rows=len(self.session.pending) - 1,
         )
 
+    def _read(self, canvas: Tensor) -> Draft:
+        """Return the draft that a canvas's logits [rows, vocab] make. Under a constraint one row is read after the
+        other: each has the tokens only that are allowed behind those chosen before.
+        """
+        answer, known, bigrams = self.answer, self.session.tokens, self.drafting.bigrams
+        if not (constraint := answer.constraint):
+            return read_canvas(canvas, known, bigrams, answer.draft_noise)
+        parts: list[Draft] = []
+        text = np.asarray(known)
+        for row in canvas:
+            mask = constraint.allowed()
+            row = row if mask is None else masked(row, mask)
+            noise = partial(answer.draft_noise, ahead=len(parts))
+            parts.append(read_canvas(row[None], text, bigrams, noise))
+            (token,) = parts[-1].tokens
+            if token in answer.tokenizer.stops:
+                break
+            text = np.append(text, token)
+            constraint.advance(token)
+            if constraint.complete:
+                break
+        constraint.rollback(len(text) - len(known))
+        return joined(parts)
+
     def _next_draft(self, read: Draft) -> Draft:
         """Return how the previous answer went on, if it still agrees; else a copied draft or the draft `read` from a
-        canvas, whichever is expected to have more tokens accepted.
+        canvas, whichever is expected to have more tokens accepted. Tokens that a constraint forces come behind it.
         """
         if again := self._previous_answer():
             return Draft(again, [PREVIOUS_P] * len(again))
         copied = Draft(*self.drafter(self.session.tokens)) if self.drafter else NO_DRAFT
-        return self._until_end(copied if copied.expected > read.expected else read)
+        if not self.answer.constraint:
+            return self._until_end(copied if copied.expected > read.expected else read)
+        drafts = [self._until_end(draft) for draft in (read, copied)]
+        return self._with_forced(max(drafts, key=lambda draft: draft.expected))
+
+    def _with_forced(self, draft: Draft) -> Draft:
+        """Return the draft and the tokens that the constraint forces behind it."""
+        constraint, stops = self.answer.constraint, self.answer.tokenizer.stops
+        assert constraint, "there is one"
+        if draft.tokens and draft.tokens[-1] in stops:
+            return draft
+        for token in draft.tokens:
+            constraint.advance(token)
+        forced = constraint.forced()
+        constraint.rollback(len(draft.tokens))
+        return self._until_end(joined([draft, Draft(forced, [1.0] * len(forced))]))
 
     def _until_end(self, draft: Draft) -> Draft:
         """Return the draft up to and including the token that would end the gap, without alternatives that would end

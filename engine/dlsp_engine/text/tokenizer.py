@@ -13,8 +13,9 @@ from torch import Tensor
 
 from dlsp_engine.errors import Damaged
 
-# How many texts' tokens are cached, and how long such a text may be: most of a prompt was in the one before.
-CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 100_000
+# How many texts' tokens are cached, and how long such a text may be: most of a prompt was in the one before. A short
+# text is quickly tokenized.
+CACHED_TEXTS, MIN_CACHED_CHARACTERS, MAX_CACHED_CHARACTERS = 64, 64, 100_000
 
 
 class Tokenizer(Protocol):
@@ -107,7 +108,8 @@ class QwenTokenizer(Spelling):
         self.cached = lru_cache(CACHED_TEXTS)(self._tokens)
 
     def encode(self, text: str) -> list[int]:
-        return list(self.cached(text) if len(text) <= MAX_CACHED_CHARACTERS else self._tokens(text))
+        cached = MIN_CACHED_CHARACTERS <= len(text) <= MAX_CACHED_CHARACTERS
+        return list(self.cached(text) if cached else self._tokens(text))
 
     def _tokens(self, text: str) -> Sequence[int]:
         return array("i", self._tokenizer.encode(text, add_special_tokens=False).ids)

@@ -1,0 +1,134 @@
+"""Turns the constraints that clients write into grammars: checks them in a process of their own, compiles and keeps
+them.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from dlsp_engine.decode.grammar import Grammar
+
+KINDS = ("regex", "grammar", "json_schema", "choices")
+MAX_CHARACTERS = 100_000  # of a constraint
+MAX_CHOICES = 1000
+MAX_KEPT = 32  # compiled constraints
+MAX_CHECK_S = 3.0  # by the clock, on a machine that is busy; the check itself ends after `grammar_check.MAX_CPU_S`
+
+TOO_COMPLEX = "'{}' in 'constraint' is too complex: it takes more than {} s to compile. Make it simpler."
+
+
+class Grammars:
+    """Compiles constraints for one tokenizer, and keeps those that were used last. Threads may share it: they compile
+    one after the other.
+
+    A constraint is first compiled in a process of its own, within `grammar_check.MAX_CPU_S`, because one that is large
+    or made to do harm could take minutes, or end the process that compiles it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, vocab: int) -> None:
+        """`vocab` is the number of ids that logits have."""
+        self._tokenizer = tokenizer
+        self._vocab = vocab
+        self._library: Any = None  # the tokenizer in the library's form, made when it is first needed
+        self._kept: OrderedDict[str, Grammar] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, constraint: Any) -> "Grammar":
+        """Return the compiled form of `constraint`, an object with one of KINDS as its field. Raises EngineError that
+        names the place of an error.
+        """
+        kind, source = _source(constraint)
+        key = json.dumps(source)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = self._compiled(kind, source)
+                if len(self._kept) > MAX_KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def _compiled(self, kind: str, source: dict[str, Any]) -> "Grammar":
+        from dlsp_engine.decode.grammar import Grammar  # constraints are seldom asked for
+
+        _check(kind, source)
+        stops = self._tokenizer.stops - self._tokenizer.spelled.keys()
+        if self._library is None:
+            self._library = _in_library(self._tokenizer, self._vocab, stops)
+        return Grammar(source, self._library, stops)
+
+
+def _source(constraint: Any) -> tuple[str, dict[str, Any]]:
+    """Return the kind of a constraint and its form in llguidance: an object of a grammar's `grammars`."""
+    if not isinstance(constraint, dict) or len(constraint) != 1 or not constraint.keys() <= set(KINDS):
+        raise EngineError(f"'constraint' must be an object with one of the fields {', '.join(KINDS)}.")
+    ((kind, value),) = constraint.items()
+    try:
+        characters = len(json.dumps(value, ensure_ascii=False).encode().decode())
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise EngineError(f"'{kind}' in 'constraint' is nested too deeply, or holds half a surrogate pair.") from error
+    if characters > MAX_CHARACTERS:
+        raise EngineError(f"'{kind}' in 'constraint' must hold at most {MAX_CHARACTERS} characters.")
+    if kind == "json_schema":
+        if not isinstance(value, dict | bool):
+            raise EngineError("'json_schema' in 'constraint' must be an object, true or false.")
+        return kind, {"json_schema": value}
+    if kind == "choices":
+        return kind, {"lark_grammar": f"start: {_literals(value)}"}
+    if not isinstance(value, str) or not value:
+        raise EngineError(f"'{kind}' in 'constraint' must be a text that is not empty.")
+    return kind, {"lark_grammar": f"start: /{_slashed(value)}/" if kind == "regex" else value}
+
+
+def _literals(choices: Any) -> str:
+    """Return the choices as alternatives in Lark."""
+    if not isinstance(choices, list) or not 1 <= len(choices) <= MAX_CHOICES:
+        raise EngineError(f"'choices' in 'constraint' must hold 1 to {MAX_CHOICES} texts.")
+    for number, choice in enumerate(choices):
+        if not isinstance(choice, str):
+            raise EngineError(f"'choices' in 'constraint' must hold texts; number {number} is none.")
+    return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+
+
+def _slashed(regex: str) -> str:
+    """Return a regular expression as it stands between slashes in Lark. A character that cannot stand there is replaced
+    by its number; see `grammar_check.ESCAPES`.
+    """
+    escaped, after_backslash = "", False
+    for char in regex:
+        escaped += f"\\x{ord(char):02X}" if char in "/\n\r" and not after_backslash else char
+        after_backslash = char == "\\" and not after_backslash
+    return escaped
+
+
+def _check(kind: str, source: dict[str, Any]) -> None:
+    """Raise EngineError if the source is not valid, or cannot be compiled in time."""
+    from dlsp_engine.text.grammar_check import MAX_CPU_S
+
+    command = [sys.executable, "-m", "dlsp_engine.text.grammar_check", kind]
+    try:
+        done = subprocess.run(command, input=json.dumps(source), capture_output=True, text=True, timeout=MAX_CHECK_S)
+    except subprocess.TimeoutExpired:
+        done = None
+    if done is None or done.returncode:
+        raise EngineError(TOO_COMPLEX.format(kind, MAX_CPU_S))
+    if done.stdout:
+        raise EngineError(f"'{kind}' in 'constraint' is not valid{done.stdout}")
+
+
+def _in_library(tokenizer: Tokenizer, vocab: int, stops: frozenset[int]) -> Any:
+    """Return the tokenizer in the library's form."""
+    from llguidance import LLTokenizer
+
+    from dlsp_engine.text.grammar_check import Vocabulary
+
+    # One id more than there are, which ends answers where no token does.
+    words = [tokenizer.token_bytes(token) if token < tokenizer.words else b"" for token in range(vocab + 1)]
+    vocabulary = Vocabulary(words, min(stops, default=vocab), tokenizer.encode)
+    return LLTokenizer(vocabulary, eos_token=sorted(stops) or [vocab])  # type: ignore[arg-type]
