@@ -29,6 +29,7 @@ from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
 from dlsp_engine.text.chat import Generation
+from dlsp_engine.text.prompt import Gap
 
 # The version of this API. Increase it with every change that an older client could not use.
 API_VERSION = 2
@@ -114,19 +115,29 @@ def app(service: Service) -> Starlette:
         service.end()
         return JSONResponse({}, 202)
 
+    engine = scheduler.engine
+
+    def parse_gaps(body: Any) -> Parsed[Gap]:
+        parsed = parse(body, engine.grammars)
+        if grammar := parsed.options.constraint:
+            for gap in parsed.asked:  # so that the thread of the steps need not compile anything
+                grammar.prepare(gap.written, len(engine.prompt(gap).forced))
+        return parsed
+
     def parse_generation(body: Any) -> Parsed[Generation]:
-        engine = scheduler.engine
-        return parse_generate(body, lambda: engine.chat, engine.model.shape.vocab)
+        return parse_generate(body, lambda: engine.chat, engine.model.shape.vocab, engine.grammars)
 
     def streamed(parse: Callable[[Any], Parsed[Any]], in_thread: bool = False) -> Endpoint:
         """Return an endpoint that reads the request's body with `parse` and streams the results of its gaps or sites.
-        If the request is refused, the response is an error that says why. `in_thread` if `parse` may take long.
+        If the request is refused, the response is an error that says why. `in_thread` if `parse` may take long, as it
+        does with a constraint.
         """
 
         async def answer(request: Request) -> Response:
             try:
                 body = await _body(request)
-                wanted = await run_in_threadpool(parse, body) if in_thread else parse(body)
+                slow = in_thread or (isinstance(body, dict) and "constraint" in body)
+                wanted = await run_in_threadpool(parse, body) if slow else parse(body)
                 stream = Stream(wanted, scheduler, service.touch)
             except EngineError as error:
                 status = 413 if isinstance(error, TooLarge) else 503 if isinstance(error, Busy) else 400
@@ -146,7 +157,7 @@ def app(service: Service) -> Starlette:
             Route(PROOF, proven, methods=["GET"]),
             Route("/health", health),
             Route("/metrics", metrics_text),
-            Route("/v1/infill", streamed(parse), methods=["POST"]),
+            Route("/v1/infill", streamed(parse_gaps), methods=["POST"]),
             Route("/v1/generate", streamed(parse_generation, in_thread=True), methods=["POST"]),
             Route("/v1/sites", streamed(parse_sites), methods=["POST"]),
             Route("/v1/shutdown", shutdown, methods=["POST"]),

@@ -21,6 +21,7 @@ from dlsp_engine.serve.requests import (
     unicode,
 )
 from dlsp_engine.text.chat import Chat, Generation
+from dlsp_engine.text.grammars import Grammars
 
 MAX_PARTS = 4096
 ROLES = ("system", "user", "assistant", "tool")
@@ -29,9 +30,12 @@ FIELDS = {"messages", "tools", "prompt", "session", "priority", "client", "n"} |
 MESSAGE_FIELDS = {"role", "content", "name", "tool_calls", "tool_call_id"}
 
 
-def parse_generate(body: Any, chat: Callable[[], Chat | None], vocab: int) -> Parsed[Generation]:
-    """Return the checked body. `chat` returns the model's chat template, and `vocab` is the size of its vocabulary.
-    Raises EngineError with one sentence that names the field and the values it takes.
+def parse_generate(
+    body: Any, chat: Callable[[], Chat | None], vocab: int, grammars: Grammars | None = None
+) -> Parsed[Generation]:
+    """Return the checked body. `chat` returns the model's chat template, `vocab` is the size of its vocabulary, and
+    `grammars` compiles the body's constraint. Raises EngineError with one sentence that names the field and the values
+    it takes.
     """
     checked(body, FIELDS)
     try:
@@ -45,7 +49,7 @@ def parse_generate(body: Any, chat: Callable[[], Chat | None], vocab: int) -> Pa
     parts = _prompt(body["prompt"], vocab) if "prompt" in body else _chat(body, chat)
     if not any(isinstance(part, int) or part for part in parts):
         raise EngineError("'prompt' must not be empty.")
-    chosen = options(body)
+    chosen = options(body, grammars)
     asked = Generation(parts, session(body, "the body"))
     return Parsed((asked,), chosen, priority(body, "filling"), client(body), answers=answers(body, chosen))
 

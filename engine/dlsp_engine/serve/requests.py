@@ -8,6 +8,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.options import ENDS, Options
 from dlsp_engine.site import Site
 from dlsp_engine.text.chat import Generation
+from dlsp_engine.text.grammars import Grammars
 from dlsp_engine.text.prompt import File, Gap
 
 PRIORITIES = ("typing", "filling", "prefetch")
@@ -43,8 +44,10 @@ class Parsed(Generic[Asked]):
     answers: int = 1
 
 
-def parse(body: Any) -> Parsed[Gap]:
-    """Return the checked body. Raises EngineError with one sentence that names the field and the values it takes."""
+def parse(body: Any, grammars: Grammars | None = None) -> Parsed[Gap]:
+    """Return the checked body; `grammars` compiles its constraint. Raises EngineError with one sentence that names the
+    field and the values it takes.
+    """
     checked(body, {"gaps", "files", "priority", "client", "quiet", "n"} | OPTIONS.keys())
     given = files(body, "files")
     gaps = tuple(_gap(gap, given) for gap in listed(body, "gaps"))
@@ -52,7 +55,7 @@ def parse(body: Any) -> Parsed[Gap]:
         raise EngineError(f"'gaps' must hold 1 to {MAX_GAPS} gaps.")
     bounded([text for gap in gaps for text in (gap.prefix, gap.suffix, gap.middle, gap.path)], given)
     default = "typing" if len(gaps) == 1 else "filling"
-    chosen = gap_options(body)
+    chosen = gap_options(body, grammars)
     wanted = answers(body, chosen)
     if len(gaps) * wanted > MAX_GAPS:
         raise EngineError(f"'n' times the number of gaps must be at most {MAX_GAPS}.")
@@ -88,8 +91,13 @@ def client(body: dict[str, Any]) -> str:
     return unicode(value, "'client'")
 
 
-def options(body: dict[str, Any]) -> Options:
+def options(body: dict[str, Any], grammars: Grammars | None = None) -> Options:
     wanted = {name: body[name] for name in OPTIONS if name in body}
+    if "constraint" in wanted:
+        if body.get("end", "token") != "token":
+            raise EngineError("'end' must be 'token' with a 'constraint', which says itself where the answer ends.")
+        assert grammars, "the field is refused where there are none"
+        wanted["constraint"] = grammars(wanted["constraint"])
     for name, value in wanted.items():
         if isinstance(OPTIONS[name], bool):
             truth(value, name)
@@ -110,9 +118,9 @@ def answers(body: dict[str, Any], options: Options) -> int:
     return value
 
 
-def gap_options(body: dict[str, Any]) -> Options:
+def gap_options(body: dict[str, Any], grammars: Grammars | None = None) -> Options:
     """Return the options of gaps or sites, whose answers are short."""
-    chosen = options(body)
+    chosen = options(body, grammars)
     if chosen.end not in ENDS:
         raise EngineError(f"'end' must be one of {', '.join(ENDS)}.")
     if chosen.max_tokens > MAX_GAP_TOKENS:

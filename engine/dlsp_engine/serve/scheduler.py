@@ -305,7 +305,7 @@ class Scheduler:
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
         """End a ticket whose step raised, and drop its session, whose KV cache may be wrong."""
-        sentence = _logged(error)
+        sentence = str(error) if isinstance(error, EngineError) else _logged(error)
         if ticket.request:
             ticket.request.close()
             ticket.request = None

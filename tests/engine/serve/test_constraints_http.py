@@ -1,0 +1,74 @@
+"""Constraints over HTTP, on a tiny model: answers that keep to them, errors, and grammars made to do harm."""
+
+import json
+
+import httpx
+import pytest
+
+GAP = {"prefix": "value = ", "suffix": "\n"}
+DOUBLING = "start: r0\n" + "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "a"?\n'
+CHAIN = "start: r0\n" + "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(5000)) + 'r5000: "a"\n'
+
+HOSTILE = {
+    "nested text": {"regex": "(" * 20_000 + "a" + ")" * 20_000},
+    "repeated repetition": {"regex": "((a{1,1000}){1,1000}){1,1000}"},
+    "left recursion": {"grammar": 'start: start start | "a" | start start start'},
+    "exponentially many ways": {"grammar": DOUBLING},
+    "a stack that overflows": {"grammar": CHAIN},
+    "an automaton of a million states": {"json_schema": {"type": "integer", "multipleOf": 999_983}},
+    "ten thousand properties": {"json_schema": {"properties": {f"p{n}": {"type": "string"} for n in range(3000)}}},
+    "a schema of itself": {"json_schema": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}},
+    "nothing": {"json_schema": {"$ref": "#"}},
+}
+
+
+def asked(client: httpx.Client, path: str, **body: object) -> list[dict]:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines() if line]
+
+
+@pytest.mark.parametrize("mode", ["autoregressive", "verified", "diffusion"])
+def test_answers_keep_to_it(client: httpx.Client, mode: str):
+    constraint = {"choices": ["red", "green", "blue"]}
+    (fill,) = (e for e in asked(client, "/v1/infill", gaps=[GAP], mode=mode, constraint=constraint) if "cost" in e)
+    assert fill["text"] in constraint["choices"]
+    assert fill["reason"] == "end"
+    told = asked(client, "/v1/generate", prompt="Say", mode=mode, constraint={"regex": "[a-c]{3}"}, temperature=1, n=2)
+    texts = [event["text"] for event in told if event["event"] == "generation"]
+    assert len(texts) == 2
+    assert all(len(text) == 3 and set(text) <= set("abc") for text in texts)
+
+
+def test_many_gaps_share_one(client: httpx.Client):
+    gaps = [GAP | {"prefix": prefix} for prefix in ("a", "b", "é", "")]
+    told = asked(client, "/v1/infill", gaps=gaps, constraint={"regex": "[0-9]{2}"})
+    texts = [event["text"] for event in told if event["event"] == "fill"]
+    assert len(texts) == 4
+    assert all(text.isdigit() for text in texts)
+
+
+@pytest.mark.parametrize("path", ["/v1/infill", "/v1/generate"])
+def test_errors_say_where(client: httpx.Client, path: str):
+    asks = {"gaps": [GAP]} if path == "/v1/infill" else {"prompt": "a"}
+    answer = client.post(path, json=asks | {"constraint": {"regex": "ab(c"}})
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "'regex' in 'constraint' is not valid at character 3: unclosed group."
+
+
+def test_where_else_a_gap_ends_is_refused(client: httpx.Client):
+    answer = client.post("/v1/infill", json={"gaps": [GAP], "end": "line", "constraint": {"regex": "a"}})
+    assert answer.status_code == 400
+    assert "'end'" in answer.json()["error"]
+    assert client.post("/v1/sites", json={"sites": [], "constraint": {"regex": "a"}}).status_code == 400
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_made_to_do_harm_ends_in_a_sentence(client: httpx.Client, name: str):
+    """Or in an answer; and the engine goes on."""
+    body = {"gaps": [GAP], "mode": "autoregressive", "max_tokens": 60, "temperature": 1, "constraint": HOSTILE[name]}
+    answer = client.post("/v1/infill", json=body)
+    last = [json.loads(line) for line in answer.text.splitlines() if line][-1]
+    assert last == {"event": "done"} or ("constraint" in last["error"].lower() and "\n" not in last["error"]), last
+    assert client.get("/health").json()["pid"]
+    assert asked(client, "/v1/infill", gaps=[GAP], max_tokens=2)[-1] == {"event": "done"}
