@@ -1,7 +1,6 @@
 """An empty home folder, and what a new user does in it."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -64,10 +63,6 @@ class Home:
         done = self.run(line)
         assert done.returncode == 0, f"$ {line}\n{done.stdout}"
         return done.stdout
-
-    def take_model(self, other: "Home") -> None:
-        """The model's file that another home has downloaded."""
-        shutil.copytree(other.folder / ".cache/dlsp/models", self.folder / ".cache/dlsp/models")
 
     def install_plugin(self, archive: Path) -> None:
         """As the plugin's README says."""
