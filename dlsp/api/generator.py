@@ -59,6 +59,22 @@ class Generator:
                     if all(text.done for text in texts):
                         return
 
+    async def text(self, prompt: Prompt, options: Options) -> AsyncGenerator[str | Answer]:
+        """Yield one answer's new text as it is fixed, and the `Answer` last."""
+        async with aclosing(self.stream(prompt, options)) as steps:
+            async for _, step in steps:
+                if isinstance(step, Answer):
+                    yield step
+                elif step.text:
+                    yield step.text
+
+    async def tokens(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The engine's answer to a request for a prompt's tokens. Raises what the engine's client raises."""
+        async with aclosing(asked(self._engine, self._engine.tokens, request)) as events:
+            async for event in events:
+                return event
+        raise AssertionError("the engine answers or an error is raised")
+
     async def answers(self, prompt: Prompt, options: Options, count: int = 1) -> list[Answer]:
         """The whole answers. Raises what the engine's client raises."""
         async with aclosing(self.stream(prompt, options, count)) as pieces:

@@ -44,9 +44,13 @@ def parse(prompt: str) -> Gap | None:
     return next((gap for family in FAMILIES if (gap := _parse(prompt, family))), None)
 
 
+# How the control tokens of the models' family look, those of chats among them.
+CONTROL = re.compile(r"<\|[a-z_]+\|>")
+
+
 def special(text: str) -> bool:
     """Whether `text` is a marker, which no answer contains."""
-    return text in _SPECIAL or bool(re.fullmatch(r"<\|[a-z_]+\|>", text))
+    return text in _SPECIAL or bool(CONTROL.fullmatch(text))
 
 
 _SPECIAL = {

@@ -21,6 +21,7 @@ UNAUTHORIZED = 401
 MAX_REPORT_BYTES = 1_000_000
 MAX_LINE_BYTES = 64_000
 MOST_GENERATION_BYTES = 4_000_000  # the last event of an answer of 32,768 tokens
+MOST_TOKENS_BYTES = 12_000_000  # the tokens of a prompt of 400,000 characters, and their texts
 MAX_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole text so far
 
 
@@ -75,6 +76,10 @@ class Engine:
     def generate(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to go on from a prompt or to answer a chat, likewise."""
         return self._events("/v1/generate", request, MOST_GENERATION_BYTES)
+
+    def tokens(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the one event that answers a request for a prompt's tokens."""
+        return self._events("/v1/tokens", request, MOST_TOKENS_BYTES)
 
     def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to judge sites, likewise."""

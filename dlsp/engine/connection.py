@@ -153,6 +153,10 @@ class EngineConnection:
         """Yield the events of a request to go on from a prompt. Raises NotReady, EngineError and EngineGone."""
         return self._events(lambda engine: engine.generate(request))
 
+    def tokens(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the answer to a request for a prompt's tokens. Raises NotReady, EngineError and EngineGone."""
+        return self._events(lambda engine: engine.tokens(request))
+
     def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to judge sites. Raises NotReady, EngineError and EngineGone."""
         return self._events(lambda engine: engine.sites(request))

@@ -144,6 +144,14 @@ class StubEngine:
             events.append({"event": "site", "site": number, **judged, "cost": COST})
         return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
 
+    def tokens(self, request: dict[str, Any]) -> bytes:
+        """Each character is a token, by its code. A chat's prompt is its last message."""
+        prompt = request["prompt"] if "prompt" in request else request["messages"][-1]["content"]
+        ids = [ord(each) if isinstance(each, str) else each for each in prompt]
+        pieces = [chr(each % 128) for each in ids]
+        event = {"event": "tokens", "tokens": ids, "pieces": pieces, "text": "".join(pieces)}
+        return b"".join(json.dumps(each).encode() + b"\n" for each in (event, {"event": "done"}))
+
     def generation(self, request: dict[str, Any]) -> bytes:
         """Answer i of a request to go on from a prompt is that of its seed + i. The last of its words comes at the
         end, as a draft before it."""
@@ -158,9 +166,11 @@ class StubEngine:
             events.append(event | {"confidence": confidence})
         return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
 
-    def fill(self, request: dict[str, Any]) -> bytes:
+    def fill(self, path: str, request: dict[str, Any]) -> bytes:
         if "sites" in request:
             return self.sites(request)
+        if path == "/v1/tokens":
+            return self.tokens(request)
         if "gaps" not in request:
             return self.generation(request)
         event = {"event": "fill", "gap": 0, "text": self.answer(request), "reason": "line", "cost": COST}
@@ -213,7 +223,7 @@ class StubEngine:
                         if self.client_left():
                             return self.dropped(request)
                     more = stub.more.is_set()
-                    self.begin(stub.status, stub.fill(request) if stub.raw is None else stub.raw)
+                    self.begin(stub.status, stub.fill(self.path, request) if stub.raw is None else stub.raw)
                     while stub.more.is_set():
                         if self.client_left():
                             return self.dropped(request)

@@ -1,4 +1,4 @@
-"""llama.cpp's server: `/infill`, `/completion`, `/props` and `/slots`, as llama.vim and llama.vscode use it."""
+"""llama.cpp's server as its editors' plugins use it: `/infill`, `/completion`, tokens, chat prompts, what it is."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -14,6 +14,8 @@ from dlsp.api.body import Body, Refused
 from dlsp.api.completer import File, Gap
 from dlsp.api.dialects import openai
 from dlsp.api.dialects.openai import MAX_CHOICES, options_of
+from dlsp.api.generator import MAX_CONTEXT_TOKENS, Parts
+from dlsp.api.messages import chat_of
 from dlsp.api.wire import Service, server_sent
 
 DEFAULT_MAX_TOKENS = 128
@@ -29,14 +31,47 @@ async def infill(service: Service, body: Body, request: Request) -> Response:
 
 
 async def completion(service: Service, body: Body, request: Request) -> Response:
+    """A templated gap is filled. Any other text is completed as code; with control tokens in it, or as token numbers,
+    it is a prompt that the model goes on from as it stands."""
     raw = body.raw("prompt")
+    if isinstance(raw, list) and any(isinstance(each, int) for each in cast("list[Any]", raw)):
+        return await _continued(service, body, _parts(cast("list[Any]", raw)))
     prompt = body.inner("prompt").text("prompt_string") if isinstance(raw, dict) else "".join(body.texts("prompt"))
-    return await _answered(service, body, markers.parse(prompt) or Gap(prompt))
+    if gap := markers.parse(prompt):
+        return await _answered(service, body, gap)
+    if markers.CONTROL.search(prompt):
+        found = await service.generator.tokens({"prompt": prompt, "control": True})
+        return await _continued(service, body, tuple(found["tokens"]))
+    return await _answered(service, body, Gap(prompt))
 
 
 async def completions(service: Service, body: Body, request: Request) -> Response:
     """`/completions` without `/v1`: llama.cpp's own where the body has its `n_predict`, else OpenAI's."""
     return await (completion if "n_predict" in body else openai.completions)(service, body, request)
+
+
+async def tokenize(service: Service, body: Body, request: Request) -> Response:
+    asked = {"prompt": body.text("content"), "control": body.flag("parse_special", True)}
+    found: dict[str, Any] = {"tokens": [], "pieces": []}
+    if asked["prompt"]:
+        found = await service.generator.tokens(asked)
+    if not body.flag("with_pieces"):
+        return JSONResponse({"tokens": found["tokens"]})
+    pairs = zip(found["tokens"], found["pieces"], strict=True)
+    return JSONResponse({"tokens": [{"id": token, "piece": piece} for token, piece in pairs]})
+
+
+async def detokenize(service: Service, body: Body, request: Request) -> Response:
+    raw = body.raw("tokens")
+    if not isinstance(raw, list) or not all(isinstance(each, int) for each in cast("list[Any]", raw)):
+        raise Refused(400, "`tokens` must be a list of token numbers.", "tokens")
+    return JSONResponse({"content": (await service.generator.tokens({"prompt": raw}))["text"] if raw else ""})
+
+
+async def apply_template(service: Service, body: Body, request: Request) -> Response:
+    chat = chat_of(body)
+    asked = {"messages": list(chat.messages)} | ({"tools": list(chat.tools)} if chat.tools else {})
+    return JSONResponse({"prompt": (await service.generator.tokens(asked))["text"]})
 
 
 async def props(service: Service, body: Body, request: Request) -> Response:
@@ -54,6 +89,22 @@ async def props(service: Service, body: Body, request: Request) -> Response:
 
 async def slots(service: Service, body: Body, request: Request) -> Response:
     return JSONResponse([{"id": 0, "n_ctx": service.context, "is_processing": False}])
+
+
+def _parts(raw: list[Any]) -> Parts:
+    if not all(isinstance(each, int | str) and not isinstance(each, bool) for each in raw):
+        raise Refused(400, "`prompt` must be text, or a list of texts and token numbers.", "prompt")
+    return tuple(raw)
+
+
+async def _continued(service: Service, body: Body, prompt: Parts) -> Response:
+    options = options_of(body, MAX_CONTEXT_TOKENS, "n_predict")
+    if body.whole("n_predict", -1) == 0:
+        options = replace(options, max_tokens=1)
+    if body.flag("stream"):
+        return await server_sent(_events(service, service.generator.text(prompt, options), body), end=None)
+    (answer,) = await service.generator.answers(prompt, options)
+    return JSONResponse(_shown(_reply(service, answer), body))
 
 
 async def _answered(service: Service, body: Body, gap: Gap) -> Response:

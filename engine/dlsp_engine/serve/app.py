@@ -28,6 +28,7 @@ from dlsp_engine.serve.requests import MAX_CHARACTERS, Parsed, TooLarge, parse
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
+from dlsp_engine.serve.tokens import tokens
 from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
 
@@ -127,6 +128,21 @@ def app(service: Service) -> Starlette:
     def parse_generation(body: Any) -> Parsed[Generation]:
         return parse_generate(body, lambda: engine.chat, engine.model.shape.vocab, engine.grammars)
 
+    async def tokens_of(request: Request) -> Response:
+        engine = scheduler.engine
+        try:
+            body = await _body(request)
+            found = await run_in_threadpool(
+                tokens, body, lambda: engine.chat, engine.tokenizer, engine.model.shape.vocab
+            )
+        except EngineError as error:
+            return _error(413 if isinstance(error, TooLarge) else 400, str(error))
+        except ClientDisconnect:
+            return Response(status_code=400)  # the client has gone: nobody reads this
+        service.touch()
+        lines = (json.dumps(each, ensure_ascii=False) + "\n" for each in (found, {"event": "done"}))
+        return Response("".join(lines), media_type="application/x-ndjson")
+
     def streamed(parse: Callable[[Any], Parsed[Any]], in_thread: bool = False) -> Endpoint:
         """Return an endpoint that reads the request's body with `parse` and streams the results of its gaps or sites.
         If the request is refused, the response is an error that says why. `in_thread` if `parse` may take long, as it
@@ -159,6 +175,7 @@ def app(service: Service) -> Starlette:
             Route("/metrics", metrics_text),
             Route("/v1/infill", streamed(parse_gaps), methods=["POST"]),
             Route("/v1/generate", streamed(parse_generation, in_thread=True), methods=["POST"]),
+            Route("/v1/tokens", tokens_of, methods=["POST"]),
             Route("/v1/sites", streamed(parse_sites), methods=["POST"]),
             Route("/v1/shutdown", shutdown, methods=["POST"]),
         ],

@@ -56,6 +56,28 @@ class Writing(Spelling):
         return self.spelled.get(token) or self._tokenizer.token_bytes(token)
 
 
+def with_control(
+    parts: tuple[str | int, ...], added: Mapping[str, int], names: re.Pattern[str] | None = None
+) -> tuple[str | int, ...]:
+    """Return `parts` with the added tokens that their texts name. `names` finds these, if the caller has it already."""
+    names = names or _names(added)
+    found: list[str | int] = []
+    for part in parts:
+        if isinstance(part, int):
+            found.append(part)
+            continue
+        end = 0
+        for name in names.finditer(part):
+            found += [part[end : name.start()], added[name.group()]]
+            end = name.end()
+        found.append(part[end:])
+    return tuple(part for part in found if part != "")
+
+
+def _names(added: Mapping[str, int]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, sorted(added, key=len, reverse=True))) or "(?!)")
+
+
 class Chat:
     """Renders chats by a checkpoint's template, a Jinja text. `added` are the tokenizer's added tokens: name -> id."""
 
@@ -68,7 +90,7 @@ class Chat:
         environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
         environment.globals["raise_exception"] = _refuse
         self._added = added
-        self._names = re.compile("|".join(map(re.escape, sorted(added, key=len, reverse=True))) or "(?!)")
+        self._names = _names(added)
         try:
             self._template = environment.from_string(template)
         except TemplateError as error:
@@ -87,12 +109,7 @@ class Chat:
             text = self._template.render(**given, add_generation_prompt=True)
         except Exception as error:  # a template may fail in any way at messages that it does not foresee
             raise EngineError(f"The model's chat template does not take these messages: {_sentence(error)}") from error
-        parts: list[str | int] = []
-        end = 0
-        for name in self._names.finditer(text):
-            parts += [text[end : name.start()], self._added[name.group()]]
-            end = name.end()
-        parts.append(text[end:])
+        parts = with_control((text,), self._added, self._names)
         cleaned = (part.replace(guard, "") if isinstance(part, str) else part for part in parts)
         return tuple(part for part in cleaned if part != "")
 

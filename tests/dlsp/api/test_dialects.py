@@ -312,6 +312,41 @@ async def test_completion(api: httpx.AsyncClient, stub: StubEngine) -> None:
         assert gap(stub) == (BEFORE, AFTER)
 
 
+CHATML = "<|im_start|>user\nHello?<|im_end|>\n<|im_start|>assistant\n"
+
+
+@pytest.mark.parametrize("prompt", [CHATML, [72, 105], ["Hi", 72]])
+async def test_completion_of_a_prompt_as_it_stands(api: httpx.AsyncClient, stub: StubEngine, prompt: Any) -> None:
+    """With control tokens or token numbers in it, which the engine is asked by their numbers."""
+    stub.answer = lambda request: "Hello there!"
+    body = {"prompt": prompt, "n_predict": 9, "stop": ["<|im_end|>"], "temperature": 0.1}
+    answer = (await api.post("/completion", json=body)).json()
+    assert (answer["content"], answer["stop_type"], answer["tokens_predicted"]) == ("Hello there!", "eos", 7)
+    assert asked(stub)["prompt"] == ([ord(each) for each in prompt] if prompt == CHATML else prompt)
+    assert (asked(stub)["max_tokens"], asked(stub)["stop"], asked(stub)["temperature"]) == (9, [], 0.1)
+    found = events(await api.post("/completion", json=body | {"stream": True}))
+    assert "".join(each["content"] for each in found) == "Hello there!"
+    assert found[-1]["stop"] is True
+
+
+async def test_tokens(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    assert (await api.post("/tokenize", json={"content": "Hi"})).json() == {"tokens": [72, 105]}
+    assert asked(stub) == {"prompt": "Hi", "control": True}
+    pieces = (await api.post("/tokenize", json={"content": "Hi", "with_pieces": True, "parse_special": False})).json()
+    assert pieces == {"tokens": [{"id": 72, "piece": "H"}, {"id": 105, "piece": "i"}]}
+    assert asked(stub)["control"] is False
+    assert (await api.post("/tokenize", json={"content": ""})).json() == {"tokens": []}
+    assert (await api.post("/detokenize", json={"tokens": [72, 105]})).json() == {"content": "Hi"}
+    assert (await api.post("/detokenize", json={"tokens": []})).json() == {"content": ""}
+    assert (await api.post("/detokenize", json={"tokens": ["a"]})).status_code == 400
+
+
+async def test_a_chats_prompt(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    answer = await api.post("/apply-template", json={"messages": [{"role": "developer", "content": "Hi"}]})
+    assert answer.json() == {"prompt": "Hi"}
+    assert asked(stub)["messages"] == [{"role": "system", "content": "Hi"}]
+
+
 async def test_health_for_llama_cpp_and_tabby(api: httpx.AsyncClient) -> None:
     for path in ("/health", "/v1/health"):
         told = (await api.get(path)).json()
