@@ -62,17 +62,15 @@ async def answers(model: catalogue.Model, prefixes: Sequence[str]) -> tuple[floa
 
 
 def measure(model: catalogue.Model, sizes: Sequence[int], rounds: int, seed: int) -> list[dict[str, float]]:
-    tokenizer, rng = (
-        QwenTokenizer(converted(store.path(model), weights_cache("int8", infill_update=False), dense=False)),
-        random.Random(seed),
-    )
+    folder = converted(store.path(model), weights_cache("int8", infill_update=False), dense=False)
+    tokenizer, rng = QwenTokenizer(folder), random.Random(seed)
     samples: list[dict[str, float]] = []
     with progress("rounds", rounds) as advance:
         for _ in range(rounds):
             prefixes = [passage(size, tokenizer, rng) for size in sizes]
-            with cache_without_prompts() as folder:
+            with cache_without_prompts() as cache:
                 ready, cold = asyncio.run(answers(model, prefixes))
-                saved = sum(file.stat().st_size for file in folder.glob("prompts/*.safetensors"))
+                saved = sum(file.stat().st_size for file in cache.glob("prompts/*.safetensors"))
                 ready_again, warm = asyncio.run(answers(model, prefixes))
             for size, (cold_ms, _), (warm_ms, cached) in zip(sizes, cold, warm, strict=True):
                 times = {"cold_ms": round(cold_ms, 1), "warm_ms": round(warm_ms, 1), "ratio": warm_ms / cold_ms}

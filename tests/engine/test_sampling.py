@@ -5,7 +5,7 @@ import torch
 
 from dlsp_engine import EngineError
 from dlsp_engine.decode.draft import read_canvas
-from dlsp_engine.decode.sampling import TILE, Sampler, greedy
+from dlsp_engine.decode.sampling import SORTED_FIRST, TILE, Sampler, greedy
 from dlsp_engine.options import Options
 
 DRAWS = 3000
@@ -106,6 +106,16 @@ def test_a_row_is_cut_right_where_much_of_it_stays(cut: dict[str, float]):
     assert len(allowed) > 256
     assert torch.isin(drawn, allowed).all()
     assert len(drawn.unique()) == len(allowed), "each of them is drawn now and then"
+
+
+def test_a_row_is_cut_right_where_nearly_all_of_it_stays():
+    """More than what is sorted before all is."""
+    logits = 0.01 * torch.randn(12_000, generator=torch.Generator().manual_seed(3))
+    drawn = draws(logits, Sampler(1.0, top_p=0.9), 300)
+    order = logits.argsort(descending=True)
+    allowed = order[: int((logits.softmax(0)[order].cumsum(0) < 0.9).sum()) + 1]
+    assert torch.isin(drawn, allowed).all()
+    assert torch.isin(drawn, order[SORTED_FIRST[-1] :]).any()
 
 
 def test_drafts_add_the_noise_that_the_draw_will_add():

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 TILE = 128  # tokens with neighbouring ids that a sample is drawn from at once
 MIN_TEMPERATURE = 1e-6  # below it a sample is the argmax in float32 anyway
-SORTED_FIRST = 256  # of a row's likeliest tokens, how many are sorted before all are: top-p seldom needs more
+SORTED_FIRST = (256, 8192)  # how many of a row's likeliest tokens are sorted before all are
 NOT_BEST = 1e4  # what a token's noise is lowered by that another one of its tile beats whatever the tile's noise
 
 
@@ -112,15 +112,18 @@ class Sampler:
 
     def _sorted(self, scaled: Tensor) -> Tensor:
         """Return ids of a row's likeliest tokens, the likeliest first: all that `_cut` can keep."""
-        count, some = len(scaled), min(SORTED_FIRST, len(scaled))
-        values, ids = scaled.topk(some)
-        probability = values.exp()
-        enough = (
-            (self.top_k and self.top_k <= some)
-            or (self.top_p < 1 and probability.sum() >= self.top_p * scaled.exp().sum())
-            or (self.min_p and probability[-1] < self.min_p)
-        )
-        return ids if enough or some == count else scaled.argsort(descending=True)
+        for some in SORTED_FIRST:
+            if some >= len(scaled):
+                break
+            values, ids = scaled.topk(some)
+            probability = values.exp()
+            if (
+                (self.top_k and self.top_k <= some)
+                or (self.top_p < 1 and probability.sum() >= self.top_p * scaled.exp().sum())
+                or (self.min_p and probability[-1] < self.min_p)
+            ):
+                return ids
+        return scaled.argsort(descending=True)
 
 
 @lru_cache(64)  # a draft and the step that verifies it draw the same noise
