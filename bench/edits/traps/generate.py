@@ -60,12 +60,12 @@ def of_python_projects(seed: int) -> Iterator[Trap]:
     each = RESOLVED["python"] // len(sources.PYTHON_PROJECTS) + 1
     left = RESOLVED["python"]
     for name in sources.PYTHON_PROJECTS:
-        files = sources.project(sources.SITE / name, (".py",), name)
+        files, omitted = sources.project(sources.SITE / name, (".py",), name)
         with tempfile.TemporaryDirectory() as folder:
             _write(Path(folder), files)
             with closing(Pyright(Path(folder), files)) as oracle:
                 chance = random.Random(f"{seed} {name}")
-                for trap in resolved.traps(files, oracle, chance, min(each, left)):
+                for trap in resolved.traps(files, omitted, oracle, chance, min(each, left)):
                     left -= 1
                     yield trap
 
@@ -75,14 +75,16 @@ def of_npm_projects(seed: int) -> Iterator[Trap]:
     modules = sources.npm()
     for (name, (_, inner)), language in zip(sources.NPM_PROJECTS.items(), ("typescript", "javascript"), strict=True):
         suffixes = tuple(languages.of("a.ts" if language == "typescript" else "a.js").extensions)  # type: ignore[union-attr]
-        files = sources.project(modules / name / inner, suffixes, inner)
+        files, omitted = sources.project(modules / name / inner, suffixes, inner)
         with tempfile.TemporaryDirectory() as folder:
             _write(Path(folder), files)
             settings = '{"compilerOptions": {"allowJs": true, "module": "nodenext"}}'
             (Path(folder) / "tsconfig.json").write_text(settings)
             with closing(TsServer(Path(folder), files, modules / "typescript")) as oracle:
                 chance = random.Random(f"{seed} {name}")
-                yield from islice(resolved.traps(files, oracle, chance, RESOLVED[language]), RESOLVED[language])
+                yield from islice(
+                    resolved.traps(files, omitted, oracle, chance, RESOLVED[language]), RESOLVED[language]
+                )
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import PurePath
 
@@ -31,8 +31,11 @@ _BOUND = r"\b{0}\s*(?::[^=\n]+)?(?:[-+*/|&]?=(?!=)|,.*=(?!=)|\bin\b)|\bas {0}\b"
 _TURNS = ("parameter", "function", "variable", "parameter", "class", "method")
 
 
-def traps(files: dict[str, str], oracle: Oracle, chance: random.Random, most: int) -> Iterator[Trap]:
-    """Yield at most `most` traps in the files of a project."""
+def traps(
+    files: dict[str, str], omitted: Iterable[str], oracle: Oracle, chance: random.Random, most: int
+) -> Iterator[Trap]:
+    """Yield at most `most` traps in the files of a project, of names that are not in its `omitted` texts."""
+    elsewhere = {word for text in omitted for word in TOKEN.findall(text)}
     where: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for path, text in files.items():
         for word in TOKEN.findall(text):
@@ -41,7 +44,12 @@ def traps(files: dict[str, str], oracle: Oracle, chance: random.Random, most: in
     found: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     for path, text in files.items():
         for kind, at, name in _definitions(path, text):
-            if len(name) > 2 and sum(where[name].values()) >= MIN_OTHERS + 2 and not name.startswith("__"):
+            if (
+                len(name) > 2
+                and sum(where[name].values()) >= MIN_OTHERS + 2
+                and name not in elsewhere
+                and name[:2] != "__"
+            ):
                 found[kind].append((path, at, name))
     for each in found.values():
         chance.shuffle(each)

@@ -23,15 +23,18 @@ NATIVE = ("greenlet", "markupsafe", "numpy/_core/include", "numpy/random", "torc
 MAX_PROJECT_FILES = 80
 
 
-def project(folder: Path, suffixes: tuple[str, ...], parent: str) -> dict[str, str]:
-    """The texts of a folder's files below the name `parent`: ASCII, with single line ends."""
+def project(folder: Path, suffixes: tuple[str, ...], parent: str) -> tuple[dict[str, str], list[str]]:
+    """The texts of a folder's files below the name `parent`: ASCII, with single line ends; and the texts left out."""
     found: dict[str, str] = {}
+    omitted: list[str] = []
     for file in sorted(folder.rglob("*")):
         if file.suffix in suffixes and len(found) < MAX_PROJECT_FILES and not file.name.endswith(".d.ts"):
             text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
             if text.isascii() and len(text) < 100_000:
                 found[f"{parent}/{file.relative_to(folder).as_posix()}"] = text
-    return found
+            else:
+                omitted.append(text)
+    return found, omitted
 
 
 def npm() -> Path:

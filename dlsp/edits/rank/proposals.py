@@ -41,9 +41,9 @@ class Proposal:
         return self.site.certain
 
 
-def learned(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Proposal]:
-    """The proposals without a model: sites that are certain or whose odds are high enough."""
-    found = (site for site in sites(edit, own, pages) if site.certain or site.odds > WEIGHTS.learned_from)
+def learned(edit: Edit, own: Page, pages: Sequence[Page], seconds: float | None = None) -> list[Proposal]:
+    """The proposals without a model, found within `seconds`: sites that are certain or whose odds are high enough."""
+    found = (site for site in sites(edit, own, pages, seconds) if site.certain or site.odds > WEIGHTS.learned_from)
     return [_unasked(site) for site in found]
 
 

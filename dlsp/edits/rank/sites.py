@@ -108,14 +108,15 @@ def _verdict(match: Match, known: dict[int, tuple[Match, Verdict]]) -> Verdict:
     return Verdict.REFUSED if Verdict.REFUSED in inside else Verdict.OPEN
 
 
-def sites(edit: Edit, own: Page, pages: Sequence[Page]) -> list[Site]:
-    """The sites found within SEARCH_S that do not touch each other: certain ones first, then by evidence.
+def sites(edit: Edit, own: Page, pages: Sequence[Page], seconds: float | None = None) -> list[Site]:
+    """The sites found within `seconds`, by default SEARCH_S, that do not touch each other: certain ones first, then by
+    evidence.
 
     Excluded are sites in another language, changes of white space only, changes that would add syntax errors, and those
     that would bring a secret value into another file. If the edit itself added syntax errors it is unfinished, and
     there are no sites.
     """
-    until = time.monotonic() + SEARCH_S
+    until = time.monotonic() + (SEARCH_S if seconds is None else seconds)
     if _breaks(edit, own):
         return []
     pages = [page for page in pages if page.speaks_as(own)]

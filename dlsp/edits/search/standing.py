@@ -133,7 +133,8 @@ class Standing(Renamed):
 
     def verdict(self, page: Page, offset: int) -> Verdict:
         """Whether the edit must follow at this place (CERTAIN), must not (REFUSED), or may (OPEN)."""
-        if self.is_unfinished:
+        is_blind = any(each.names is not None and each.names.is_blind for each in (page, self.own))
+        if self.is_unfinished or is_blind or time.monotonic() > self._until:
             return Verdict.REFUSED
         if not self.edited:
             return Verdict.OPEN
@@ -144,6 +145,7 @@ class Standing(Renamed):
             return Verdict.REFUSED
         # An edit that did more than rename, or that changed an import, may have replaced one thing by a different one.
         is_bound = bool(self.scopes) and standing in ("follows", "bound again", "own member", "own keyword")
+        is_bound = is_bound and (standing != "own keyword" or self._is_own_call(self.old[offset]))
         sure = is_bound and self.rule.only and not self.is_taken and not self._is_import
         return Verdict.CERTAIN if sure else Verdict.OPEN
 
@@ -224,7 +226,11 @@ class Standing(Renamed):
         if owner == self.own.module and self._imported(page):
             family = page.language.family if page.language else ""
             # `from lib import fees` imports the module from a package; `import lib.fees` names it.
-            modules = [module for each in bound for module in (each.module, f"{each.module}.{owner}") if module]
+            named = [each.module for each in bound if each.module]
+            modules = [
+                *named,
+                *(f"{each.removesuffix('.')}.{owner}" if each.strip(".") else each + owner for each in named),
+            ]
             met = {imports.meets(module, page.path, family, self.own.path) for module in modules}
             return Verdict.CERTAIN if imports.Meets.YES in met or not modules else Verdict.OPEN
         if any(self._through(each.module or "", page) is not Verdict.REFUSED for each in bound):
@@ -247,7 +253,7 @@ class Standing(Renamed):
         if use is None or use.kind != "keyword":
             return Verdict.REFUSED
         called = next((each for each in self.scopes if self._is_called(use.of, each) and not each.owner), None)
-        if called is None:
+        if called is None or "." in use.of:
             return Verdict.REFUSED
         family = page.language.family if page.language else ""
         bound = [each for each in self.uses(use.of, page).values() if each.binds]
@@ -375,8 +381,22 @@ class Standing(Renamed):
     def _of_path(self, use: Use) -> str:
         return "own path" if any(each.of == use.of for each in self.kinds("path")) else "another's path"
 
-    def _is_called(self, name: str, scope: Scope) -> bool:
+    def _is_called(self, called: str, scope: Scope) -> bool:
+        """Whether the function that a call names has the name of the scope's function, or of its class."""
+        name = called.rpartition(".")[2]
         return bool(name) and name == (scope.owner if scope.name in _CONSTRUCTORS else scope.name)
+
+    def _is_own_call(self, use: Use) -> bool:
+        """Whether the call of a keyword certainly calls the function whose parameter was renamed."""
+        owner, _, name = use.of.rpartition(".")
+        called = next((scope for scope in self.scopes if self._is_called(use.of, scope)), None)
+        if called is None:
+            return False
+        if called.owner and called.name not in _CONSTRUCTORS:
+            home = use.home
+            return owner in SELF_NAMES and home is not None and home.start <= called.start and called.end <= home.end
+        bound = [each for each in self.uses(name, self.own).values() if each.binds]
+        return not owner and len(bound) == 1 and bound[0].module is None
 
 
 def _same_module(one: str, other: str) -> bool:

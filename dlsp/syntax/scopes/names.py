@@ -8,13 +8,13 @@ from itertools import islice
 from tree_sitter import Node
 
 from dlsp.syntax.scopes import imports
-from dlsp.syntax.scopes.table import Table, text_of
+from dlsp.syntax.scopes.table import Table, has_scopes, text_of
 from dlsp.syntax.source import Source
 
 # The most places of a name that are examined.
 MAX_PLACES = 2_000
 _HOISTING = ("module", "class", "function")
-_BEHIND = re.compile(rb"(\w*)\s*(?:\.|::)\s*\Z")
+_BEHIND = re.compile(rb"(\w*)\s*(?<!\.)(?:\.|::)[ \t]*\Z")
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Use:
     """A name at one place.
 
     `kind`: name, member, keyword, path (part of the module in an import) or label. `of` is the owner of a member, the
-    function called with the keyword, or the text before a path's part. `scopes` are those in which the name is looked
-    up, innermost first; `bound` is the one it is found in, `binds` the one it is bound in at this place, `home` the
-    class around it. `module` is the module that an import statement takes the name from, None outside of imports.
-    `is_alias`: the importing file chose this name for what it imports. `is_shorthand`: it is a variable and a key at
-    once.
+    function called with the keyword as it is written, or the text before a path's part. `scopes` are those in which
+    the name is looked up, innermost first; `bound` is the one it is found in, `binds` the one it is bound in at this
+    place, `home` the class around it. `module` is the module that an import statement takes the name from, None
+    outside of imports. `is_alias`: the importing file chose this name for what it imports. `is_shorthand`: it is a
+    variable and a key at once.
     """
 
     kind: str
@@ -76,6 +76,8 @@ class Names:
         self._content = source.bytes
         self._table = Table.of(tree, source.bytes, source.language) if tree else None
         self._scopes: dict[int, Scope] = {}
+        # Whether the language has scopes and these are not known, because the document could not be parsed in time.
+        self.is_blind = tree is None and has_scopes(source.language)
 
     def uses(self, name: str) -> dict[int, Use]:
         """The uses of a name by offset, in characters; none in comments, and in strings only where they are names."""
@@ -127,8 +129,6 @@ class Names:
         kind, owner = self._table.roles.get(leaf.id, ("name", ""))
         if kind == "path" and leaf.parent:
             return kind, self._content[leaf.parent.start_byte : leaf.start_byte].decode("utf-8", "replace")
-        if kind == "keyword":
-            return kind, owner.rsplit(".", 1)[-1]
         if kind in ("exported", "quoted"):
             return "name", ""
         if kind == "name" and leaf.id not in self._table.bindings:

@@ -78,6 +78,11 @@ class Table:
         self.ordered |= "ordered" in settings
 
 
+def has_scopes(language: Language) -> bool:
+    """Whether there is a query for the language."""
+    return _query(language) is not None
+
+
 @cache
 def _query(language: Language) -> Query | None:
     file = QUERIES / f"{language.name}.scm"

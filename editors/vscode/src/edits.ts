@@ -11,6 +11,7 @@ const PAUSE_MS = 500;
 const NONE = "dlsp: no place should follow an edit.";
 const UNSURE = "dlsp: no place follows the edit for certain; go through them one by one.";
 const MOST_NAMED = 3; // files in the sentence after a change
+const MOST_LINES = 8; // named of one file
 
 interface Range {
   start: vscode.Position;
@@ -88,23 +89,23 @@ export class Edits implements vscode.Disposable {
     editor.revealRange(site.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
-  /** Change all places that certainly follow the edit, one undo step in each document. Where some are in other files,
-   * the user chooses the files. */
+  /** Change all places that certainly follow the edit, one undo step in each document. Where some are in other files or
+   * out of sight, files and lines are named and the user chooses the files. */
   async acceptAll(): Promise<void> {
     const shown = this.sites;
     const sites = shown.filter((site) => site.certain);
     if (sites.length === 0) {
       return void vscode.window.showInformationMessage(UNSURE);
     }
-    const here = vscode.window.activeTextEditor?.document.uri;
     const files = byFile(sites);
-    if (files.every(({ uri }) => here && same(uri, here))) {
+    const here = vscode.window.activeTextEditor?.document.uri;
+    if (sites.every((site) => here && same(site.uri, here) && inSight(site))) {
       return this.apply(sites);
     }
     const title = `Change ${places(sites.length)} in ${files.length} file${files.length > 1 ? "s" : ""}?`;
-    const items = files.map(({ uri, count }) => ({
+    const items = files.map(({ uri, lines }) => ({
       label: vscode.workspace.asRelativePath(uri),
-      description: places(count),
+      description: told(lines),
       picked: true,
       uri,
     }));
@@ -267,15 +268,29 @@ export class Edits implements vscode.Disposable {
   }
 }
 
-/** How many places there are in each file, in their order. */
-function byFile(sites: readonly Site[]): { uri: vscode.Uri; count: number }[] {
-  const files = new Map<string, { uri: vscode.Uri; count: number }>();
-  for (const { uri } of sites) {
-    const file = files.get(uri.toString()) ?? { uri, count: 0 };
-    file.count += 1;
+/** The places in each file, in their order: their lines, from 1. */
+function byFile(sites: readonly Site[]): { uri: vscode.Uri; lines: number[] }[] {
+  const files = new Map<string, { uri: vscode.Uri; lines: number[] }>();
+  for (const { uri, range } of sites) {
+    const file = files.get(uri.toString()) ?? { uri, lines: [] };
+    file.lines.push(range.start.line + 1);
     files.set(uri.toString(), file);
   }
   return [...files.values()];
+}
+
+/** Whether an editor shows the line of a place. */
+function inSight({ uri, range }: Site): boolean {
+  return vscode.window.visibleTextEditors.some(
+    (editor) => same(uri, editor.document.uri) && editor.visibleRanges.some((seen) => seen.contains(range.start)),
+  );
+}
+
+/** How many places there are in a file, and in which lines. */
+function told(lines: readonly number[]): string {
+  const more = lines.length > MOST_LINES ? ` and ${lines.length - MOST_LINES} more` : "";
+  const named = lines.slice(0, MOST_LINES).join(", ");
+  return `${places(lines.length)}: line${lines.length > 1 ? "s" : ""} ${named}${more}`;
 }
 
 function places(count: number): string {
@@ -288,7 +303,9 @@ function hint(edited: vscode.Uri, sites: readonly Site[]): string {
   const [first] = files;
   const here = files.some(({ uri }) => same(uri, edited));
   const [one, name] = [sites.length === 1, first ? vscode.workspace.asRelativePath(first.uri) : ""];
-  const where = files.length > 1 ? ` in ${files.length} files` : here ? "" : `, in ${name}`;
+  const unseen = here || files.length > 1 ? sites.filter((site) => !inSight(site)).length : 0;
+  const hidden = unseen === 0 ? "" : one ? ", out of sight" : `, ${unseen} out of sight`;
+  const where = (files.length > 1 ? ` in ${files.length} files` : here ? "" : `, in ${name}`) + hidden;
   const tab = here ? "Tab next" : one ? "Tab shows it" : "Tab shows the first";
   const certain = sites.filter((site) => site.certain).length;
   const all = certain === sites.length ? "all" : `the ${certain} that are certain`;

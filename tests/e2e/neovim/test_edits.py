@@ -37,7 +37,7 @@ def text(vim: Neovim) -> str:
 
 def test_places_are_shown_where_they_are(renamed: Neovim) -> None:
     assert renamed.screen()[:7] == [
-        "def overdue_fee(days):   4 places in 2 files: <Tab> next, <S-Tab> all, <Esc> none",
+        "def overdue_fee(days):   4 places in 2 files, 2 out of sight: <Tab> next, <S-Tab> all, <Esc> none",
         "    return days * 2",
         "",
         "",
@@ -63,9 +63,9 @@ def test_go_on_here_and_there(renamed: Neovim) -> None:
 def test_everywhere_is_one_undo_step_in_each_buffer(renamed: Neovim, folder: Path) -> None:
     renamed.command(f"cd {name(folder)}")
     renamed.rpc("nvim_input", "<S-Tab>")
-    asked = "1: All: caller.py (2), fees.py (2)"
+    asked = "1: All: caller.py lines 1, 3; fees.py lines 6, 7"
     renamed.until(lambda: asked in renamed.drawn.lines(), "the files are named")
-    assert "Change 4 places, some of them in other files?" in renamed.drawn.lines()
+    assert "Change 4 places, some of them out of sight?" in renamed.drawn.lines()
     renamed.keys("1<CR>")
     assert text(renamed) == FEES_RENAMED
     assert "changed 4 places in 2 files, not saved" in renamed.messages()
@@ -137,7 +137,7 @@ def test_the_users_own_keys_stay_theirs(renamed: Neovim) -> None:
     renamed.keys("u" + RENAME)
     shown(renamed)
     assert renamed.eval("maparg('<Tab>', 'n')") == "xx"
-    assert "4 places in 2 files: gn next, <S-Tab> all, <Esc> none" in renamed.screen()[0]
+    assert "4 places in 2 files, 2 out of sight: gn next, <S-Tab> all, <Esc> none" in renamed.screen()[0]
     renamed.keys("<Esc>")
     renamed.command("nunmap <buffer> <Tab>")
     renamed.command("nunmap gn")
@@ -160,7 +160,7 @@ def test_keys_that_are_switched_off_are_not_taken(renamed: Neovim) -> None:
         renamed.keys("<Esc>u" + RENAME)
         shown(renamed)
         assert renamed.eval("maparg('<Tab>', 'n')") == ""
-        assert "4 places in 2 files: <S-Tab> all, gz none" in renamed.screen()[0]
+        assert "4 places in 2 files, 2 out of sight: <S-Tab> all, gz none" in renamed.screen()[0]
         renamed.keys("gz")
         gone(renamed)
     finally:
@@ -231,3 +231,15 @@ def test_marks_do_not_come_back_for_another_edit(renamed: Neovim) -> None:
     renamed.keys("Gox = 1<Esc>")
     renamed.lua("vim.wait(1500)")
     assert not renamed.lua("return require('dlsp.edits').visible()")
+
+
+def test_places_out_of_sight_are_listed_first(manners: Neovim, folder: Path) -> None:
+    manners.open(folder / "fees.py", FEES + "\n" * 200 + "print(late_fee(9))\n")
+    manners.keys(RENAME)
+    shown(manners)
+    assert "3 places, 1 out of sight: <Tab> next, <S-Tab> all, <Esc> none" in manners.screen()[0]
+    manners.command(f"cd {name(folder)}")
+    manners.rpc("nvim_input", "<S-Tab>")
+    manners.until(lambda: "1: All: fees.py lines 6, 7, 208" in manners.drawn.lines(), "the lines are named")
+    manners.keys("<Esc>")
+    assert "late_fee(9)" in text(manners)

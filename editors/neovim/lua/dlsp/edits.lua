@@ -114,6 +114,12 @@ local function hint(uri, keys)
       words[#words + 1] = lhs .. " " .. each[2]
     end
   end
+  local unseen = #vim.tbl_filter(function(site)
+    return not sites.in_sight(site)
+  end, offer.sites)
+  if unseen > 0 and (here or #files > 1) then
+    where = where .. (one and ", out of sight" or (", %d out of sight"):format(unseen))
+  end
   local said = ("%d place%s%s"):format(#offer.sites, one and "" or "s", where)
   return said .. (#words > 0 and ": " .. table.concat(words, ", ") or "")
 end
@@ -267,8 +273,8 @@ function M.go_on()
   end
 end
 
----Change all places that certainly follow the edit. Where some are in other files, these are named and the user is
----asked first.
+---Change all places that certainly follow the edit. Where some are in other files or out of sight, files and lines are
+---named and the user is asked first.
 ---@return boolean whether there was any place
 function M.accept_all()
   if not offer then
@@ -285,24 +291,23 @@ function M.accept_all()
   local here = vim.tbl_filter(function(site)
     return sites.same(site.textDocument.uri, uri)
   end, certain)
-  if #here == #certain then
+  if #here == #certain and #vim.tbl_filter(sites.in_sight, certain) == #certain then
     apply(certain)
     return true
   end
-  local files = vim.tbl_map(function(file)
-    return ("%s (%d)"):format(sites.name(file.uri), file.count)
-  end, sites.by_file(certain))
+  local files = vim.tbl_map(sites.told, sites.by_file(certain))
   if #files > MOST_NAMED then
     local more = #files - MOST_NAMED
     files = vim.list_slice(files, 1, MOST_NAMED)
     files[#files + 1] = ("and %d more files"):format(more)
   end
-  local choices = { { text = "All: " .. table.concat(files, ", "), sites = certain } }
-  if #here > 0 then
+  local choices = { { text = "All: " .. table.concat(files, "; "), sites = certain } }
+  if #here > 0 and #here < #certain then
     choices[2] = { text = ("This file alone (%d)"):format(#here), sites = here }
   end
+  local one = #certain == 1
   vim.ui.select(choices, {
-    prompt = ("Change %d places, some of them in other files?"):format(#certain),
+    prompt = ("Change %d place%s, some of them out of sight?"):format(#certain, one and "" or "s"),
     format_item = function(choice)
       return choice.text
     end,

@@ -4,6 +4,7 @@ local range = require("dlsp.range")
 local M = {}
 
 local SPACE = vim.api.nvim_create_namespace("dlsp.sites")
+local MOST_LINES = 8 -- named of one file
 
 ---@class dlsp.Site one place; `range` holds exactly `oldText`
 ---@field id string
@@ -29,20 +30,46 @@ function M.same(a, b)
   return a == b or vim.uri_to_bufnr(a) == vim.uri_to_bufnr(b)
 end
 
----How many places there are in each file.
+---The places in each file: their lines, from 1.
 ---@param all dlsp.Site[] in order
----@return {uri: string, count: integer}[]
+---@return {uri: string, lines: integer[]}[]
 function M.by_file(all)
   local files = {}
   for _, site in ipairs(all) do
     local file = files[#files]
     if not file or file.uri ~= site.textDocument.uri then
-      file = { uri = site.textDocument.uri, count = 0 }
+      file = { uri = site.textDocument.uri, lines = {} }
       files[#files + 1] = file
     end
-    file.count = file.count + 1
+    file.lines[#file.lines + 1] = site.range.start.line + 1
   end
   return files
+end
+
+---Whether a window shows the line of a place.
+---@param site dlsp.Site
+---@return boolean
+function M.in_sight(site)
+  local buf, line = M.buffer(site), site.range.start.line + 1
+  for _, win in ipairs(buf and vim.fn.win_findbuf(buf) or {}) do
+    local seen = vim.api.nvim_win_call(win, function()
+      return line >= vim.fn.line("w0") and line <= vim.fn.line("w$") and vim.fn.foldclosed(line) < 0
+    end)
+    if seen and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage() then
+      return true
+    end
+  end
+  return false
+end
+
+---A file and the lines of its places, in a few words.
+---@param file {uri: string, lines: integer[]}
+---@return string
+function M.told(file)
+  local lines = vim.list_slice(file.lines, 1, MOST_LINES)
+  local more = #file.lines > MOST_LINES and (" and %d more"):format(#file.lines - MOST_LINES) or ""
+  local one = #file.lines == 1 and "line" or "lines"
+  return ("%s %s %s%s"):format(M.name(file.uri), one, table.concat(lines, ", "), more)
 end
 
 ---The order of places: file by file, down the text.
