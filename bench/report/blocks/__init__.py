@@ -23,6 +23,7 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "server": service.server,
     "soak": service.soak,
     "places": service.places,
+    "restart": service.restart,
     "cancel": service.cancel,
     "faults": service.faults,
     "typing": typing.replay,

@@ -34,6 +34,15 @@ def places(results: Needed) -> str:
     )
 
 
+def restart(results: Needed) -> str:
+    metrics = results[f"restart-{SMALL}"].metrics
+    size = max(int(name.split("/")[0]) for name in metrics if name.endswith("/ratio"))
+    return prose(
+        f"After the engine's restart the first token behind a prompt of {size:,} tokens, read from disk, takes "
+        f"{metrics[f'{size}/ratio']:.2f} of the time that it took when the prompt was new (`python -m bench.restart`)."
+    )
+
+
 def cancel(results: Needed) -> str:
     metrics = results[f"cancel-{SMALL}"].metrics
     prefill, decoding = (milliseconds(metrics, name, 0) for name in ("prefill_ms", "decoding_ms"))
