@@ -4,6 +4,8 @@ A step is whole, the output head included, behind a context of 300 tokens. In ea
 each number of rows, in an order that changes; ratios are taken turn by turn. In each turn the threads of a step also
 read each dtype's weights and do nothing else with them: by that, `share` says how near a step of one row comes to what
 memory allows.
+
+Processor time is taken too. With `--threads 1` its ratios hold beside other programs, which a clock's do not.
 """
 
 import argparse
@@ -33,7 +35,7 @@ ROWS = (1, 2, 4, 8, 16, 32, 128)
 # Steps of up to so many rows have logits for each; wider ones are steps of prefill, which need those of the last row.
 DECODED_ROWS = 32
 
-# Milliseconds by what took them, such as `int4/8` and `int4/read`.
+# Milliseconds by what took them, such as `int4/8` and `int4/read`; processor time as `int4/8/cpu`.
 Turn = dict[str, float]
 
 
@@ -89,27 +91,30 @@ def measure(jobs: dict[str, Callable[[], None]], turns: int) -> list[Turn]:
     for number in track(range(-2, turns), description="stepping"):
         taken: Turn = {}
         for name in random.Random(number).sample(list(jobs), len(jobs)):
-            began = time.perf_counter()
+            began, before = time.perf_counter(), time.process_time()
             jobs[name]()
             taken[name] = round(1e3 * (time.perf_counter() - began), 3)
+            taken[f"{name}/cpu"] = round(1e3 * (time.process_time() - before), 3)
         if number >= 0:
             found.append(taken)
     return found
 
 
 def summary(turns: Sequence[Turn], dtypes: Sequence[str], sizes: dict[str, tuple[int, int]]) -> dict[str, float]:
-    """`DTYPE/ROWS/…`: quartiles of milliseconds, and of the ratio to the first dtype. `DTYPE/read_gb_s_…`: what threads
-    that only read reach; `DTYPE/share_…`: what a step of one row reaches of it. `sizes`: by dtype, the bytes that a
-    step reads, and those of the file.
+    """`DTYPE/ROWS/…`: quartiles of milliseconds and of the ratio to the first dtype, by the clock and in processor
+    time. `DTYPE/read_gb_s_…`: what threads that only read reach; `DTYPE/share_…`: what a step of one row reaches of it.
+    `sizes`: by dtype, the bytes that a step reads, and those of the file.
     """
     metrics: dict[str, float] = {}
     for dtype in dtypes:
         for rows in ROWS:
-            own = [turn[f"{dtype}/{rows}"] for turn in turns]
-            metrics |= quartiles(f"{dtype}/{rows}/ms_", own)
-            if dtype != dtypes[0]:
-                ratios = [turn[f"{dtype}/{rows}"] / turn[f"{dtypes[0]}/{rows}"] for turn in turns]
-                metrics |= quartiles(f"{dtype}/{rows}/ratio_", ratios)
+            for of, kind in (("", ""), ("/cpu", "cpu_")):
+                own = [turn[f"{dtype}/{rows}{of}"] for turn in turns]
+                metrics |= quartiles(f"{dtype}/{rows}/{kind}ms_", own)
+                if dtype != dtypes[0]:
+                    beside = [turn[f"{dtypes[0]}/{rows}{of}"] for turn in turns]
+                    ratios = [mine / other for mine, other in zip(own, beside, strict=True)]
+                    metrics |= quartiles(f"{dtype}/{rows}/{kind}ratio_", ratios)
         if dtype in sizes:
             step_size, file_size = sizes[dtype]
             metrics[f"{dtype}/step_mb"] = step_size / 1e6
@@ -122,17 +127,16 @@ def summary(turns: Sequence[Turn], dtypes: Sequence[str], sizes: dict[str, tuple
 
 
 def show(metrics: dict[str, float], dtypes: Sequence[str]) -> None:
-    table = Table("dtype", title=f"milliseconds of a step behind {CONTEXT} tokens, medians (ratio to {dtypes[0]})")
+    table = Table("dtype", title=f"a step behind {CONTEXT} tokens, medians; ratios to {dtypes[0]}")
     for rows in ROWS:
         table.add_column(f"{rows} rows", justify="right")
     table.add_column("share", justify="right")
     for dtype in dtypes:
-        cells = [f"{metrics[f'{dtype}/{rows}/ms_median']:.1f}" for rows in ROWS]
-        if dtype != dtypes[0]:
-            ratios = [metrics[f"{dtype}/{rows}/ratio_median"] for rows in ROWS]
-            cells = [f"{cell} ({ratio:.2f})" for cell, ratio in zip(cells, ratios, strict=True)]
-        share = metrics.get(f"{dtype}/share_median")
-        table.add_row(dtype, *cells, "" if share is None else f"{share:.2f}")
+        for kind, said in (("ms", "ms"), ("cpu_ms", "cpu ms"), ("ratio", "ratio"), ("cpu_ratio", "cpu ratio")):
+            cells = [metrics.get(f"{dtype}/{rows}/{kind}_median") for rows in ROWS]
+            share = metrics.get(f"{dtype}/share_median") if kind == "ms" else None
+            if None not in cells:
+                table.add_row(f"{dtype}, {said}", *("" if cell is None else f"{cell:.2f}" for cell in [*cells, share]))
     out = Console()
     out.width = max(out.width, 120)
     out.print(table)
@@ -144,6 +148,7 @@ def main() -> int:
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtypes", default="int8,int4", help=f"separated by commas, of {', '.join(DTYPES)}")
     parser.add_argument("--turns", type=at_least(2), default=30)
+    parser.add_argument("--threads", type=at_least(1), help="all cores if not given")
     asked = parser.parse_args()
     model, dtypes = catalogue.find(asked.model), asked.dtypes.split(",")
     if unknown := set(dtypes) - set(DTYPES):
@@ -151,15 +156,20 @@ def main() -> int:
     engines = {dtype: loaded(model, dtype) for dtype in dtypes}
     import torch
 
-    threads = torch.get_num_threads()
-    jobs = {f"{dtype}/{rows}": step(engine, rows) for dtype, engine in engines.items() for rows in ROWS}
-    files = {dtype: path for dtype in dtypes if (path := weights_file(model.name, dtype))}
-    jobs |= {f"{dtype}/read": reading(path, threads) for dtype, path in files.items()}
-    turns = measure(jobs, asked.turns)
-    metrics = summary(turns, dtypes, {dtype: (step_bytes(path), path.stat().st_size) for dtype, path in files.items()})
+    from dlsp_engine.threads import using
+
+    with using(asked.threads):
+        threads = torch.get_num_threads()
+        jobs = {f"{dtype}/{rows}": step(engine, rows) for dtype, engine in engines.items() for rows in ROWS}
+        files = {dtype: path for dtype in dtypes if (path := weights_file(model.name, dtype))}
+        jobs |= {f"{dtype}/read": reading(path, threads) for dtype, path in files.items()}
+        turns = measure(jobs, asked.turns)
+    sizes = {dtype: (step_bytes(path), path.stat().st_size) for dtype, path in files.items()}
+    metrics = summary(turns, dtypes, sizes)
     show(metrics, dtypes)
     isa = torch.backends.cpu.get_cpu_capability()
-    return written(f"steps-{model.name}", line(parser, asked), metrics, turns, threads=threads, isa=isa)
+    bench = f"steps-{model.name}" + (f"-{asked.threads}-threads" if asked.threads else "")
+    return written(bench, line(parser, asked), metrics, turns, threads=threads, isa=isa)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,23 @@ def test_all_threads_read_the_whole_file(tmp_path, monkeypatch) -> None:
 def test_ratios_and_shares_are_those_of_a_turn() -> None:
     """In the second turn the machine is twice as slow: ratios and shares stay."""
     turns = [
-        {f"{dtype}/{rows}": times * slow * rows for dtype, times in (("int8", 10.0), ("int4", 5.0)) for rows in ROWS}
+        {
+            f"{dtype}/{rows}{of}": times * slow * rows
+            for dtype, of, times in (
+                ("int8", "", 10.0),
+                ("int4", "", 5.0),
+                ("int8", "/cpu", 8.0),
+                ("int4", "/cpu", 6.0),
+            )
+            for rows in ROWS
+        }
         | {"int4/read": 4.0 * slow}
         for slow in (1, 2)
     ]
     found = summary(turns, ["int8", "int4"], {"int4": (50_000_000, 60_000_000)})
     assert found["int4/8/ms_median"] == 60
     assert (found["int4/8/ratio_q1"], found["int4/8/ratio_q3"]) == (0.5, 0.5)
+    assert (found["int4/8/cpu_ms_q1"], found["int4/8/cpu_ratio_median"]) == (60, 0.75)
     assert "int8/8/ratio_median" not in found
     assert found["int4/read_gb_s_median"] == 11.25, "15 and 7.5"
     assert round(found["int4/share_median"], 3) == 0.667, "10 GB/s of 15, then 5 of 7.5"
