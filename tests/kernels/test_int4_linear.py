@@ -16,7 +16,7 @@ from dlsp_kernels.int4_linear.reference import (
     int4_linear,
     quantise_four_bits,
 )
-from dlsp_kernels.int4_linear.source import source
+from dlsp_kernels.int4_linear.source import HALF, rows_by_codes, source
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.source import VECTORS, rows_at_once
 from dlsp_kernels.program.instructions import AVX2, AVX512_VNNI, AVX_VNNI, NEON, Instructions
@@ -103,12 +103,14 @@ TRIPLES = {AVX512_VNNI: "x86_64", AVX_VNNI: "x86_64", AVX2: "x86_64", NEON: "aar
 PRODUCT = {AVX512_VNNI: "vpdpbusd", AVX_VNNI: "vpdpbusd", AVX2: "vpmaddubsw", NEON: "sdot"}
 
 
+@pytest.mark.parametrize("vectors", [VECTORS, HALF])
 @pytest.mark.parametrize("kind", TRIPLES, ids=lambda kind: kind.name)
-def test_sums_stay_in_registers(kind: Instructions):
+def test_sums_stay_in_registers(kind: Instructions, vectors: int):
     """In the inner loop of the most rows a weight is expanded once for all rows. There are fewer stores than products:
     most sums stay in registers.
     """
-    triple, rows = f"{TRIPLES[kind]}-unknown-linux-gnu", rows_at_once(kind)
+    triple = f"{TRIPLES[kind]}-unknown-linux-gnu"
+    rows = rows_at_once(kind) if vectors == VECTORS else rows_by_codes(kind)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module = llvm.parse_assembly(source(kind))
@@ -121,7 +123,7 @@ def test_sums_stay_in_registers(kind: Instructions):
     lines = [line.strip().replace("{vex}\t", "") for line in text[label.end() :].splitlines()]
     body = lines[: next(number for number, line in enumerate(lines) if line.endswith(label[1]))]
     fours = max(2, kind.lanes if kind == NEON else 1)
-    products = fours * VECTORS * rows
+    products = fours * vectors * rows
     assert sum(line.startswith(PRODUCT[kind]) for line in body) == products
-    assert sum(line.startswith(("vpmullw", "mul\t")) for line in body) == fours * VECTORS
+    assert sum(line.startswith(("vpmullw", "mul\t")) for line in body) == fours * vectors
     assert sum(bool(re.match(r"(st[rp]|vmov\w+\s+%.mm\d+,.*\(%rsp\))", line)) for line in body) < 0.75 * products

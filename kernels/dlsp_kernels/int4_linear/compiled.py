@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_kernels.int4_linear.reference import GROUP, FourBits
-from dlsp_kernels.int4_linear.source import GROUP_BYTES, NUMBERS, POINTERS, source
-from dlsp_kernels.int8_linear.source import block_size, rows_at_once
+from dlsp_kernels.int4_linear.source import GROUP_BYTES, NUMBERS, POINTERS, rows_by_codes, source
+from dlsp_kernels.int8_linear.source import block_size
 from dlsp_kernels.program.capture import contiguous, empty
 from dlsp_kernels.program.compiled import Program, compiled
 from dlsp_kernels.program.crew import workers
@@ -46,7 +46,7 @@ class CompiledMatrix:
         Raises ValueError if `laid` was packed for another number of outputs or other instructions.
         """
         self.laid, self.scale = laid, scale
-        self._most, self._block = rows_at_once(kind), block_size(kind)
+        self._most, self._block = rows_by_codes(kind), block_size(kind)
         blocks, groups, size = laid.shape
         if (blocks, size) != (-(-len(scale) // self._block), GROUP_BYTES * self._block):
             raise ValueError("codes of another matrix")

@@ -13,9 +13,9 @@ For each group of 32 inputs, a block has in this order:
 A code becomes an int8 weight in registers: code * step + minimum. One 16-bit multiplication does two codes, since
 code * step is less than 256. What follows is `int8_linear`.
 
-Rows are multiplied as the codes are expanded. If there are more rows than fit into the registers, the first tile of
-rows also stores the expanded block in memory of the worker, in the layout of `int8_linear`; all other tiles read it
-there.
+Rows are multiplied as the codes are expanded. If their sums for a block do not fit into the registers, those for half a
+block may: then the rows pass twice, once for each half. Of still more rows, the first tile also stores the expanded
+block in memory of the worker, in the layout of `int8_linear`; all other tiles read it there.
 """
 
 from collections.abc import Sequence
@@ -63,16 +63,20 @@ GROUP_BYTES = GROUP // 2 + 2
 # How many bytes before they are read codes are prefetched. 2 kB ahead gained nothing.
 AHEAD = 8192
 
+# The number of vectors of outputs in half a block.
+HALF = VECTORS // 2
+
 # The kernel's arguments. x uint8 [rows, GROUP * groups]; out float32 [rows, outs]; weight packed as above; correction
 # int32 and scale float32, one per output with padding; expanded int8 [workers, GROUP * groups * block], only used for
-# more than `rows_at_once` rows.
+# more than `rows_by_codes` rows.
 POINTERS, NUMBERS = "weight correction scale x out expanded", "groups outs rows"
 
 
 def source(kind: Instructions) -> str:
     """The kernel's LLVM IR. A work item is a block of outputs."""
     module, most = ir.Module(), rows_at_once(kind)
-    alone, first = ([_rows(module, kind, rows, stores) for rows in range(1, most + 1)] for stores in (False, True))
+    alone = [_rows(module, kind, rows, VECTORS if rows <= most else HALF) for rows in range(1, rows_by_codes(kind) + 1)]
+    first = [_rows(module, kind, rows, VECTORS, stores=True) for rows in range(1, most + 1)]
     later = [block(module, kind, fours_at_once(kind), rows, LINE, LINE) for rows in range(1, most + 1)]
     _run(module, kind, alone, first, later)
     return str(module)
@@ -83,50 +87,98 @@ def fours_at_once(kind: Instructions) -> int:
     return kind.lanes if kind.fours == Fours.SIGNED else 1
 
 
-def _rows(module: ir.Module, kind: Instructions, rows: int, stores: bool) -> ir.Function:
-    """A function that multiplies `rows` rows of x by the codes of one block of outputs, and `stores` the block's
-    weights as packed in `int8_linear`, or ignores `expanded`. `left` is the number of real outputs from this block on.
+def rows_by_codes(kind: Instructions) -> int:
+    """The most rows that are multiplied by codes alone: their sums for half a block are kept in registers, as in
+    `rows_at_once`.
+    """
+    return 5 * kind.registers // 6 // (HALF + (kind.fours == Fours.SIGNED))
+
+
+def _rows(module: ir.Module, kind: Instructions, rows: int, at_once: int, stores: bool = False) -> ir.Function:
+    """A function that multiplies `rows` rows of x by the codes of one block of outputs, `at_once` vectors of outputs in
+    a pass. It `stores` the block's weights as packed in `int8_linear`, or ignores `expanded`. `left` is the number of
+    real outputs from this block on.
     """
     name = f"stored_{rows}" if stores else f"codes_{rows}"
     b, (weight, correction, scale, x, out, expanded, groups, outs, left) = inner(module, name, 6, 3)
-    lanes, size, at_once = kind.lanes, GROUP_BYTES * block_size(kind), fours_at_once(kind)
+    for first in range(0, VECTORS, at_once):
+        vectors = range(first, first + at_once)
+        sums = _products(b, kind, rows, vectors, (weight, x, groups), expanded if stores else None)
+        finish(b, kind, sums, vectors, (correction, scale, out, outs, left))
+    b.ret_void()
+    return b.function
+
+
+def _products(
+    b: ir.IRBuilder,
+    kind: Instructions,
+    rows: int,
+    vectors: range,
+    given: Sequence[ir.Value],
+    expanded: ir.Value | None,
+) -> Sequence[ir.Value]:
+    """Emit: the products of `rows` rows of x and these `vectors` of a block, summed over the inputs; a vector per row
+    and vector, row by row. `given`: weight, x, groups. Weights are stored at `expanded`, if given.
+    """
+    weight, x, groups = given
+    lanes, size, of_x = kind.lanes, GROUP_BYTES * block_size(kind), fours_at_once(kind)
     starts = [at(b, x, b.mul(groups, LONG(GROUP * row))) for row in range(rows)]
-    loop = Loop(b, LONG(0), groups, [ints(lanes)(None)] * (VECTORS * rows))
+    loop = Loop(b, LONG(0), groups, [ints(lanes)(None)] * (len(vectors) * rows))
     here = at(b, weight, b.mul(loop.index, LONG(size)))
-    prefetch(b, at(b, here, AHEAD), size)
-    scales = _scales(b, kind, here)
+    _prefetch(b, kind, vectors, weight, loop.index, groups)
+    scales = _scales(b, kind, vectors, here)
     # Few fours at once: of all fours of a group, LLVM would keep far more vectors than there are registers.
-    count = max(2, at_once)
+    count = max(2, of_x)
     some = Loop(b, LONG(0), LONG(FOURS // count), loop.values)
     codes = at(b, here, b.mul(some.index, LONG(count // 2 * 4 * block_size(kind))))
     place = b.add(b.mul(loop.index, LONG(GROUP)), b.mul(some.index, LONG(4 * count)))
-    there = at(b, expanded, b.mul(place, LONG(block_size(kind))))
     sums, held = list(some.values), [x] * rows
     for number in range(count):
-        weights = [_weights(b, kind, codes, number, vector, scales[vector]) for vector in range(VECTORS)]
-        for vector in range(VECTORS if stores else 0):
-            store(b, weights[vector], at(b, there, number * stretch(kind, 1) + 4 * lanes * vector))
+        weights = [_weights(b, kind, codes, number, *each) for each in zip(vectors, scales, strict=True)]
+        if expanded:
+            there = at(b, expanded, b.mul(place, LONG(block_size(kind))))
+            for vector, each in zip(vectors, weights, strict=True):
+                store(b, each, at(b, there, number * stretch(kind, 1) + 4 * lanes * vector))
         for row, start in enumerate(starts):
-            if number % at_once == 0:
-                held[row] = fours_of(b, kind, at(b, start, b.add(place, LONG(4 * number))), at_once)
-            four = b.shuffle_vector(held[row], held[row], same(INT, number % at_once, lanes))
-            for vector in range(VECTORS):
-                mine = VECTORS * row + vector
-                sums[mine] = add_products(b, kind, sums[mine], four, weights[vector])
+            if number % of_x == 0:
+                held[row] = fours_of(b, kind, at(b, start, b.add(place, LONG(4 * number))), of_x)
+            four = b.shuffle_vector(held[row], held[row], same(INT, number % of_x, lanes))
+            for vector, each in enumerate(weights, len(weights) * row):
+                sums[vector] = add_products(b, kind, sums[vector], four, each)
     some.close(sums)
     loop.close(sums)
-    finish(b, kind, sums, (correction, scale, out, outs, left))
-    return b.function
+    return sums
+
+
+def _prefetch(
+    b: ir.IRBuilder, kind: Instructions, vectors: range, weight: ir.Value, group: ir.Value, groups: ir.Value
+) -> None:
+    """Emit: prefetch what the pass for these `vectors` needs AHEAD bytes after the `group` with this number. Behind the
+    last group, this is the beginning of the following pass: for the other half of this block, or of the next block.
+    """
+    size, half = GROUP_BYTES * block_size(kind), 4 * kind.lanes * len(vectors)
+    ahead = b.add(group, LONG(AHEAD // size))
+    if len(vectors) == VECTORS:
+        prefetch(b, at(b, weight, b.mul(ahead, LONG(size))), size)
+        return
+    is_over, is_first = b.icmp_unsigned(">=", ahead, groups), vectors.start == 0
+    again = b.select(is_over, groups if is_first else LONG(0), LONG(0))
+    offset = b.select(is_over, LONG(half if is_first else 0), LONG(0 if is_first else half))
+    there = at(b, weight, b.mul(b.sub(ahead, again), LONG(size)))
+    for pair in range(FOURS // 2):
+        prefetch(b, at(b, there, b.add(offset, LONG(pair * 4 * block_size(kind)))), half)
+    if is_first:
+        prefetch(b, at(b, there, GROUP // 2 * block_size(kind)), 2 * block_size(kind))
 
 
 # The steps of a vector of outputs, in 16 bits each, twice; and the minima, in 8 bits each, four times.
 Scales = tuple[ir.Value, ir.Value]
 
 
-def _scales(b: ir.IRBuilder, kind: Instructions, group: ir.Value) -> list[Scales]:
-    """Emit: the scales of each vector of outputs, for the group at this address."""
+def _scales(b: ir.IRBuilder, kind: Instructions, vectors: range, group: ir.Value) -> list[Scales]:
+    """Emit: the scales of these vectors of outputs, for the group at this address."""
     found, outputs, lanes = [], block_size(kind), kind.lanes
-    for vector in range(VECTORS):
+    for vector in vectors:
         place = at(b, group, GROUP // 2 * outputs + lanes * vector)
         step = _repeated(b, load(b, place, ir.VectorType(BYTE, lanes)), [0, 1, 0, 1])
         minimum = _repeated(b, load(b, at(b, place, outputs), ir.VectorType(BYTE, lanes)), [0, 0, 0, 0])
@@ -160,8 +212,8 @@ def _run(
     first: Sequence[ir.Function],
     later: Sequence[ir.Function],
 ) -> None:
-    """Write `run`: for each block, all rows (at least one), in tiles of `rows_at_once`. The functions are listed by
-    their number of rows: those for a tile that is `alone`, for the `first` of several, and for the `later` ones.
+    """Write `run`: for each block, all rows (at least one). The functions are listed by their number of rows: those for
+    all rows, if they can take so `alone`; else for the `first` tile of them, and for the `later` ones.
     """
     entry = Entry.of(module, POINTERS, NUMBERS)
     b, (weight, correction, scale, x, out, expanded, groups, outs, rows) = entry.b, entry.given
@@ -175,19 +227,19 @@ def _run(
             *(float_at(b, p, output) for p in (correction, scale)),
         )
         left, fours = b.sub(outs, output), b.mul(groups, LONG(FOURS))
-        with tiles(b, rows, len(later)) as tile:
-            of_x = at(b, x, b.mul(tile.row, ins))
-            of_out = float_at(b, out, b.add(b.mul(tile.row, outs), output))
-            by_codes = [codes, less, factor, of_x, of_out, mine, groups, outs, left]
-            with b.if_else(b.icmp_unsigned("==", tile.number, LONG(0))) as (begins, goes_on):
-                with begins, b.if_else(b.icmp_unsigned("==", tile.count, LONG(1))) as (lone, several):
-                    with lone:
-                        cases(b, tile.rows, alone, by_codes)
-                    with several:
-                        cases(b, tile.rows, first, by_codes)
-                with goes_on:
-                    ahead = _ahead(b, kind, at(b, codes, block_bytes), mine, fours, b.sub(tile.number, LONG(1)))
-                    cases(b, tile.rows, later, [mine, less, factor, of_x, of_out, ahead, fours, outs, left])
+        given = [codes, less, factor]
+        with b.if_else(b.icmp_unsigned("<=", rows, LONG(len(alone)))) as (few, many):
+            with few:
+                cases(b, rows, alone, [*given, x, float_at(b, out, output), mine, groups, outs, left])
+            with many, tiles(b, rows, len(later)) as tile:
+                of_x = at(b, x, b.mul(tile.row, ins))
+                of_out = float_at(b, out, b.add(b.mul(tile.row, outs), output))
+                with b.if_else(b.icmp_unsigned("==", tile.number, LONG(0))) as (begins, goes_on):
+                    with begins:
+                        cases(b, tile.rows, first, [*given, of_x, of_out, mine, groups, outs, left])
+                    with goes_on:
+                        ahead = _ahead(b, kind, at(b, codes, block_bytes), mine, fours, b.sub(tile.number, LONG(1)))
+                        cases(b, tile.rows, later, [mine, *given[1:], of_x, of_out, ahead, fours, outs, left])
     b.ret_void()
 
 

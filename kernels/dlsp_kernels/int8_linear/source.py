@@ -118,7 +118,8 @@ def block(module: ir.Module, kind: Instructions, at_once: int, rows: int, every:
             mine = before[VECTORS * row :]
             sums += [add_products(b, kind, mine[vector], four, weights[vector]) for vector in range(VECTORS)]
     loop.close(sums)
-    finish(b, kind, sums, (correction, scale, out, outs, left))
+    finish(b, kind, sums, range(VECTORS), (correction, scale, out, outs, left))
+    b.ret_void()
     return b.function
 
 
@@ -129,22 +130,23 @@ def prefetch(b: ir.IRBuilder, pointer: ir.Value, size: int) -> None:
         b.call(fetch, [at(b, pointer, byte), INT(0), INT(2), INT(1)])  # for reading, into L2, data cache
 
 
-def finish(b: ir.IRBuilder, kind: Instructions, sums: Sequence[ir.Value], given: Sequence[ir.Value]) -> None:
-    """Emit the end of a function that multiplies rows by a block: store the results. `sums` holds VECTORS vectors per
-    row, row by row. `given`: correction, scale, out, outs, left.
+def finish(
+    b: ir.IRBuilder, kind: Instructions, sums: Sequence[ir.Value], vectors: range, given: Sequence[ir.Value]
+) -> None:
+    """Emit: store the results of rows that were multiplied by these `vectors` of a block. `sums` holds one vector per
+    row and vector, row by row. `given`: correction, scale, out, outs, left.
     """
     correction, scale, out, outs, left = given
     lanes = kind.lanes
-    for vector in range(VECTORS):
+    for number, vector in enumerate(vectors):
         first = lanes * vector
         mask = real(b, left, lanes, first)
         less = load(b, float_at(b, correction, first), ints(lanes))
         factor = load(b, float_at(b, scale, first), floats(lanes))
-        for row in range(len(sums) // VECTORS):
-            y = b.fmul(b.sitofp(b.sub(sums[VECTORS * row + vector], less), floats(lanes)), factor)
+        for row, its in enumerate(sums[number :: len(vectors)]):
+            y = b.fmul(b.sitofp(b.sub(its, less), floats(lanes)), factor)
             place = float_at(b, out, b.add(b.mul(outs, LONG(row)), LONG(first)))
             masked_store(b, y, place, mask)
-    b.ret_void()
 
 
 def fours_of(b: ir.IRBuilder, kind: Instructions, x: ir.Value, count: int) -> ir.Value:
