@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from statistics import fmean
 
+from bench.quality.paired import paired
 from bench.report.blocks.words import LARGE, SMALL, Needed, listed, prose, ran
 from bench.report.load import Result
 from bench.report.page import Table, number, percent
@@ -29,12 +30,14 @@ def identity(results: Needed) -> str:
 
 
 def quality(results: Needed) -> str:
-    found, several = results[f"quality-single-line-{SMALL}-int8"], results[f"quality-multi-line-{SMALL}-int8-100"]
-    rows = [["nothing filled in", interval(found, "empty"), "", "", ""]]
-    for variant in (name for name in found.contenders if name != "empty"):
-        spent = number(found.get(variant, "forwards_per_gap")), number(found.get(variant, "tau"), 2)
-        label = variant.replace(":", ", threshold ")
-        rows.append([label, interval(found, variant), *spent, percent(found.get(variant, "identical"))])
+    found, published = (results[f"quality-single-line-{SMALL}-int8{which}"] for which in ("", "-published"))
+    several = results[f"quality-multi-line-{SMALL}-int8-100-published"]
+    rows = [["nothing filled in", interval(published, "empty"), "", "", ""]]
+    for result, which in ((found, ""), (published, ", as published")):
+        for variant in (name for name in result.contenders if name != "empty"):
+            spent = number(result.get(variant, "forwards_per_gap")), number(result.get(variant, "tau"), 2)
+            label = variant.replace(":", ", threshold ") + which
+            rows.append([label, interval(result, variant), *spent, percent(result.get(variant, "identical"))])
     heading = ["0.5B, int8", "pass@1", "steps a gap", "tau", "same answer as autoregressive"]
     wider = [results[f"quality-single-line-{model}-bfloat16"] for model in (SMALL, LARGE)]
     bf16, large = (interval(result, "autoregressive") for result in wider)
@@ -44,15 +47,26 @@ def quality(results: Needed) -> str:
         Table(heading, rows, "").markdown()
         + "\n\n"
         + prose(
-            f"Multi-line gaps, {len(several.samples)} of them: pass@1 {interval(several, 'autoregressive')} and "
-            f"{interval(several, 'verified')} verified, tau {number(several.get('verified', 'tau'), 2)}. "
-            f"Autoregressive over the same {len(wider[1].samples):,} single lines in bf16: 0.5B {bf16}, 1.5B {large}. "
-            f"1.5B in int8, {len(drafted.samples)} of them, where 0.5B has {elsewhere(found, drafted)}: autoregressive "
-            f"{interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
+            f"{against(published, found)} ({ran(found)}).\n"
+            f"As published, multi-line gaps, {len(several.samples)} of them: pass@1 "
+            f"{interval(several, 'autoregressive')} and {interval(several, 'verified')} verified, tau "
+            f"{number(several.get('verified', 'tau'), 2)}. "
+            f"Autoregressive over the same {len(wider[1].samples):,} single lines in bf16, as published: 0.5B {bf16}, "
+            f"1.5B {large}. 1.5B in int8, {len(drafted.samples)} of them, where 0.5B has {elsewhere(found, drafted)}: "
+            f"autoregressive {interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
             f"{number(drafted.get('verified', 'forwards_per_gap'))} steps, tau "
             f"{number(drafted.get('verified', 'tau'), 2)}, {same} the same answer."
         )
     )
+
+
+def against(before: Result, after: Result) -> str:
+    """What the gaps of two results say of each other, verified."""
+    one = paired(
+        *({sample["task"]: bool(sample["verified"]["pass"]) for sample in of.samples} for of in (before, after))
+    )
+    p = "p < 0.001" if one.p < 0.001 else f"p = {one.p:.3f}"
+    return f"Against the model as published {one.won} gaps are won and {one.lost} lost of {one.gaps:,} ({p})"
 
 
 def elsewhere(found: Result, other: Result) -> str:
@@ -62,15 +76,15 @@ def elsewhere(found: Result, other: Result) -> str:
 
 
 def random_span(results: Needed) -> str:
-    spans = results[f"quality-random-span-light-{SMALL}-int8"]
+    spans = results[f"quality-random-span-light-{SMALL}-int8-published"]
     diffusion = [name for name in spans.contenders if name.startswith("diffusion")]
 
     def each(what: str, form: Callable[[float | None], str]) -> str:
         return listed([form(spans.get(name, what)) for name in diffusion])
 
     return prose(
-        f"Random-span-light, {len(spans.samples)} gaps, int8, ended and trimmed as in the editor: autoregressive "
-        f"{interval(spans, 'autoregressive')}, verified {interval(spans, 'verified')}, "
+        f"Random-span-light, {len(spans.samples)} gaps, int8, as published, ended and trimmed as in the editor: "
+        f"autoregressive {interval(spans, 'autoregressive')}, verified {interval(spans, 'verified')}, "
         f"{percent(spans.get('verified', 'identical'))} the same answer at tau "
         f"{number(spans.get('verified', 'tau'), 2)}; "
         f"diffusion at thresholds {listed([name.split(':')[1] for name in diffusion])}: {each('pass_at_1', percent)} "

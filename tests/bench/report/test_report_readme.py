@@ -51,7 +51,7 @@ def test_a_missing_result_or_marker_is_said(texts: list[str], measured: Results)
 def test_check_tells_by_its_exit_status(texts: list[str], tmp_path, monkeypatch, capsys) -> None:
     copies = [tmp_path / "README.md", tmp_path / "bench.md"]
     for copy, text in zip(copies, texts, strict=True):
-        copy.write_text(text.replace("| autoregressive | 5", "| autoregressive | 9"), encoding="utf-8")
+        copy.write_text(text.replace("| autoregressive | ", "| autoregressive | 9"), encoding="utf-8")
     monkeypatch.setattr(readme, "PAGES", copies)
     monkeypatch.setattr(readme, "PLOT", plot := tmp_path / "peers.svg")
     assert readme.main(["--check"]) == 1
