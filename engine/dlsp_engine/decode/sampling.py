@@ -11,6 +11,8 @@ from torch.nn.functional import pad
 TILE = 128  # tokens with neighbouring ids that a sample is drawn from at once
 MIN_TEMPERATURE = 1e-6  # below it a sample is the argmax in float32 anyway
 SORTED_FIRST = (256, 8192)  # how many of a row's likeliest tokens are sorted before all are
+# A smaller exponent has a denormal power, which takes a CPU ten times as long, and no noise can make up for this one.
+LEAST_EXPONENT = -80.0
 NOT_BEST = 1e4  # what a token's noise is lowered by that another one of its tile beats whatever the tile's noise
 
 
@@ -69,7 +71,7 @@ class Sampler:
         tiles = scaled.unflatten(1, (-1, TILE))
         noise = [_noise(self.seed, start + row, tiles.shape[1]) for row in range(len(tiles))]
         of_tile, of_place = (torch.from_numpy(np.stack(level)).to(logits.device) for level in zip(*noise, strict=True))
-        tile = (tiles.exp().sum(-1).log_() + of_tile).argmax(-1)
+        tile = (_powers(tiles).sum(-1).log_() + of_tile).argmax(-1)
         place = (tiles[torch.arange(len(tiles), device=tile.device), tile] + of_place).argmax(-1)
         return tile * TILE + place
 
@@ -101,7 +103,7 @@ class Sampler:
         keep = count if not self.top_k else min(self.top_k, count)
         probability = values[:keep].exp()
         if self.top_p < 1:
-            whole = probability.sum() if self.top_k else scaled.exp().sum()
+            whole = probability.sum() if self.top_k else _powers(scaled).sum()
             reached = probability.cumsum(0) - probability  # of those before each
             keep = min(keep, max(1, int((reached < self.top_p * whole).sum())))
         if self.min_p:
@@ -119,11 +121,15 @@ class Sampler:
             probability = values.exp()
             if (
                 (self.top_k and self.top_k <= some)
-                or (self.top_p < 1 and probability.sum() >= self.top_p * scaled.exp().sum())
+                or (self.top_p < 1 and probability.sum() >= self.top_p * _powers(scaled).sum())
                 or (self.min_p and probability[-1] < self.min_p)
             ):
                 return ids
         return scaled.argsort(descending=True)
+
+
+def _powers(exponents: Tensor) -> Tensor:
+    return exponents.clamp(min=LEAST_EXPONENT).exp()
 
 
 @lru_cache(64)  # a draft and the step that verifies it draw the same noise
