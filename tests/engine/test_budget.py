@@ -51,9 +51,9 @@ def test_where_nothing_ever_stands_nothing_is_drafted():
 
 
 def test_cheap_rows_carry_a_canvas_wherever_acceptance_may_stop():
-    laid = plan([0.6, 0.5], 4, GPU, Acceptance())
-    assert laid.verify == 2
-    assert laid.canvas_after == (0, 1, 2)
+    planned = plan([0.6, 0.5], 4, GPU, Acceptance())
+    assert planned.verify == 2
+    assert planned.canvas_after == (0, 1, 2)
 
 
 def test_dear_rows_carry_one_only_where_it_is_nearly_sure_to_be_needed():
@@ -77,8 +77,8 @@ def test_a_canvas_is_laid_in_place_of_an_unlikely_draft():
 def test_what_is_likelier_is_verified_first():
     """An alternative to the first token before the third of the run."""
     beside = [[(7, 0.35), (8, 0.01)], [(9, 0.4)], []]
-    laid = plan([0.6, 0.5, 0.5], 0, DEAR, Acceptance(), beside)
-    assert laid.verify + len(laid.alternatives) < 6
+    planned = plan([0.6, 0.5, 0.5], 0, DEAR, Acceptance(), beside)
+    assert planned.verify + len(planned.alternatives) < 6
     nodes = Draft([0, 1, 2], [0.6, 0.5, 0.5], beside).nodes()
     assert [(node.offset, node.token) for node in nodes] == [(0, 0), (0, 7), (1, 1), (1, 9), (2, 2), (0, 8)]
     assert [node.probability for node in nodes] == pytest.approx([0.6, 0.35, 0.3, 0.24, 0.15, 0.01])
@@ -93,9 +93,9 @@ def test_alternatives_are_laid_where_rows_are_cheap():
 
 
 def test_a_canvas_follows_an_alternative_that_is_likely_enough():
-    laid = plan([0.1], 4, DEAR, Acceptance(), [[(7, 0.85)]], min_verified=0)
-    assert [node.token for node in laid.alternatives] == [7]
-    assert (laid.verify, laid.canvas_after) == (1, (2,)), "the last of three clean rows"
+    planned = plan([0.1], 4, DEAR, Acceptance(), [[(7, 0.85)]], min_verified=0)
+    assert [node.token for node in planned.alternatives] == [7]
+    assert (planned.verify, planned.canvas_after) == (1, (2,)), "the last of three clean rows"
 
 
 def test_a_width_of_none_lays_none():

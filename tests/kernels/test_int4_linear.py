@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 import torch
 
-from dlsp_kernels.int4_linear.compiled import CompiledMatrix, laid
+from dlsp_kernels.int4_linear.compiled import CompiledMatrix, pack
 from dlsp_kernels.int4_linear.reference import (
     GROUP,
     MOST_CODE,
@@ -47,7 +47,7 @@ def any_weight(outs: int, ins: int) -> FourBits:
 def test_the_kernel_is_exact_for_any_rows(kind: Instructions, outs: int, ins: int, threads: int, threads_after: None):
     torch.set_num_threads(threads)
     weight, zero = any_weight(outs, ins), kind.levels + 1
-    matrix = CompiledMatrix(laid(weight, kind), weight.scale, kind)
+    matrix = CompiledMatrix(pack(weight, kind), weight.scale, kind)
     x = torch.randint(1, 2 * zero, (33, ins), dtype=torch.uint8)
     x[0], x[1] = 2 * zero - 1, 1
     wanted = ((x.double() - zero) @ weight.expanded().double().T).float() * weight.scale
@@ -60,21 +60,21 @@ def test_the_kernel_is_exact_for_any_rows(kind: Instructions, outs: int, ins: in
 def test_it_has_the_bits_of_int8_on_the_expanded_weights(kind: Instructions):
     weight = quantise_four_bits(torch.randn(96, 128))
     x, _ = quantise_rows(torch.randn(9, 128), kind.levels)
-    four, eight = CompiledMatrix(laid(weight, kind), weight.scale, kind), Compiled(kind)
-    assert torch.equal(four(x), eight.matrix(eight.laid(weight.expanded()), weight.scale)(x))
+    four, eight = CompiledMatrix(pack(weight, kind), weight.scale, kind), Compiled(kind)
+    assert torch.equal(four(x), eight.matrix(eight.pack(weight.expanded()), weight.scale)(x))
     torch.testing.assert_close(four(x), int4_linear(x, weight, kind.levels), rtol=1e-5, atol=1e-3)
 
 
 def test_inputs_that_make_no_groups_are_refused():
     codes = torch.zeros(8, 48, dtype=torch.uint8)
     with pytest.raises(ValueError, match="groups of 32"):
-        laid(FourBits(codes, codes, codes, torch.zeros(8)), AVX2)
+        pack(FourBits(codes, codes, codes, torch.zeros(8)), AVX2)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_codes_of_another_matrix_are_refused(kind: Instructions):
     weight = quantise_four_bits(torch.randn(100, 64))
-    packed = laid(weight, kind)
+    packed = pack(weight, kind)
     for wrong, scale in ((packed[1:], weight.scale), (packed[:, :, 1:], weight.scale), (packed, weight.scale[:10])):
         with pytest.raises(ValueError, match="another matrix"):
             CompiledMatrix(wrong, scale, kind)

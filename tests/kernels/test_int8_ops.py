@@ -155,7 +155,7 @@ SHAPES = [(64, 4), (100, 64), (37, 8), (1248, 896), (928, 4864)]
 def test_int8_linear_against_reference(kind: Int8, rows: int):
     weight, scale = quantise_weight(torch.randn(96, 64))
     q, _ = quantise_rows(torch.randn(rows, 64), kind.levels)
-    matrix = kind.matrix(kind.laid(weight), scale)
+    matrix = kind.matrix(kind.pack(weight), scale)
     torch.testing.assert_close(matrix(q), int8_linear(q, weight, scale, kind.levels), rtol=1e-5, atol=1e-3)
     assert torch.equal(matrix(q)[:1], matrix(q[:1])), "a row is the same whatever comes beside it"
 
@@ -167,7 +167,7 @@ def test_a_program_is_exact_for_any_rows(kind: Compiled, outs: int, ins: int, th
     torch.set_num_threads(threads)
     weight, scale = torch.randint(-127, 128, (outs, ins), dtype=torch.int8), torch.rand(outs)
     weight[0], weight[-1] = 127, -127
-    matrix, zero = kind.matrix(kind.laid(weight), scale), kind.levels + 1
+    matrix, zero = kind.matrix(kind.pack(weight), scale), kind.levels + 1
     x = torch.randint(1, 2 * zero, (33, ins), dtype=torch.uint8)
     x[0], x[1] = 2 * zero - 1, 1
     wanted = ((x.double() - zero) @ weight.double().T).float() * scale
@@ -194,19 +194,19 @@ def test_many_rows_ask_for_all_of_the_next_block(kind: Instructions, at_once: in
     fours, rows = 2 * at_once, source.PASSES * source.rows_at_once(kind)
     size = fours * source.stretch(kind, 1)
     weight = ctypes.create_string_buffer(2 * size + source.LINE)
-    laid = -(-ctypes.addressof(weight) // source.LINE) * source.LINE
+    aligned = -(-ctypes.addressof(weight) // source.LINE) * source.LINE
     x, out = (ctypes.create_string_buffer(4 * rows * count) for count in (fours, source.block_size(kind)))
     correction, factor = (ctypes.create_string_buffer(8 * source.block_size(kind)) for _ in range(2))
-    given = [laid, *map(ctypes.addressof, (correction, factor, x, out)), fours, source.block_size(kind), rows]
+    given = [aligned, *map(ctypes.addressof, (correction, factor, x, out)), fours, source.block_size(kind), rows]
     task = (ctypes.c_int64 * len(given))(*given)
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(engine.get_function_address("run"))
     run(ctypes.addressof(task), 0, 1, 0)
-    assert asked == {(laid + size + byte) // source.LINE for byte in range(0, size, source.LINE)}
+    assert asked == {(aligned + size + byte) // source.LINE for byte in range(0, size, source.LINE)}
 
 
 def test_inputs_that_make_no_fours_are_refused():
     with pytest.raises(ValueError, match="fours"):
-        PROGRAMS[0].laid(torch.zeros(8, 6, dtype=torch.int8))
+        PROGRAMS[0].pack(torch.zeros(8, 6, dtype=torch.int8))
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ class Int8Linear:
     """One fused projection: the base in int8 or 4 bits, and the adapter's low-rank update for canvas rows."""
 
     def __init__(self, tensors: Mapping[str, Tensor], ins: int, outs: list[int], kind: Int8) -> None:
-        """`tensors`: the packed `weight` (int8 by `Int8.laid`, or 4-bit codes by `int4_linear.compiled.laid`) and its
+        """`tensors`: the packed `weight` (int8 by `Int8.pack`, or 4-bit codes by `int4_linear.compiled.pack`) and its
         `scale`; with a low-rank update also `b` and `b_scale` as in `low_rank_add`. The first half of the update, `a`,
         is then appended to the outputs of `weight`. `outs`: the outputs of each fused part.
 

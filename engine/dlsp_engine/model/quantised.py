@@ -15,7 +15,7 @@ from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels import quantise_weight
 from dlsp_kernels.compensate.compiled import compensated
 from dlsp_kernels.compensate.reference import shares_of
-from dlsp_kernels.int4_linear.compiled import laid
+from dlsp_kernels.int4_linear.compiled import pack
 from dlsp_kernels.int4_linear.reference import GROUP, FourBits
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.kinds import Int8, Int8Matrix
@@ -87,6 +87,6 @@ def _matrix(name: str, parts: Iterable[Tensor], kind: Int8, inputs: Tensor | Non
         assert isinstance(kind, Compiled), "only native kernels take 4 bits"
         shares = shares_of(inputs)
         four = FourBits.cat([compensated(part, shares, kind.kind) for part in parts])
-        return {f"{name}.weight": laid(four, kind.kind), f"{name}.scale": four.scale}
+        return {f"{name}.weight": pack(four, kind.kind), f"{name}.scale": four.scale}
     base, scale = map(torch.cat, zip(*map(quantise_weight, parts), strict=True))
-    return {f"{name}.weight": kind.laid(base), f"{name}.scale": scale}
+    return {f"{name}.weight": kind.pack(base), f"{name}.scale": scale}

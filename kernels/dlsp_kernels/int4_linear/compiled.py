@@ -17,7 +17,7 @@ from dlsp_kernels.program.crew import workers
 from dlsp_kernels.program.instructions import Fours, Instructions
 
 
-def laid(weight: FourBits, kind: Instructions) -> Tensor:
+def pack(weight: FourBits, kind: Instructions) -> Tensor:
     """Pack the codes, steps and minima: uint8 [blocks, groups, GROUP_BYTES * block] (layout: see `source`). Outputs are
     padded with zeros.
 
@@ -40,14 +40,14 @@ def laid(weight: FourBits, kind: Instructions) -> Tensor:
 class CompiledMatrix:
     """A matrix of 4-bit codes; call it to multiply rows of activations by it."""
 
-    def __init__(self, laid: Tensor, scale: Tensor, kind: Instructions) -> None:
-        """`laid`: codes as the function `laid` packs them, which are not copied. `scale`: float32 [out].
+    def __init__(self, packed: Tensor, scale: Tensor, kind: Instructions) -> None:
+        """`packed`: codes as `pack` packs them, which are not copied. `scale`: float32 [out].
 
-        Raises ValueError if `laid` was packed for another number of outputs or other instructions.
+        Raises ValueError if `packed` was packed for another number of outputs or other instructions.
         """
-        self.laid, self.scale = laid, scale
+        self.packed, self.scale = packed, scale
         self._most, self._block = rows_by_codes(kind), block_size(kind)
-        blocks, groups, size = laid.shape
+        blocks, groups, size = packed.shape
         if (blocks, size) != (-(-len(scale) // self._block), GROUP_BYTES * self._block):
             raise ValueError("codes of another matrix")
         self.ins, self._run, self._blocks, self._sizes = GROUP * groups, _program(kind), blocks, (groups, len(scale))
@@ -64,7 +64,7 @@ class CompiledMatrix:
         x, out = contiguous(x), empty(len(x), len(self.scale))
         expanded = empty(workers(), self.ins * self._block, dtype=torch.int8) if len(x) > self._most else out
         if len(x):
-            given = self.laid, self._correction, self._factor, x, out, expanded
+            given = self.packed, self._correction, self._factor, x, out, expanded
             self._run(*given, *self._sizes, len(x), items=self._blocks)
         return out
 

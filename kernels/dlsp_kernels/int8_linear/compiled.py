@@ -34,7 +34,7 @@ class Compiled:
     def here(self) -> bool:
         return self.kind.here()
 
-    def laid(self, weight: Tensor) -> Tensor:
+    def pack(self, weight: Tensor) -> Tensor:
         """Pack int8 [out, in] to [blocks, fours, block, 4] (layout: see `source`). Outputs are padded with zeros.
 
         Raises ValueError if the number of inputs is not a multiple of 4.
@@ -45,28 +45,28 @@ class Compiled:
         padded = F.pad(weight, (0, 0, 0, -outs % block))
         return padded.view(-1, block, ins // 4, 4).transpose(1, 2).contiguous()
 
-    def matrix(self, laid: Tensor, scale: Tensor) -> "CompiledMatrix":
-        """The matrix with the packed weights `laid`, which are not copied, and with scale float32 [out].
+    def matrix(self, packed: Tensor, scale: Tensor) -> "CompiledMatrix":
+        """The matrix with the packed weights `packed`, which are not copied, and with scale float32 [out].
 
         Raises ValueError if they are no packed int8 weights of so many outputs.
         """
         block = block_size(self.kind)
-        right = laid.dim() == 4 and laid.shape == (-(-len(scale) // block), laid.shape[1], block, 4)
-        if not right or laid.dtype != torch.int8 or scale.dtype != torch.float32 or not laid.is_contiguous():
-            raise ValueError(f"{laid.dtype} {list(laid.shape)} is not a packed matrix of {len(scale)} outputs")
-        run = _program(self.kind, fours_at_once(self.kind, laid.shape[1]))
-        return CompiledMatrix(run, laid, scale, 0 if self.kind.fours == Fours.SIGNED else self.levels + 1)
+        right = packed.dim() == 4 and packed.shape == (-(-len(scale) // block), packed.shape[1], block, 4)
+        if not right or packed.dtype != torch.int8 or scale.dtype != torch.float32 or not packed.is_contiguous():
+            raise ValueError(f"{packed.dtype} {list(packed.shape)} is not a packed matrix of {len(scale)} outputs")
+        run = _program(self.kind, fours_at_once(self.kind, packed.shape[1]))
+        return CompiledMatrix(run, packed, scale, 0 if self.kind.fours == Fours.SIGNED else self.levels + 1)
 
 
 class CompiledMatrix:
     """An int8 matrix; call it to multiply rows of activations by it."""
 
-    def __init__(self, run: Program, laid: Tensor, scale: Tensor, zero: int) -> None:
-        """`laid`: packed weights [blocks, fours, block, 4]. `scale`: float32 [out]. `zero`: zero point of the uint8
+    def __init__(self, run: Program, packed: Tensor, scale: Tensor, zero: int) -> None:
+        """`packed`: packed weights [blocks, fours, block, 4]. `scale`: float32 [out]. `zero`: zero point of the uint8
         activations, or 0 if the kernel itself subtracts it.
         """
-        self.laid, self.scale = laid, scale
-        blocks, fours, block, _ = laid.shape
+        self.packed, self.scale = packed, scale
+        blocks, fours, block, _ = packed.shape
         self.ins, self._run, self._blocks, self._sizes = 4 * fours, run, blocks, (fours, len(scale))
         self._correction, self._factor = torch.zeros(blocks * block, dtype=torch.int32), torch.ones(blocks * block)
         # The sum of each output's weights: wrong where the kernel subtracts 128 from x, but `zero` is 0 there.
@@ -78,7 +78,7 @@ class CompiledMatrix:
         """x uint8 [rows, in] -> float32 [rows, out], not yet multiplied by the scales of x's rows."""
         x, out = contiguous(x), empty(len(x), len(self.scale))
         if len(x):
-            self._run(self.laid, self._correction, self._factor, x, out, *self._sizes, len(x), items=self._blocks)
+            self._run(self.packed, self._correction, self._factor, x, out, *self._sizes, len(x), items=self._blocks)
         return out
 
 

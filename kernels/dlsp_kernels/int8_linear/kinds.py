@@ -29,8 +29,8 @@ class Int8(Protocol):
     - `name`: identifies it
     - `levels`: of activations, as in `quantise_rows`
     - `here()`: whether it can run on this machine
-    - `laid(weight)`: pack int8 [out, in]. The result may be kept in a file for the same machine.
-    - `matrix(laid, scale)`: the matrix of such packed weights, with scale float32 [out]
+    - `pack(weight)`: pack int8 [out, in]. The result may be kept in a file for the same machine.
+    - `matrix(packed, scale)`: the matrix of such packed weights, with scale float32 [out]
     """
 
     @property
@@ -41,9 +41,9 @@ class Int8(Protocol):
 
     def here(self) -> bool: ...
 
-    def laid(self, weight: Tensor) -> Tensor: ...
+    def pack(self, weight: Tensor) -> Tensor: ...
 
-    def matrix(self, laid: Tensor, scale: Tensor) -> Int8Matrix: ...
+    def matrix(self, packed: Tensor, scale: Tensor) -> Int8Matrix: ...
 
 
 PROGRAMS = tuple(map(Compiled, instructions.ALL))
@@ -68,7 +68,7 @@ def works(kind: Int8) -> bool:
     x, _ = quantise_rows(_with_worst(torch.randn(ROWS, 256, generator=generator)), kind.levels)
     wanted = int8_linear(x, weight, scale, kind.levels)
     try:
-        found = kind.matrix(kind.laid(weight), scale)(x)
+        found = kind.matrix(kind.pack(weight), scale)(x)
     except (RuntimeError, AttributeError):
         return False
     return torch.allclose(found, wanted, rtol=1e-4, atol=1e-4 * float(wanted.abs().max()))

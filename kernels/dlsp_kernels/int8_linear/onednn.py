@@ -22,17 +22,17 @@ class OneDnn:
     def here(self) -> bool:
         return torch.backends.mkldnn.is_available()
 
-    def laid(self, weight: Tensor) -> Tensor:
+    def pack(self, weight: Tensor) -> Tensor:
         """The weight, int8 [out, in], unchanged: oneDNN packs it at every start."""
         return weight
 
-    def matrix(self, laid: Tensor, scale: Tensor) -> "OneDnnMatrix":
+    def matrix(self, packed: Tensor, scale: Tensor) -> "OneDnnMatrix":
         """The matrix with scale float32 [out]. Raises RuntimeError if oneDNN cannot pack it, ValueError if
-        `laid` has another number of outputs.
+        `packed` has another number of outputs.
         """
-        if laid.dtype != torch.int8 or laid.shape != (len(scale), laid.shape[-1]):
-            raise ValueError(f"{laid.dtype} {list(laid.shape)} is not a matrix of {len(scale)} outputs")
-        return OneDnnMatrix(laid, scale, self.levels + 1)
+        if packed.dtype != torch.int8 or packed.shape != (len(scale), packed.shape[-1]):
+            raise ValueError(f"{packed.dtype} {list(packed.shape)} is not a matrix of {len(scale)} outputs")
+        return OneDnnMatrix(packed, scale, self.levels + 1)
 
 
 class OneDnnMatrix:
