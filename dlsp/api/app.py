@@ -10,10 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dlsp.api.admission import Admission, Disconnects
-from dlsp.api.dialects import llama_cpp, mistral, ollama, ollama_chat, openai, openai_chat, tabby, tgi
+from dlsp.api.dialects import llama_cpp, mercury, mistral, ollama, ollama_chat, openai, openai_chat, tabby, tgi
 from dlsp.api.wire import Service, openai_error, plain_error, route
 
-DIALECTS = ("openai", "mistral", "llama.cpp", "ollama", "tabby", "tgi")
+DIALECTS = ("openai", "mistral", "mercury", "llama.cpp", "ollama", "tabby", "tgi")
 
 
 def app(
@@ -42,6 +42,16 @@ def _routes(service: Service, dialect: str) -> list[Route]:
             ]
         case "mistral":
             return [route(service, path, mistral.fim) for path in mistral.PATHS]
+        case "mercury":
+            return [
+                *(route(service, path, mistral.fim) for path in mistral.PATHS),
+                *(route(service, path, mercury.edit) for path in mercury.EDIT_PATHS),
+                *(route(service, path, mercury.apply) for path in mercury.APPLY_PATHS),
+                *(route(service, path, mercury.feedback) for path in mercury.FEEDBACK_PATHS),
+                *(route(service, path, openai_chat.chat) for path in openai_chat.PATHS),
+                route(service, "/v1/models", openai.models, method="GET"),
+                route(service, "/v1/chat/completions/models", openai.models, method="GET"),
+            ]
         case "llama.cpp":
             return [
                 route(service, "/infill", llama_cpp.infill),

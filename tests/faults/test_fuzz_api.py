@@ -31,6 +31,10 @@ MESSAGES: list[dict[str, Any]] = [
     {"role": "tool", "content": "1", "tool_call_id": "c"},
 ]
 CHAT = {"messages": MESSAGES, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}
+CHOICE = {"reasoning_effort": "medium", "tool_choice": "auto", "top_logprobs": 2, "diffusing": False}
+EDIT = "<|current_file_content|>\ncurrent_file_path: a.py\n<|code_to_edit|>\na = 1<|cursor|>\n<|/code_to_edit|>\n"
+EDIT += "<|/current_file_content|>\n<|edit_diff_history|>\n<|/edit_diff_history|>"
+APPLY = "<|original_code|>\na = 1\n<|/original_code|>\n\n<|update_snippet|>\na = 2\n<|/update_snippet|>"
 SEEDS: dict[str, dict[str, Any]] = {
     "/v1/completions": PROMPT | SAMPLING | {"model": "m", "echo": True, "stream_options": {"include_usage": True}},
     "/completions": PROMPT | SAMPLING,
@@ -39,8 +43,11 @@ SEEDS: dict[str, dict[str, Any]] = {
     "/infill": INFILL | {"prompt": "", "n_predict": 4, "samplers": ["top_k"], "t_max_predict_ms": 500, "n_indent": 0},
     "/completion": {"prompt": "a", "n_predict": 4, "top_k": 5, "cache_prompt": True, "stream": True},
     "/api/generate": {"model": "m", "prompt": "a", "suffix": "b", "options": {"num_predict": 4}, "stream": False},
-    "/v1/chat/completions": CHAT | SAMPLING | {"tool_choice": "auto", "top_logprobs": 2, "diffusing": False},
+    "/v1/chat/completions": CHAT | SAMPLING | CHOICE,
     "/api/chat": CHAT | {"options": {"num_predict": 4, "stop": ["x"]}, "stream": False, "format": None},
+    "/v1/edit/completions": {"messages": [{"role": "user", "content": EDIT}], "stream": False, "top_p": 0.8},
+    "/v1/apply/completions": {"messages": [{"role": "user", "content": APPLY}], "reasoning_effort": "instant"},
+    "/v1/feedback": {"request_id": "a", "user_action": "accept"},
     "/tokenize": {"content": "a = 1<|im_end|>", "add_special": True, "parse_special": True, "with_pieces": True},
     "/detokenize": {"tokens": [97, 98]},
     "/apply-template": CHAT,
@@ -164,7 +171,7 @@ async def test_twenty_thousand_requests(stub: StubEngine, caplog: pytest.LogCapt
 
 
 def test_every_path_with_a_body_is_a_seed() -> None:
-    """A new dialect's path is fuzzed too. Of the many names of completions, three are enough."""
+    """A new dialect's path is fuzzed too. Of the many names of completions and feedback, some are enough."""
     routes = app(None, None, None).routes  # type: ignore[arg-type]
     posts = {str(getattr(each, "path", "")) for each in routes if "POST" in (getattr(each, "methods", None) or ())}
-    assert {path for path in posts - set(SEEDS) if not path.endswith("/completions")} == set()
+    assert {path for path in posts - set(SEEDS) if not path.endswith(("/completions", "/feedback"))} == set()

@@ -20,6 +20,9 @@ from dlsp.api.wire import Service, new_id, now_s, server_sent
 PATHS = ("/v1/chat/completions", "/chat/completions", "/v1beta/chat/completions")
 # What Qwen publishes for its models: servers of open models sample so where a request says nothing.
 USUAL = Sampling(temperature=0.7, top_p=0.8, top_k=20)
+# How many answers are written of which the likeliest is given, by `reasoning_effort`. `instant` is one that is not
+# verified.
+ALTERNATIVES = {"instant": 1, "none": 1, "minimal": 1, "low": 1, "medium": 3, "high": 8}
 NOT_FORCED = "This server cannot force {what} yet: leave `{name}` out, and check the answer."
 
 
@@ -41,26 +44,38 @@ class Asked:
 
 async def chat(service: Service, body: Body, request: Request) -> Response:
     wanted, options = _chat(body), chat_options(body)
-    count = body.whole("n", 1, 1, MAX_CHOICES)
+    alternatives = ALTERNATIVES[_effort(body)]
+    count = body.whole("n", 1, 1, MAX_CHOICES // alternatives)
     asked = _asked(body, wanted)
     reply = {"id": new_id("chatcmpl"), "created": now_s(), "model": body.text("model") or service.model}
     if body.flag("stream"):
         steps = service.generator.stream(wanted, options, count)
+        if alternatives > 1:
+            steps = service.generator.likeliest(wanted, options, count, alternatives)
         return await server_sent(_chunks(reply | {"object": "chat.completion.chunk"}, steps, count, asked))
-    answers = await service.generator.answers(wanted, options, count)
+    found = service.generator.likeliest(wanted, options, count, alternatives)
+    answers = [step async for _, step in found if isinstance(step, Answer)]
     choices = [_choice(number, answer, asked) for number, answer in enumerate(answers)]
     return JSONResponse(reply | {"object": "chat.completion", "choices": choices, "usage": chat_usage(answers)})
 
 
-def chat_options(body: Body, usual: Sampling = USUAL) -> Options:
-    """How the answer is written; without a limit it may be as long as the model's context."""
+def chat_options(body: Body, usual: Sampling = USUAL, most_tokens: int = MAX_CONTEXT_TOKENS) -> Options:
+    """How the answer is written; without a limit in the request it has at most `most_tokens`."""
     name = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
     return Options(
-        max_tokens=body.whole(name, MAX_CONTEXT_TOKENS, 1),
+        max_tokens=body.whole(name, most_tokens, 1),
         sampling=sampling_of(body, usual),
         seed=seed_of(body),
         stop=body.texts("stop"),
+        mode="diffusion" if _effort(body) == "instant" else "verified",
     )
+
+
+def _effort(body: Body) -> str:
+    effort = body.text("reasoning_effort", "low")
+    if effort not in ALTERNATIVES:
+        raise Refused(400, f"`reasoning_effort` must be one of {', '.join(ALTERNATIVES)}.", "reasoning_effort")
+    return effort
 
 
 def chat_usage(answers: Sequence[Answer]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.dlsp.api.test_dialects import events
-from tests.dlsp.stub_engine import StubEngine
+from tests.dlsp.stub_engine import COST, StubEngine
 
 CHAT, OLLAMA = "/v1/chat/completions", "/api/chat"
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -188,6 +188,33 @@ async def test_a_chat_that_goes_on_keeps_its_session(api: httpx.AsyncClient, stu
         await api.post(CHAT, json={"messages": messages})
     sessions = [request["session"] for request in stub.requests]
     assert sessions[0] == sessions[1] == sessions[3] != sessions[2]
+
+
+async def test_effort(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    """It says how an answer is drafted, and of how many the likeliest is given."""
+    body = HELLO | {"seed": 5, "temperature": 1}
+    asked: dict[str, tuple[str, int]] = {}
+    for effort in ("instant", "low", "medium", "high"):
+        await api.post(CHAT, json=body | {"reasoning_effort": effort})
+        asked[effort] = stub.requests[-1]["mode"], stub.requests[-1]["n"]
+    assert asked["instant"] == ("diffusion", 1)
+    assert [asked[effort] for effort in ("low", "medium", "high")] == [("verified", count) for count in (1, 3, 8)]
+    assert (await api.post(CHAT, json=body | {"reasoning_effort": "huge"})).status_code == 400
+    assert (await api.post(CHAT, json=body | {"reasoning_effort": "high", "n": 3})).status_code == 400
+
+
+async def test_the_likeliest_of_several_is_given(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    def generation(answer: int, text: str, log_p: float) -> dict[str, Any]:
+        end = {"event": "generation", "answer": answer, "text": text, "reason": "end", "cost": COST}
+        return end | {"confidence": [[1, log_p]] * len(text)}
+
+    answers = [("a", -0.9), ("bb", -0.1), ("ccc", -0.5)]
+    told = [generation(number, *answer) for number, answer in enumerate(answers)]
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in [*told, {"event": "done"}])
+    body = HELLO | {"temperature": 1, "reasoning_effort": "medium"}
+    reply = (await api.post(CHAT, json=body)).json()
+    assert [choice["message"]["content"] for choice in reply["choices"]] == ["bb"]
+    assert content(streamed(await api.post(CHAT, json=body | {"stream": True}))) == "bb"
 
 
 @pytest.mark.parametrize(
