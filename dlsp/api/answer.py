@@ -17,7 +17,7 @@ MAX_STOPS, MAX_STOP_CHARACTERS = 16, 4096
 class Options:
     """How a text is written. `stop` are texts that end it and are not part of it. From the second line on, a line that
     is indented by less than `indent` columns ends it. `limit_s`, if given, ends it that long after its first text, once
-    it has a line."""
+    it has a line. `constraint` is what the whole text must be (docs/engine-http.md)."""
 
     max_tokens: int = 64
     sampling: Sampling = GREEDY
@@ -26,18 +26,28 @@ class Options:
     indent: int = 0
     limit_s: float | None = None
     mode: str = "verified"
+    constraint: dict[str, Any] | None = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of the engine's requests. It takes a limited number of stop texts; `Cut` finds the others."""
         stops = [each for each in self.stop if 0 < len(each) <= MAX_STOP_CHARACTERS]
         sampling = self.sampling
-        return {
-            "mode": self.mode,
-            "stop": stops[:MAX_STOPS],
-            "max_tokens": self.max_tokens,
-            "temperature": sampling.temperature,
-            "seed": self.seed,
-        } | ({"top_p": sampling.top_p, "top_k": sampling.top_k, "min_p": sampling.min_p} if sampling != GREEDY else {})
+        constraint = {"constraint": self.constraint} if self.constraint else {}
+        return (
+            constraint
+            | {
+                "mode": self.mode,
+                "stop": stops[:MAX_STOPS],
+                "max_tokens": self.max_tokens,
+                "temperature": sampling.temperature,
+                "seed": self.seed,
+            }
+            | (
+                {"top_p": sampling.top_p, "top_k": sampling.top_k, "min_p": sampling.min_p}
+                if sampling != GREEDY
+                else {}
+            )
+        )
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,14 @@ class Body:
 
     def inner(self, name: str) -> "Body":
         """An object, empty if absent."""
+        return Body(self.inner_raw(name))
+
+    def inner_raw(self, name: str) -> dict[str, Any]:
+        """An object as it is, null values included; empty if absent."""
         value = self._fields.get(name, {})
         if not isinstance(value, dict):
             raise Refused(400, f"`{name}` must be an object.", name)
-        return Body(cast("dict[str, Any]", value))
+        return cast("dict[str, Any]", value)
 
     def each(self, name: str) -> "Iterator[Body]":
         """The objects of a list, empty if absent."""

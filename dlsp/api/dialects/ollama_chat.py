@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dlsp.api.answer import Answer, Options
-from dlsp.api.body import Body, Refused
+from dlsp.api.body import Body
 from dlsp.api.calls import Call, CallReader
 from dlsp.api.dialects.ollama import last, moment
+from dlsp.api.forms import format_of
 from dlsp.api.generator import MAX_CONTEXT_TOKENS, Piece
 from dlsp.api.messages import chat_of, names_of
 from dlsp.api.sampling import Sampling, sampling_of, seed_of
@@ -26,8 +28,8 @@ async def chat(service: Service, body: Body, request: Request) -> Response:
         message = {"role": "assistant", "content": ""}
         loaded = {"created_at": moment(), "message": message, "done": True, "done_reason": "load"}
         return JSONResponse(reply | loaded)
-    refuse_format(body)
-    wanted, options = chat_of(body), options_of(body.inner("options"))
+    wanted = chat_of(body)
+    options = replace(options_of(body.inner("options")), constraint=format_of(body, wanted))
     names = names_of(wanted)
     if body.flag("stream", True):
         return await json_lines(_lines(reply, service.generator.stream(wanted, options), CallReader(names)))
@@ -45,12 +47,6 @@ def options_of(options: Body) -> Options:
         seed=seed_of(options),
         stop=options.texts("stop"),
     )
-
-
-def refuse_format(body: Body) -> None:
-    """Raise Refused where the form of the answer is to be forced."""
-    if body.raw("format") not in (None, ""):
-        raise Refused(501, "This server cannot force JSON yet: leave `format` out, and check the answer.", "format")
 
 
 def _message(content: str, calls: tuple[Call, ...]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.requests import Request
@@ -12,6 +12,7 @@ from dlsp.api.answer import Answer, Options
 from dlsp.api.body import Body, Refused
 from dlsp.api.calls import Call, CallReader
 from dlsp.api.dialects.openai import MAX_CHOICES, usage
+from dlsp.api.forms import form_of
 from dlsp.api.generator import MAX_CONTEXT_TOKENS, Chat, Piece
 from dlsp.api.messages import chat_of, names_of
 from dlsp.api.sampling import Sampling, sampling_of, seed_of
@@ -23,7 +24,6 @@ USUAL = Sampling(temperature=0.7, top_p=0.8, top_k=20)
 # How many answers are written of which the likeliest is given, by `reasoning_effort`. `instant` is one that is not
 # verified.
 ALTERNATIVES = {"instant": 1, "none": 1, "minimal": 1, "low": 1, "medium": 3, "high": 8}
-NOT_FORCED = "This server cannot force {what} yet: leave `{name}` out, and check the answer."
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,10 @@ class Asked:
 
 
 async def chat(service: Service, body: Body, request: Request) -> Response:
-    wanted, options = _chat(body), chat_options(body)
+    wanted = chat_of(body)
+    options = replace(chat_options(body), constraint=form_of(body, wanted))
+    if body.raw("tool_choice") == "none":
+        wanted = Chat(wanted.messages)
     alternatives = ALTERNATIVES[_effort(body)]
     count = body.whole("n", 1, 1, MAX_CHOICES // alternatives)
     asked = _asked(body, wanted)
@@ -84,16 +87,6 @@ def chat_usage(answers: Sequence[Answer]) -> dict[str, Any]:
     read, wrote = answers[0].prompt_tokens, told["completion_tokens"]
     cached = {"cached_tokens": answers[0].cached_tokens}
     return told | {"prompt_tokens": read, "total_tokens": read + wrote, "prompt_tokens_details": cached}
-
-
-def _chat(body: Body) -> Chat:
-    """The chat, with the functions that may be called. Raises Refused for what takes a constraint."""
-    found, choice = chat_of(body), body.raw("tool_choice")
-    if choice not in (None, "auto", "none"):
-        raise Refused(501, NOT_FORCED.format(what="a call of a function", name="tool_choice"), "tool_choice")
-    if body.inner("response_format").text("type", "text") != "text":
-        raise Refused(501, NOT_FORCED.format(what="JSON", name="response_format"), "response_format")
-    return Chat(found.messages) if choice == "none" else found
 
 
 def _asked(body: Body, wanted: Chat) -> Asked:

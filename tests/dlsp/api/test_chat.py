@@ -125,23 +125,68 @@ async def test_tool_choice_none_offers_no_tools(api: httpx.AsyncClient, stub: St
     assert "tools" not in stub.requests[0]
 
 
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "default": None}}}
+
+
 @pytest.mark.parametrize(
-    "forced",
+    ("path", "form", "expected"),
     [
-        {"tool_choice": "required"},
-        {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
-        {"response_format": {"type": "json_object"}},
-        {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}},
+        (CHAT, {"response_format": {"type": "text"}}, None),
+        (CHAT, {"response_format": {"type": "json_object"}}, {"type": "object"}),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}}, SCHEMA),
+        (OLLAMA, {"format": "json", "stream": False}, {"type": "object"}),
+        (OLLAMA, {"format": SCHEMA, "stream": False}, SCHEMA),
     ],
 )
-async def test_what_cannot_be_forced_is_said(api: httpx.AsyncClient, forced: dict[str, Any]) -> None:
-    answer = await api.post(CHAT, json=WITH_TOOL | forced)
-    assert answer.status_code == 501
-    assert answer.json()["error"]["param"] == next(iter(forced))
-    assert answer.headers["x-should-retry"] == "false"
-    ollama = await api.post(OLLAMA, json=HELLO | {"format": "json"})
-    assert ollama.status_code == 501
-    assert "`format`" in ollama.json()["error"]
+async def test_json(api: httpx.AsyncClient, stub: StubEngine, path: str, form: Any, expected: Any) -> None:
+    stub.answer = lambda request: '{"a": 1}'
+    reply = (await api.post(path, json=HELLO | form)).json()
+    message = reply["choices"][0]["message"] if path == CHAT else reply["message"]
+    assert message["content"] == '{"a": 1}'
+    assert stub.requests[0].get("constraint") == (expected and {"json_schema": expected})
+
+
+OTHER = {"type": "function", "function": {"name": "now"}}
+REFERRING = {"type": "object", "properties": {"c": {"$ref": "#/$defs/City"}}, "$defs": {"City": {"type": "string"}}}
+REFERRING_TOOL = {"type": "function", "function": {"name": "visit", "parameters": REFERRING}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [("required", ["weather", "now"]), ({"type": "function", "function": {"name": "now"}}, ["now"])],
+)
+async def test_a_call_that_must_be(api: httpx.AsyncClient, stub: StubEngine, choice: Any, names: list[str]) -> None:
+    stub.answer = lambda request: '{"name": "now", "arguments": {}}'
+    body = HELLO | {"tools": [TOOL, OTHER], "tool_choice": choice}
+    (found,) = (await api.post(CHAT, json=body)).json()["choices"]
+    assert found["message"]["tool_calls"][0]["function"] == {"name": "now", "arguments": "{}"}
+    schema = stub.requests[0]["constraint"]["json_schema"]
+    assert [call["properties"]["name"]["const"] for call in schema["anyOf"]] == names
+    assert stub.requests[0]["tools"] == [TOOL, OTHER]
+
+
+async def test_definitions_of_a_function_stay_its_own(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    await api.post(CHAT, json=HELLO | {"tools": [TOOL, REFERRING_TOOL], "tool_choice": "required"})
+    schema = stub.requests[0]["constraint"]["json_schema"]
+    assert schema["$defs"] == {"1.City": {"type": "string"}}
+    arguments = schema["anyOf"][1]["properties"]["arguments"]
+    assert arguments == {"type": "object", "properties": {"c": {"$ref": "#/$defs/1.City"}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (HELLO | {"tool_choice": "required"}, 400),
+        (WITH_TOOL | {"tool_choice": {"type": "function", "function": {"name": "other"}}}, 400),
+        (WITH_TOOL | {"tool_choice": "any"}, 400),
+        (HELLO | {"response_format": {"type": "xml"}}, 400),
+        (WITH_TOOL | {"response_format": {"type": "json_object"}}, 501),
+    ],
+)
+async def test_a_form_that_cannot_be_had(api: httpx.AsyncClient, body: dict[str, Any], status: int) -> None:
+    answer = await api.post(CHAT, json=body)
+    assert answer.status_code == status
+    assert answer.json()["error"]["param"] == list(body)[-1]
 
 
 @pytest.mark.parametrize("temperature", [0, 1])

@@ -19,6 +19,9 @@ def chat(stub: StubEngine, client: Client) -> Client:
     def answer(request: dict[str, Any]) -> str:
         if request["messages"][-1]["role"] == "tool":
             return RESULT
+        if "constraint" in request:
+            calls = "anyOf" in request["constraint"]["json_schema"]
+            return '{"name": "weather", "arguments": {"city": "Oslo"}}' if calls else '{"city": "Oslo"}'
         return CALL if request.get("tools") else HELLO
 
     stub.answer = answer
@@ -41,7 +44,7 @@ def test_openai(chat: Client, stub: StubEngine, name: str) -> None:
     assert told["reasons"] == ["stop", "tool_calls"]
     assert told["call"] == told["streamed_call"] == CALLED
     assert told["answer"] == RESULT
-    assert told["refused"] == 501
+    assert (told["forced"], told["parsed"], told["refused"]) == ({"city": "Oslo"}, "Oslo", 501)
     assert results(stub) == ["18 C"]
     assert stub.requests[0]["max_tokens"] == 7
 
@@ -50,6 +53,7 @@ def test_langchain(chat: Client, stub: StubEngine) -> None:
     told = chat("langchain", "langchain_chat.py")
     assert (told["text"], told["streamed"], told["answer"]) == (HELLO, HELLO, RESULT)
     assert told["call"] == told["streamed_call"] == CALLED
+    assert told["json"] == told["function"] == {"city": "Oslo"}
     assert results(stub) == ["18 C in Rome"]
 
 
@@ -60,7 +64,8 @@ def test_litellm(chat: Client) -> None:
 
 def test_ollama(chat: Client, stub: StubEngine) -> None:
     told = chat("ollama", "ollama_chat.py")
-    assert told == {"text": HELLO, "streamed": HELLO, "call": CALLED, "answer": RESULT}
+    expected = {"text": HELLO, "streamed": HELLO, "call": CALLED, "answer": RESULT, "json": {"city": "Oslo"}}
+    assert told == expected
     assert results(stub) == ["18 C in Rome"]
 
 

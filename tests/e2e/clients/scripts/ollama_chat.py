@@ -17,7 +17,9 @@ ask = [{"role": "user", "content": "Weather?"}]
 called = client.chat(model="any", messages=ask, tools=[weather])
 (call,) = called.message.tool_calls
 result = {"role": "tool", "tool_name": "weather", "content": weather(**call.function.arguments)}
+schema = {"type": "object", "properties": {"city": {"type": "string"}}}
 told = {
+    "json": json.loads(client.chat(model="any", messages=hello, format=schema).message.content),
     "text": client.chat(model="any", messages=hello).message.content,
     "streamed": "".join(each.message.content for each in client.chat(model="any", messages=hello, stream=True)),
     "call": [call.function.name, dict(call.function.arguments)],

@@ -7,6 +7,7 @@ import json
 import sys
 
 import openai
+import pydantic
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 client = openai.OpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0)
@@ -38,8 +39,18 @@ result = {"role": "tool", "tool_call_id": call.id, "content": "18 C"}
 after = [*ASK["messages"], called.choices[0].message.model_dump(exclude_none=True), result]
 answer = checked(**ASK | {"messages": after})
 pieces = [piece for chunk in streamed(**ASK) for piece in chunk.choices[0].delta.tool_calls or ()]
+forced = checked(**ASK, tool_choice="required").choices[0].message.tool_calls[0]
+
+
+class Weather(pydantic.BaseModel):
+    """What an answer is parsed into."""
+
+    city: str
+
+
+parsed = client.chat.completions.parse(**HELLO, response_format=Weather).choices[0].message.parsed
 try:
-    client.chat.completions.create(**ASK, tool_choice="required")
+    client.chat.completions.create(**ASK, response_format={"type": "json_object"})
     refused = None
 except openai.InternalServerError as error:
     refused = error.status_code
@@ -52,6 +63,8 @@ told = {
     "call": [call.function.name, json.loads(call.function.arguments)],
     "streamed_call": [pieces[0].function.name, json.loads("".join(each.function.arguments for each in pieces))],
     "answer": answer.choices[0].message.content,
+    "forced": json.loads(forced.function.arguments),
+    "parsed": parsed.city,
     "refused": refused,
 }
 print(json.dumps(told))
