@@ -7,7 +7,7 @@ from pathlib import Path
 from bench import results
 from bench.command import DTYPES, KEPT, at_least, guarded, loaded
 from bench.quality.run import Plan, run
-from bench.quality.sets import SETS, load
+from bench.quality.sets import LANGUAGES, SETS, load
 from bench.quality.variants import parse
 from dlsp.models import catalogue
 
@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, 2 for what the user has to mend, 130 when stopped by Ctrl-C."""
     asked = _parser().parse_args(arguments)
     described = {variant: parse(variant) for variant in asked.variants}
-    tasks = load(asked.set, asked.limit, asked.seed)
+    tasks = load(asked.set, asked.limit, asked.seed, asked.languages)
     model = catalogue.find(asked.model)
 
     # Not at the top: it brings PyTorch, and what is wrong in the command can be said at once.
@@ -60,6 +60,8 @@ def _command(asked: argparse.Namespace) -> str:
         words += ["--adapters", asked.adapters.name]
     if asked.limit:
         words += ["--limit", str(asked.limit), "--seed", str(asked.seed)]
+    if asked.languages:
+        words += ["--languages", *asked.languages]
     return " ".join([*words, "--variants", *asked.variants])
 
 
@@ -68,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", choices=SETS, default="single-line")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--variants", nargs="+", default=VARIANTS, metavar="VARIANT")
+    parser.add_argument("--languages", nargs="+", choices=(*LANGUAGES, "typescript"), help="tasks in these alone")
     parser.add_argument("--limit", type=at_least(1), help="only so many tasks of each file, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--dtype", default="bfloat16", choices=DTYPES)

@@ -1,7 +1,7 @@
 """The evaluation sets, and where their files are: HumanEval-Infilling, and gaps in programs in several languages."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,8 +97,9 @@ SETS = {
 }
 
 
-def load(name: str, limit: int | None = None, seed: int = 0) -> list[Task]:
-    """The tasks of a set in the order of its files; with `limit`, a random sample of each file's drawn by `seed`.
+def load(name: str, limit: int | None = None, seed: int = 0, languages: Collection[str] | None = None) -> list[Task]:
+    """The tasks of a set in the order of its files; with `limit`, a random sample of each file's drawn by `seed`; with
+    `languages`, those in these languages alone.
 
     Raises Missing where DLSP_EVAL_DIR is unset or a file is not below it or not readable as such.
     """
@@ -114,7 +115,7 @@ def load(name: str, limit: int | None = None, seed: int = 0) -> list[Task]:
             ) from error
         if limit is not None and limit < len(own):
             own = [own[index] for index in sorted(random.Random(seed).sample(range(len(own)), limit))]
-        tasks += own
+        tasks += [task for task in own if languages is None or task.language in languages]
     return tasks
 
 

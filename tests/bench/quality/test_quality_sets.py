@@ -52,6 +52,7 @@ def test_gaps_in_other_languages_bring_their_test_or_their_cases(write_set):
     line = load("languages-line", limit=1)[0]
     assert (line.language, line.path, line.problem) == ("cpp", "solution.cpp", "7")
     assert len(load("languages-line", limit=1)) == len(SETS["languages-line"].files), "the limit is of each file"
+    assert load("languages-line", languages=["rust"]) == []
     assert SETS["languages-line"].text(line, "    return 1;") == "    return 1;", (
         "the suffix begins with the line break"
     )
