@@ -5,21 +5,23 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.evidence import evidence, group, score
 from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.arguments import lacking
+from dlsp.edits.search.binding import Binding, Verdict
 from dlsp.edits.search.matches import Match, matches
 from dlsp.edits.search.page import SEARCH_S, Page, Site, in_time
 from dlsp.edits.search.repeats import repeated
 from dlsp.edits.search.rules import Rule, rules_of
-from dlsp.edits.search.standing import Standing, Verdict
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 from dlsp.ignore.values import brought_secret
 from dlsp.syntax.source import Source, encoded
 
+# Log odds, at least, of a place that declared types tie to the edit: the model is not asked.
+LIKELY_ODDS = WEIGHTS.sure_from + 0.1
 # The most sites examined, those with the best evidence first.
 MAX_SITES = 64
 
@@ -49,7 +51,7 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
     rules = rules_of(edit, own, until)
     if not rules:
         return
-    standings = {rule: Standing(rule, own, until) for rule in rules if rule.kind == "rename"}
+    standings = {rule: Binding(rule, own, until, pages) for rule in rules if rule.kind == "rename"}
     counts = Counter(
         token.text
         for page in in_time(pages, until)
@@ -76,12 +78,17 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
             yield Marked(page, row, tuple(found), tuple(numbers), tuple(verdicts))
 
 
-def _known(page: Page, standings: dict[Rule, Standing], until: float) -> dict[int, tuple[Match, Verdict]]:
+def _known(page: Page, standings: dict[Rule, Binding], until: float) -> dict[int, tuple[Match, Verdict]]:
     """The verdict on each place of a renamed name, by scopes and imports; keyed by offset."""
-    return {
-        match.start: (match, standings[match.rule].verdict(page, match.start))
-        for match in matches(list(standings), page.tokens, until)
-    }
+    found: dict[int, tuple[Match, Verdict]] = {}
+    for match in matches(list(standings), page.tokens, until):
+        standing = standings[match.rule]
+        verdict = standing.verdict(page, match.start)
+        if standing.is_key(page, match.start):
+            rule = match.rule
+            match = replace(match, rule=replace(rule, new=f"{rule.old[0]}: {rule.new}"))
+        found[match.start] = match, verdict
+    return found
 
 
 def _matches(
@@ -169,12 +176,12 @@ def substituted(lines: Iterable[Marked]) -> Iterator[Site]:
     none either, those with odds high enough to ask the model.
     """
     for line in lines:
-        odds = [score(WEIGHTS.match[group(each, it)], it) for each, it in zip(line.found, line.numbers, strict=True)]
-        rated = [
-            (match, each, verdict is Verdict.CERTAIN)
-            for match, each, verdict in zip(line.found, odds, line.verdicts, strict=True)
-            if verdict is not Verdict.REFUSED
-        ]
+        rated: list[tuple[Match, float, bool]] = []
+        for match, numbers, verdict in zip(line.found, line.numbers, line.verdicts, strict=True):
+            odds = score(WEIGHTS.match[group(match, numbers)], numbers)
+            odds = max(odds, LIKELY_ODDS) if verdict is Verdict.LIKELY else odds
+            if verdict is not Verdict.REFUSED:
+                rated.append((match, odds, verdict is Verdict.CERTAIN))
         if not rated:
             continue
         certain = any(is_certain for *_, is_certain in rated)

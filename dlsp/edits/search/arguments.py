@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from dlsp.edits.history.edit import Edit
+from dlsp.edits.search.binding import Binding, Verdict
 from dlsp.edits.search.page import Page, Site, in_time
 from dlsp.edits.search.rules import Rule
-from dlsp.edits.search.standing import Standing, Verdict
 from dlsp.edits.search.tokens import PROSE
 from dlsp.syntax.source import Source, encoded
 
@@ -101,7 +101,7 @@ def _difference(name: str, before: _Parts, after: _Parts, own: Page) -> Added | 
 def lacking(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
     """Yield the calls, and the definition, that lack what the edit added. None of them is certain."""
     for one in added(edit, own, until):
-        standing = Standing(Rule("rename", (one.name,), one.name, "called", pure=True, only=True), own, until)
+        standing = Binding(Rule("rename", (one.name,), one.name, "called", pure=True, only=True), own, until, pages)
         for page in in_time(pages, until):
             for token in page.tokens:
                 if token.text != one.name or token.role in PROSE or page.is_edited_at(token.start):

@@ -20,9 +20,12 @@ without a query have no scopes. The captures:
 | `@path` | a part of a module's name in an import |
 | `@label` | a label or the like, never the same as another name |
 | `@alias` | if it is imported: a name that the importing file chose |
+| `@default` | and stands for what the module exports as a whole |
 | `@shorthand` | a name that is a variable and a key at once, as in `{name}` |
-| `@exported` | a string that is a name; with `list`, only in the list of that name (`__all__`) |
+| `@exported` | a name that other files use, also as a string; with `list`, only where `@list` is it (`__all__`) |
 | `@quoted` | a string that is a name, if it is nothing but one (an annotation in quotes) |
+| `@typed` | a variable that is declared to be a `@type`, or made by calling one |
+| `@method` | a method outside of its class: `@of` is the class |
 
 Settings of a `@scope.module`: `closed`, functions do not see the names of the class around them; `ordered`, in
 functions and blocks a name exists only after it was declared.

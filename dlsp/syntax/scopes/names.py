@@ -13,6 +13,8 @@ from dlsp.syntax.source import Source
 
 # The most places of a name that are examined.
 MAX_PLACES = 2_000
+# What stands for all that a module exports, in `Use.imported`.
+DEFAULT = "default"
 _HOISTING = ("module", "class", "function")
 _BEHIND = re.compile(rb"(\w*)\s*(?<!\.)(?:\.|::)[ \t]*\Z")
 
@@ -38,7 +40,8 @@ class Use:
     the name is looked up, innermost first; `bound` is the one it is found in, `binds` the one it is bound in at this
     place, `home` the class around it. `module` is the module that an import statement takes the name from, None
     outside of imports. `is_alias`: the importing file chose this name for what it imports. `is_shorthand`: it is a
-    variable and a key at once.
+    variable and a key at once. `imported`: what an alias is called in its module, DEFAULT for what that exports as a
+    whole. `type` is the declared one of a variable bound here, or a method's class outside of it.
     """
 
     kind: str
@@ -50,6 +53,8 @@ class Use:
     module: str | None = None
     is_alias: bool = False
     is_shorthand: bool = False
+    imported: str = ""
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,22 @@ class Names:
         if place.binds and module is not None:
             kind, owner = "name", ""
         is_alias = module is not None and place.leaf.id in self._table.alias
-        is_shorthand = place.leaf.id in self._table.shorthand
-        return Use(kind, owner, place.scopes, bound, place.binds, place.home, module, is_alias, is_shorthand)
+        is_exported = self._table.roles.get(place.leaf.id, ("", ""))[0] == "exported"
+        is_shorthand = place.leaf.id in self._table.shorthand and not is_exported
+        imported = self._imported(place.leaf) if is_alias else ""
+        declared = self._table.types.get(place.leaf.id, "")
+        of = place.scopes, bound, place.binds, place.home, module
+        return Use(kind, owner, *of, is_alias, is_shorthand, imported, declared)
+
+    def _imported(self, leaf: Node) -> str:
+        """What a name that the importing file chose is called in its module; "" where that is the module itself."""
+        assert self._table
+        if leaf.id in self._table.default:
+            return DEFAULT
+        name = (
+            leaf.parent.child_by_field_name("name") or leaf.parent.child_by_field_name("path") if leaf.parent else None
+        )
+        return re.split(r"\W+", text_of(name, self._content))[-1] if name else ""
 
     def _exists(self, scope: Scope, at: int, since: int) -> bool:
         """Whether a name of the scope, which exists from the byte `since` on where order counts, exists at `at`."""

@@ -26,7 +26,7 @@ class Table:
 
     `scopes` have a kind and a name, `bindings` the level: "" (module, class or function), "nearest" or "class".
     `roles` are one of ROLES each, with the owner's text. `statements` are the ends, in bytes, of the statements around
-    bound names and `@renewed` regions.
+    bound names and `@renewed` regions; `types` are those of typed names, or a method's class.
     """
 
     closed: bool = False
@@ -36,9 +36,11 @@ class Table:
     roles: dict[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
     statements: dict[int, int] = field(default_factory=dict[int, int])
     regions: dict[int, str] = field(default_factory=dict[int, str])
+    types: dict[int, str] = field(default_factory=dict[int, str])
     outside: set[int] = field(default_factory=set[int])
     further: set[int] = field(default_factory=set[int])
     alias: set[int] = field(default_factory=set[int])
+    default: set[int] = field(default_factory=set[int])
     shorthand: set[int] = field(default_factory=set[int])
 
     @classmethod
@@ -70,8 +72,11 @@ class Table:
                     self.roles[node.id] = kind, text
                 elif kind in REGIONS:
                     self.regions[node.id] = kind
-                elif kind in ("outside", "further", "alias", "shorthand"):
+                elif kind in ("outside", "further", "alias", "default", "shorthand"):
                     getattr(self, kind).add(node.id)
+                elif kind in ("typed", "method"):
+                    of = captured.get("type") or captured["of"]
+                    self.types.setdefault(node.id, text_of(of[0], content))
                 if ends and kind in ("binds", "renewed", "nearest"):
                     self.statements[node.id] = ends[0].end_byte
         self.closed |= "closed" in settings

@@ -152,6 +152,8 @@ OTHER_BINDINGS = {
     "a keyword of another call": "from lib import files\n\nf(load=files)\n",
     "text of a file that knows nothing of it": 'x = "load"  # load it\n',
     "not bound at all": "print(load(1))\n",
+    "another name of the module under this one": "from lib.files import other as load\n\nload(1)\n",
+    "a variable named like the module": "import lib.files\n\n\ndef f(files):\n    return files.load(1)\n",
 }
 
 
@@ -180,14 +182,52 @@ async def test_where_imports_decide_the_edit_follows_whatever_the_model_thinks(t
     assert all(line.endswith("!") for line in found.values())
 
 
-async def test_what_a_package_passes_on_is_offered_and_not_certain() -> None:
+async def test_what_a_package_passes_on_follows_too() -> None:
     files = {
         "lib/files.py": DEFINED,
         "lib/__init__.py": "from .files import load\n",
         "app.py": "from lib import load\n",
     }
     found = await judged(12.0, files, "lib/files.py", "def load", "def read")
-    assert found == {"lib/__init__.py:1": "from .files import read!", "app.py:1": "from lib import read"}
+    assert found == {"lib/__init__.py:1": "from .files import read!", "app.py:1": "from lib import read!"}
+
+
+async def test_where_the_new_name_means_something_else_it_is_not_certain() -> None:
+    """There "all" would make one name of two."""
+    files = {
+        "lib/files.py": DEFINED,
+        "lib/taken.py": "from lib.files import load\n\nread = open\nload(1)\n",
+        "lib/inner.py": "from lib.files import load\n\n\ndef f(read):\n    return load(read)\n",
+    }
+    found = await judged(12.0, files, "lib/files.py", "def load", "def read")
+    certain = {place for place, line in found.items() if line.endswith("!")}
+    assert certain == {"lib/inner.py:1"}
+    text = "def f(a):\n    def g(b):\n        return a + b\n\n    return a\n"
+    found = await judged(12.0, {"a.py": text}, "a.py", "def f(a)", "def f(b)")
+    assert {place for place, line in found.items() if line.endswith("!")} == {"a.py:5"}
+
+
+CART = "class Cart:\n    def total(self):\n        return 1\n\n    def twice(self):\n        return 2 * self.total()\n"
+MEMBERS = {
+    "a declared variable": ("from cart import Cart\n\n\ndef f(cart: Cart, x):\n    return cart.total()\n", {5}),
+    "a made one": ("from cart import Cart\n\ncart = Cart()\ncart.total()\n", {4}),
+    "of another class there": (
+        "from cart import Cart\n\n\nclass B:\n    def total(self):\n        pass\n\n\nx.total()\n",
+        set[int](),
+    ),
+    "in a method of the same name": (
+        "from cart import Cart\n\n\nclass B(Cart):\n    def total(self):\n        return self.cart.total()\n",
+        set[int](),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "lines"), MEMBERS.values(), ids=MEMBERS)
+def test_members_follow_the_declared_type(text: str, lines: set[int]) -> None:
+    found = offered({"cart.py": CART, "a.py": text}, "cart.py", "def total", "def amount")
+    assert found.pop("cart.py:6") == "return 2 * self.amount()!"
+    assert {int(place.rpartition(":")[2]) for place in found} == lines
+    assert not any(line.endswith("!") for line in found.values())
 
 
 LOCALS = {
@@ -258,6 +298,30 @@ async def test_imports_of_typescript_decide_too() -> None:
     assert all(line.endswith("!") for line in found.values())
 
 
+DEFAULTS = {
+    "the default export": ("export default function add() {}\n", {1, 3}),
+    "another default export": ("export function add() {}\nexport default class A {}\n", set[int]()),
+}
+
+
+@pytest.mark.parametrize(("cart", "lines"), DEFAULTS.values(), ids=DEFAULTS)
+async def test_a_default_import_is_what_the_module_exports_as_a_whole(cart: str, lines: set[int]) -> None:
+    files = {"cart.ts": cart, "app.ts": 'import add from "./cart";\n\nadd();\n'}
+    found = await judged(12.0, files, "cart.ts", "function add", "function append")
+    assert {int(place.rpartition(":")[2]) for place in found} == lines
+
+
+async def test_an_index_passes_a_name_on() -> None:
+    files = {
+        "shop/cart.ts": "export function add() {}\n",
+        "shop/index.ts": 'export { add } from "./cart";\n',
+        "app.ts": 'import { add } from "./shop";\n\nadd();\n',
+    }
+    found = await judged(-12.0, files, "shop/cart.ts", "function add", "function append")
+    assert sorted(found) == ["app.ts:1", "app.ts:3", "shop/index.ts:1"]
+    assert all(line.endswith("!") for line in found.values())
+
+
 CRATE = {
     "src/fees.rs": "pub fn sum() -> u8 {\n    1\n}\n",
     "src/main.rs": "use crate::fees::{self, sum};\n\nfn f() -> u8 {\n    sum() + fees::sum()\n}\n",
@@ -268,3 +332,23 @@ CRATE = {
 async def test_imports_of_rust_decide_too() -> None:
     found = await judged(-12.0, CRATE, "src/fees.rs", "fn sum", "fn total")
     assert sorted(found) == ["src/main.rs:1", "src/main.rs:4"]
+
+
+KEYS = {
+    "JavaScript": (
+        "a.js",
+        "function f(width) {\n  draw({ width, height: width });\n  return width;\n}\n",
+        {2: "draw({ width: w, height: w });!", 3: "return w;!"},
+    ),
+    "Rust": (
+        "a.rs",
+        "fn f(width: u8) -> Box {\n    check(width);\n    Box { width, height: 1 }\n}\n",
+        {2: "check(w);!", 3: "Box { width: w, height: 1 }!"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "text", "wanted"), KEYS.values(), ids=KEYS)
+async def test_a_key_stays_where_its_value_is_renamed(path: str, text: str, wanted: dict[int, str]) -> None:
+    found = await judged(-12.0, {path: text}, path, "f(width", "f(w")
+    assert {int(place.rpartition(":")[2]): line for place, line in found.items()} == wanted

@@ -32,3 +32,10 @@
 (field_expression argument: (_) @owner field: (field_identifier) @member)
 (field_designator (field_identifier) @member)
 (statement_identifier) @label
+
+; Declared types.
+(parameter_declaration type: (type_identifier) @type declarator: (identifier) @typed)
+(parameter_declaration type: (type_identifier) @type declarator: (pointer_declarator declarator: (identifier) @typed))
+(parameter_declaration type: (struct_specifier name: (type_identifier) @type) declarator: (pointer_declarator declarator: (identifier) @typed))
+(declaration type: (type_identifier) @type declarator: (identifier) @typed)
+(declaration type: (type_identifier) @type declarator: (init_declarator declarator: (identifier) @typed))

@@ -29,3 +29,7 @@
 ; Names that are looked up in something else.
 (member_access_expression expression: (_) @owner name: (identifier) @member)
 (qualified_name qualifier: (_) @owner name: (identifier) @member)
+
+; Declared types.
+(parameter type: (identifier) @type name: (identifier) @typed)
+(variable_declaration type: (identifier) @type (variable_declarator name: (identifier) @typed))

@@ -51,3 +51,10 @@
 (qualified_identifier scope: (_) @owner name: (identifier) @member)
 (qualified_identifier scope: (_) @owner name: (type_identifier) @member)
 (field_initializer (field_identifier) @member)
+
+; Declared types.
+(parameter_declaration type: (type_identifier) @type declarator: (identifier) @typed)
+(parameter_declaration type: (type_identifier) @type declarator: (pointer_declarator declarator: (identifier) @typed))
+(parameter_declaration type: (struct_specifier name: (type_identifier) @type) declarator: (pointer_declarator declarator: (identifier) @typed))
+(declaration type: (type_identifier) @type declarator: (identifier) @typed)
+(declaration type: (type_identifier) @type declarator: (init_declarator declarator: (identifier) @typed))

@@ -28,3 +28,10 @@
 (keyed_element key: (literal_element (identifier) @member))
 (label_name) @label
 (package_clause (package_identifier) @label)
+
+; Declared types.
+(parameter_declaration name: (identifier) @typed type: (type_identifier) @type)
+(parameter_declaration name: (identifier) @typed type: (pointer_type (type_identifier) @type))
+(short_var_declaration left: (expression_list (identifier) @typed) right: (expression_list (composite_literal type: (type_identifier) @type)))
+(short_var_declaration left: (expression_list (identifier) @typed) right: (expression_list (unary_expression operand: (composite_literal type: (type_identifier) @type))))
+(method_declaration receiver: (parameter_list (parameter_declaration type: [(type_identifier) @of (pointer_type (type_identifier) @of)])) name: (_) @method)

@@ -40,3 +40,9 @@
 (labeled_statement . (identifier) @label)
 (break_statement (identifier) @label)
 (continue_statement (identifier) @label)
+
+; Declared types.
+(formal_parameter type: (type_identifier) @type name: (identifier) @typed)
+(local_variable_declaration type: (type_identifier) @type declarator: (variable_declarator name: (identifier) @typed))
+(field_declaration type: (type_identifier) @type declarator: (variable_declarator name: (identifier) @typed))
+(enhanced_for_statement type: (type_identifier) @type name: (identifier) @typed)

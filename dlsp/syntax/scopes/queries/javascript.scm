@@ -35,9 +35,9 @@
 ; Imports.
 (import_specifier name: (identifier) @binds !alias)
 (import_specifier alias: (identifier) @binds @alias)
-(import_clause (identifier) @binds @alias)
+(import_clause (identifier) @binds @alias @default)
 (namespace_import (identifier) @binds @alias)
-(variable_declarator name: (identifier) @alias)
+(variable_declarator name: (identifier) @alias @default)
 
 ; Names that are looked up in something else, and labels.
 (member_expression object: (_) @owner property: (_) @member)
@@ -45,4 +45,8 @@
 (pair_pattern key: (property_identifier) @member)
 (jsx_attribute (property_identifier) @member)
 (shorthand_property_identifier) @shorthand
+((assignment_expression left: (_) @list right: (object (shorthand_property_identifier) @exported)) (#set! list "module.exports"))
 (statement_identifier) @label
+
+; Declared types.
+(variable_declarator name: (identifier) @typed value: (new_expression constructor: (identifier) @type))

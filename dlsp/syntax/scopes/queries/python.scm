@@ -54,3 +54,11 @@
 (type (string (string_content) @quoted))
 (type (subscript subscript: (string (string_content) @quoted)))
 (type (generic_type (type_parameter (type (string (string_content) @quoted)))))
+
+; Declared types.
+(typed_parameter . (identifier) @typed type: (type (identifier) @type))
+(typed_parameter . (identifier) @typed type: (type (string (string_content) @type)))
+(typed_default_parameter name: (identifier) @typed type: (type (identifier) @type))
+(assignment left: (identifier) @typed type: (type (identifier) @type))
+(assignment left: (identifier) @typed right: (call function: (identifier) @type))
+(with_item value: (as_pattern (call function: (identifier) @type) alias: (as_pattern_target (identifier) @typed)))

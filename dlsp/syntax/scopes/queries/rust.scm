@@ -57,3 +57,10 @@
 (scoped_type_identifier path: (_) @owner name: (type_identifier) @member)
 (field_initializer field: (field_identifier) @member)
 (shorthand_field_initializer (identifier) @shorthand)
+
+; Declared types.
+(parameter pattern: (identifier) @typed type: (type_identifier) @type)
+(parameter pattern: (identifier) @typed type: (reference_type type: (type_identifier) @type))
+(let_declaration pattern: (identifier) @typed type: (type_identifier) @type)
+(let_declaration pattern: (identifier) @typed value: (struct_expression name: (type_identifier) @type))
+(let_declaration pattern: (identifier) @typed value: (call_expression function: (scoped_identifier path: (identifier) @type)))

@@ -36,15 +36,16 @@
 ; Imports.
 (import_specifier name: (identifier) @binds !alias)
 (import_specifier alias: (identifier) @binds @alias)
-(import_clause (identifier) @binds @alias)
+(import_clause (identifier) @binds @alias @default)
 (namespace_import (identifier) @binds @alias)
-(variable_declarator name: (identifier) @alias)
+(variable_declarator name: (identifier) @alias @default)
 
 ; Names that are looked up in something else, and labels.
 (member_expression object: (_) @owner property: (_) @member)
 (pair key: (property_identifier) @member)
 (pair_pattern key: (property_identifier) @member)
 (shorthand_property_identifier) @shorthand
+((assignment_expression left: (_) @list right: (object (shorthand_property_identifier) @exported)) (#set! list "module.exports"))
 (statement_identifier) @label
 
 ; Types and what only declares.
@@ -65,3 +66,10 @@
 (index_signature name: (identifier) @member)
 (type_parameter name: (type_identifier) @binds)
 (jsx_attribute (property_identifier) @member)
+
+; Declared types.
+(variable_declarator name: (identifier) @typed value: (new_expression constructor: (identifier) @type))
+(required_parameter pattern: (identifier) @typed type: (type_annotation (type_identifier) @type))
+(required_parameter pattern: (identifier) @typed type: (type_annotation (generic_type name: (type_identifier) @type)))
+(variable_declarator name: (identifier) @typed type: (type_annotation (type_identifier) @type))
+(variable_declarator name: (identifier) @typed type: (type_annotation (generic_type name: (type_identifier) @type)))
