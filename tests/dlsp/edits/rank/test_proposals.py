@@ -1,5 +1,6 @@
 """What the model's numbers do to a site: they can speak for it and against it."""
 
+import math
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
@@ -77,7 +78,7 @@ def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
     own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
     text = "from a import late_fee\n" + "late_fee()\n" * 6 + f"a = [{'0, ' * 9_000} late_fee]\n"
     other = Page("v", "b.py", text, languages.of("b.py"))
-    found = sites(edit, own, [own, other])
+    found = sites(edit, own, [own, other], seconds=math.inf)
     assert len(found) == 8
     body = request(edit, found)
     assert len(parse_sites(body).asked) == 8
