@@ -1,24 +1,32 @@
 """Ollama's `/api`: generate, tags, show, ps and version."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from dlsp.api.answer import Answer
+from dlsp.api import markers
+from dlsp.api.answer import Answer, Options
 from dlsp.api.body import Body
 from dlsp.api.dialects.openai import gap_of, options_of
+from dlsp.api.forms import format_of
+from dlsp.api.generator import MAX_CONTEXT_TOKENS, Chat
+from dlsp.api.sampling import Sampling, sampling_of, seed_of
 from dlsp.api.wire import Service, json_lines
 
 DEFAULT_MAX_TOKENS = 128
 # Clients ask for at least 0.6.4 before they use what this dialect has.
 VERSION = "0.12.0"
+# What Ollama samples a chat by where neither a request nor the model's own settings say otherwise.
+USUAL = Sampling(temperature=0.8, top_p=0.9, top_k=40)
 # By `.Suffix` in the template, Continue knows that a model fills in the middle.
 TEMPLATE = (
     "{{- if .Suffix }}<|fim_prefix|>{{ .Prompt }}<|fim_suffix|>{{ .Suffix }}<|fim_middle|>"
-    "{{- else }}{{ .Prompt }}{{- end }}"
+    "{{- else }}{{- if .System }}<|im_start|>system\n{{ .System }}<|im_end|>\n{{ end }}"
+    "<|im_start|>user\n{{ .Prompt }}<|im_end|>\n<|im_start|>assistant\n{{ end }}"
 )
 
 
@@ -58,11 +66,35 @@ async def generate(service: Service, body: Body, request: Request) -> Response:
     reply = {"model": body.text("model") or service.model}
     if not prompt and not suffix:
         return JSONResponse(reply | {"created_at": moment(), "response": "", "done": True, "done_reason": "load"})
-    gap, options = gap_of(prompt, suffix or None), options_of(body.inner("options"), DEFAULT_MAX_TOKENS, "num_predict")
+    pieces = _written(service, body, prompt, suffix)
     if body.flag("stream", True):
-        return await json_lines(_lines(reply, service.completer.stream(gap, options)))
-    answer = await service.completer.answer(gap, options)
+        return await json_lines(_lines(reply, pieces))
+    (answer,) = [piece async for piece in pieces if isinstance(piece, Answer)]
     return JSONResponse(last(reply, answer) | {"response": answer.text})
+
+
+def _written(service: Service, body: Body, prompt: str, suffix: str) -> AsyncGenerator[str | Answer]:
+    """What is written: a gap's text where there is a suffix, or a prompt that is raw or was templated by the client;
+    else a chat's answer, since Ollama puts the prompt into the model's template."""
+    if suffix or body.flag("raw") or markers.parse(prompt):
+        options = options_of(body.inner("options"), DEFAULT_MAX_TOKENS, "num_predict")
+        return service.completer.stream(gap_of(prompt, suffix or None), options)
+    system = body.text("system")
+    messages = ({"role": "system", "content": system},) if system else ()
+    chat = Chat((*messages, {"role": "user", "content": prompt}))
+    options = replace(chat_options(body.inner("options")), constraint=format_of(body, chat))
+    return service.generator.text(chat, options)
+
+
+def chat_options(options: Body) -> Options:
+    """How a chat's answer is written. Without a limit it may be as long as the model's context."""
+    limit = options.whole("num_predict", -1)
+    return Options(
+        max_tokens=limit if limit > 0 else MAX_CONTEXT_TOKENS,
+        sampling=sampling_of(options, USUAL),
+        seed=seed_of(options),
+        stop=options.texts("stop"),
+    )
 
 
 async def _lines(reply: dict[str, Any], pieces: AsyncGenerator[str | Answer]) -> AsyncGenerator[dict[str, Any]]:

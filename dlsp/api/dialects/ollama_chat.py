@@ -8,18 +8,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dlsp.api.answer import Answer, Options
+from dlsp.api.answer import Answer
 from dlsp.api.body import Body
 from dlsp.api.calls import Call, CallReader
-from dlsp.api.dialects.ollama import last, moment
+from dlsp.api.dialects.ollama import chat_options, last, moment
 from dlsp.api.forms import format_of
-from dlsp.api.generator import MAX_CONTEXT_TOKENS, Piece
+from dlsp.api.generator import Piece
 from dlsp.api.messages import chat_of, names_of
-from dlsp.api.sampling import Sampling, sampling_of, seed_of
 from dlsp.api.wire import Service, json_lines
-
-# What Ollama samples by where neither a request nor the model's own settings say otherwise.
-USUAL = Sampling(temperature=0.8, top_p=0.9, top_k=40)
 
 
 async def chat(service: Service, body: Body, request: Request) -> Response:
@@ -29,24 +25,13 @@ async def chat(service: Service, body: Body, request: Request) -> Response:
         loaded = {"created_at": moment(), "message": message, "done": True, "done_reason": "load"}
         return JSONResponse(reply | loaded)
     wanted = chat_of(body)
-    options = replace(options_of(body.inner("options")), constraint=format_of(body, wanted))
+    options = replace(chat_options(body.inner("options")), constraint=format_of(body, wanted))
     names = names_of(wanted)
     if body.flag("stream", True):
         return await json_lines(_lines(reply, service.generator.stream(wanted, options), CallReader(names)))
     (answer,) = await service.generator.answers(wanted, options)
     content, calls = CallReader(names).end(answer.text)
     return JSONResponse(last(reply, answer) | _message(content, calls))
-
-
-def options_of(options: Body) -> Options:
-    """How a chat's answer is written. Without a limit it may be as long as the model's context."""
-    limit = options.whole("num_predict", -1)
-    return Options(
-        max_tokens=limit if limit > 0 else MAX_CONTEXT_TOKENS,
-        sampling=sampling_of(options, USUAL),
-        seed=seed_of(options),
-        stop=options.texts("stop"),
-    )
 
 
 def _message(content: str, calls: tuple[Call, ...]) -> dict[str, Any]:

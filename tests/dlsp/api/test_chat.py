@@ -294,6 +294,26 @@ async def test_ollama_chat(api: httpx.AsyncClient, stub: StubEngine) -> None:
     assert (await api.post(OLLAMA, json={"model": "m", "messages": []})).json()["done_reason"] == "load"
 
 
+async def test_ollama_puts_a_plain_prompt_into_the_chat_template(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    """As Ollama does unless a request is raw, has a suffix, or was templated by the client."""
+    stub.answer = lambda request: "Hello there, you!"
+    body = {"model": "m", "prompt": "Hello?", "system": "Be brief.", "options": {"num_predict": 7}}
+    for stream in (False, True):
+        lines = [
+            json.loads(line)
+            for line in (await api.post("/api/generate", json=body | {"stream": stream})).text.splitlines()
+        ]
+        assert "".join(line["response"] for line in lines) == "Hello there, you!"
+        assert lines[-1]["done"] is True
+    assert [message["content"] for message in stub.requests[0]["messages"]] == ["Be brief.", "Hello?"]
+    assert (stub.requests[0]["max_tokens"], stub.requests[0]["temperature"]) == (7, 0.8)
+    assert (await api.post("/api/generate", json=body | {"format": "json"})).status_code == 200
+    assert stub.requests[-1]["constraint"] == {"json_schema": {"type": "object"}}
+    for gap in ({"raw": True}, {"suffix": "x"}, {"prompt": "<PRE> a <SUF>b <MID>"}):
+        await api.post("/api/generate", json=body | gap)
+        assert "gaps" in stub.requests[-1]
+
+
 async def test_ollama_calls(api: httpx.AsyncClient, stub: StubEngine) -> None:
     stub.answer = lambda request: CALL
     for stream in (False, True):

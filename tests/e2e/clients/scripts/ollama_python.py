@@ -7,7 +7,7 @@ import ollama
 
 client = ollama.Client(host=sys.argv[1])
 whole = client.generate(model="any", prompt="a = ", suffix="\n", options={"num_predict": 9})
-stream = client.generate(model="any", prompt="b = ", stream=True)
+stream = client.generate(model="any", prompt="b = ", raw=True, stream=True)
 (model,) = client.list().models
 told = {
     "text": whole.response,
