@@ -100,9 +100,8 @@ async def _posted(client: httpx.AsyncClient, path: str, body: dict[str, Any]) ->
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[httpx.AsyncClient]:
-    """`dlsp api`'s application before the engine of the state folder, and a client of it."""
-    model = find("0.5b")
+async def served(model: Model) -> AsyncIterator[httpx.AsyncClient]:
+    """`dlsp api`'s application before the model's engine of the state folder, and a client of it."""
     connection = EngineConnection(model, SilentListener())
     assert await connection.ready()
     service = Service.of(connection, model)
@@ -147,7 +146,7 @@ async def added(rounds: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DLSP_STATE_DIR"] = folder
         with StubEngine(Path(folder)):
-            async with served() as client, await running(find("0.5b")) as engine:
+            async with served(model := find("0.5b")) as client, await running(model) as engine:
                 times: dict[str, list[float]] = {name: [] for name in ("direct", *DIALECTS)}
                 before, after = "def add(a, b):\n" * 200, "\n" * 20
                 for _ in range(rounds):
@@ -210,7 +209,7 @@ async def _as_minuet(client: httpx.AsyncClient, lines: list[str], row: int, colu
 async def measured(asked: argparse.Namespace) -> tuple[dict[str, float], list[dict[str, Any]]]:
     gaps = [(task.prefix, task.suffix) for task in load("single-line", asked.gaps)]
     metrics = await added(asked.rounds)
-    async with own_engine(find("0.5b")) as engine, served() as client:
+    async with own_engine(model := find("0.5b")) as engine, served(model) as client:
         samples = await texts(engine, client, gaps)
         metrics |= await cached(client, Path(__file__).read_text(encoding="utf-8"), asked.lines)
     for name in DIALECTS:
