@@ -193,7 +193,8 @@ def test_tensors_of_other_sizes_are_refused_in_one_sentence(made: Callable[[], P
 
 
 @pytest.mark.model
-@pytest.mark.prove  # copies 1.5 GB and hashes each file a hundred times
+@pytest.mark.prove
+@pytest.mark.timeout(3600)  # copies 1.5 GB and hashes each file a hundred times
 def test_one_changed_byte_of_the_real_files_is_found(gguf: Path, tmp_path: Path):
     from dlsp import paths
     from dlsp_engine import Engine

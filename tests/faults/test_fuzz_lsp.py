@@ -21,8 +21,8 @@ from tests.faults.mutation import bent, damaged, encoded
 URI = "file:///p/a.py"
 HERE = {"line": 1, "character": 4}
 TEXT = "def f():\r\n    x = 1\n    # é😋\n"
-# No input may keep the server longer. Far above what one takes, so that a busy machine is not taken for a hang.
-LEAST_S = 5.0
+# How much of the processor one input may take, and after how long it hangs, also on a busy machine.
+WORK_S, HANG_S = 5.0, 120.0
 
 
 def seeds() -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ async def serve(pipe: Pipe) -> tuple[App, "asyncio.Task[None]"]:
 
 async def answered(pipe: Pipe, id: Any, before: int = 0) -> dict[str, Any]:
     """The answer to `id` among those after the first `before`."""
-    async with asyncio.timeout(LEAST_S):
+    async with asyncio.timeout(HANG_S):
         while True:
             for answer in pipe.answers[before:]:
                 if answer["id"] == id:
@@ -116,7 +116,7 @@ async def answered(pipe: Pipe, id: Any, before: int = 0) -> dict[str, Any]:
 
 
 async def fuzz(inputs: int, seed: int) -> float:
-    """The longest time that one input took, in seconds."""
+    """The most that one input took of the processor, in seconds."""
     rng = random.Random(seed)
     pipe = Pipe()
     app, task = await serve(pipe)
@@ -131,24 +131,24 @@ async def fuzz(inputs: int, seed: int) -> float:
             message["id"] = f"request {number}"  # which no other one has
         raw = rng.random() < 0.2
         body = damaged(rng, encoded(message)) if raw else encoded(message)
-        before, began = len(pipe.answers), time.perf_counter()
+        before, began = len(pipe.answers), time.process_time()
         pipe.send(body)
         asks = not raw and isinstance(message, dict) and "id" in message and "method" in message
         if asks:
             known = isinstance(message["id"], str | int) and not isinstance(message["id"], bool)
             await answered(pipe, message["id"] if known else None, before)
         else:
-            async with asyncio.timeout(LEAST_S):
+            async with asyncio.timeout(HANG_S):
                 while not pipe.lines.empty():
                     await asyncio.sleep(0)
-        longest = max(longest, time.perf_counter() - began)
+        longest = max(longest, time.process_time() - began)
         assert not task.done(), body[:500]
         if number % 1000 == 999:
             await still_serves(pipe, number)
             server.workspace.text_documents.clear()
             assert len(server.protocol._request_futures) < MOST_KEPT, "what was handled is not let go"
     pipe.close()
-    await asyncio.wait_for(task, LEAST_S)
+    await asyncio.wait_for(task, HANG_S)
     await app.close()
     return longest
 
@@ -195,5 +195,5 @@ async def test_messages(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.timeout(3600)
 async def test_a_hundred_thousand_messages(capfd: pytest.CaptureFixture[str]) -> None:
     longest = await fuzz(100_000, seed=2)
-    assert longest < LEAST_S
+    assert longest < WORK_S
     assert "Traceback" not in capfd.readouterr().err
