@@ -67,7 +67,7 @@ class Engine:
         self.no_canvas = no_canvas
         self.tokenizer = tokenizer
         # Without an adapter the model cannot denoise canvases: no token of theirs is expected to be accepted.
-        first = FIRST_ACCEPTANCE if any(model.adapter.layers) else (0.0,)
+        first = FIRST_ACCEPTANCE if model.adapter.has_updates else (0.0,)
         self.acceptance = Acceptance(list(first))
         # Apart, since drafts at sites are accepted more often, and those in chats seldom.
         self.site_acceptance = Acceptance(list(first))
@@ -95,8 +95,9 @@ class Engine:
         neither trained nor measured on these weights is left out.
 
         `device` is one of `devices.DEVICES`; `auto` takes an NVIDIA GPU if there is one. The dtype `auto` means
-        bfloat16 on a GPU. On a CPU it means int8 if the machine has an int8 matmul, since int8 was fastest wherever it
-        was measured; else whichever of bfloat16 and float32 is faster.
+        bfloat16 on a GPU. On a CPU it means int8 if the machine has an int8 matmul, since of the types with as good
+        answers int8 was fastest wherever it was measured; else whichever of bfloat16 and float32 is faster. int4 is
+        faster still, and its answers are worse (docs/notes/step.md).
 
         `kv` is one of KV_FORMATS: how KV caches hold keys and values where weights are integers; `auto` takes
         `default_kv`. `adapters` is the folder of infill updates and canvas adapters. Raises EngineError with a sentence
@@ -143,6 +144,7 @@ class Engine:
                 low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
                 int8_weights = stored(folder, rows, low_rank, int8, sample=text)
+                low_rank.forget_updates()
                 model: Model = Int8Qwen2(rows, low_rank, int8_weights, KV_FORMATS.get(kv))
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)

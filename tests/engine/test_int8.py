@@ -402,3 +402,13 @@ def test_real_int8_agrees_with_float32(real, gguf):
     gap = Gap("def add(a, b):\n    return ", "\n\nprint(add(1, 2))\n")
     fills = [engine.fill(gap, Options(mode=mode, end="line")) for mode in ("autoregressive", "verified")]
     assert [fill.text for fill in fills] == ["a + b", "a + b"]
+
+
+def test_an_adapter_that_forgot_its_updates_is_known_to_have_had_some():
+    """Drafts are expected to be accepted: the quantised model has the updates."""
+    shape = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
+    adapter = Adapter.random(shape)
+    adapter.forget_updates()
+    assert not any(adapter.layers)
+    assert adapter.has_updates
+    assert not Adapter.none(torch.zeros(262, 32), shape).has_updates

@@ -58,6 +58,14 @@ class Adapter:
     layers: list[dict[str, LowRank]]  # by projection; an empty dict means no update
     metadata: dict[str, str] = field(default_factory=dict)
     bigrams: Bigrams | None = None
+    has_updates: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.has_updates = any(self.layers)
+
+    def forget_updates(self) -> None:
+        """Free the updates, of which a quantised model has a copy of its own."""
+        self.layers = []
 
     @classmethod
     def load(cls, path: Path, base: str, shape: Architecture, dtype: torch.dtype) -> "Adapter":

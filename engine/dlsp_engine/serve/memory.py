@@ -52,3 +52,11 @@ def return_large_blocks() -> None:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
         if mallopt:
             mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
+
+
+def return_freed_memory() -> None:
+    """Make glibc return the memory that is free now, such as what loading took for a while; it keeps it otherwise."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim:
+            trim(0)

@@ -21,7 +21,7 @@ from dlsp_engine.model.update import Update
 from dlsp_engine.serve import watchdog
 from dlsp_engine.serve.app import API_VERSION, Service, app
 from dlsp_engine.serve.listener import Listener
-from dlsp_engine.serve.memory import kv_budget, return_large_blocks
+from dlsp_engine.serve.memory import kv_budget, return_freed_memory, return_large_blocks
 from dlsp_engine.serve.prompt_caches import PromptCaches, size_limit
 from dlsp_engine.serve.scheduler import Scheduler
 from dlsp_engine.serve.server import Server, raise_file_limit
@@ -68,6 +68,7 @@ def serve(
         warm_up(engine)
         if restoring:
             restoring.join(RESTORE_S)
+        return_freed_memory()
         service = Service(
             scheduler,
             address=listener.address,

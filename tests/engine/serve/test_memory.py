@@ -37,6 +37,32 @@ def test_blocks_of_closed_sessions_go_back_to_the_system():
     assert after < 10 << 20
 
 
+LEFT = """
+import ctypes, psutil
+from dlsp_engine.serve.memory import return_freed_memory
+malloc, free = ctypes.CDLL(None).malloc, ctypes.CDLL(None).free
+malloc.restype, malloc.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+resident = psutil.Process().memory_info
+blocks = [malloc(1 << 16) for _ in range(1 << 10)]
+for block in blocks:
+    ctypes.memset(block, 1, 1 << 16)
+full = resident().rss
+for block in blocks[:-1]:  # the last one keeps glibc from returning those before it
+    free(block)
+kept = resident().rss
+return_freed_memory()
+print(full - kept, kept - resident().rss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+def test_what_loading_took_for_a_while_goes_back_to_the_system():
+    out = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, check=True).stdout
+    by_itself, returned = map(int, out.split())
+    assert by_itself < 10 << 20
+    assert returned > 50 << 20
+
+
 @pytest.mark.parametrize(
     ("machine", "container", "bytes_"),
     [
