@@ -44,9 +44,9 @@ class Timed(StubEngine):
         self.came: list[float] = []
         self.went: list[float] = []
 
-    def fill(self, request: dict[str, Any]) -> bytes:
+    def fill(self, path: str, request: dict[str, Any]) -> bytes:
         came = time.perf_counter()
-        body = super().fill(request)
+        body = super().fill(path, request)
         if request.get("priority", "typing") == "typing":  # what is fetched ahead answers nobody
             self.came.append(came)
             self.went.append(time.perf_counter())

@@ -8,9 +8,9 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, SupportsIndex, cast
 
 from pygls.io_ import run_async
 
@@ -23,6 +23,8 @@ READ_BYTES = 2**16
 SWITCH_INTERVAL_S = 0.0005
 # Seconds after which a server has made most objects that it will keep, and between two full garbage collections.
 SETTLED_S, COLLECT_S = 5.0, 60.0
+# A full collection waits until nothing has come from the editor for PAUSE_S, but for MAX_POSTPONED_S at most.
+PAUSE_S, MAX_POSTPONED_S = 1.0, 600.0
 
 
 def serve() -> int:
@@ -46,7 +48,7 @@ async def _serve() -> int:
     stream = stream_of(sys.stdin.buffer)
     reader: Any = stream
     app = build()
-    collect_garbage(asyncio.get_running_loop())
+    collect_garbage(asyncio.get_running_loop(), lambda: stream.heard_at)
     serving = asyncio.current_task()
     assert serving is not None
     stopping = threading.Event()  # set by SIGTERM
@@ -76,23 +78,28 @@ async def _serve() -> int:
     return 0
 
 
-def collect_garbage(loop: asyncio.AbstractEventLoop) -> None:
-    """Keep garbage collections short, because all threads wait for them.
+def collect_garbage(loop: asyncio.AbstractEventLoop, heard_at: Callable[[], float]) -> None:
+    """Keep garbage collections short, because all threads wait for them, and full ones where nobody waits: in a pause.
+    `heard_at` returns the loop time of the editor's last message.
 
     Objects made so far, and by the first requests (converters of messages, for example), count as permanent: a full
     collection with them takes 50 ms, without them 1 ms. One in the middle of a search for edits would look at all that
     the search has made, so a timer runs them, not the number of objects.
     """
 
-    def collect() -> None:
+    def collect(due_s: float) -> None:
+        now = loop.time()
+        if now - heard_at() < PAUSE_S and now - due_s < MAX_POSTPONED_S:
+            loop.call_later(PAUSE_S, collect, due_s)
+            return
         gc.collect()
-        loop.call_later(COLLECT_S, collect)
+        loop.call_later(COLLECT_S, collect, now + COLLECT_S)
 
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, sys.maxsize >> 32)
     gc.freeze()
     loop.call_later(SETTLED_S, gc.freeze)
-    loop.call_later(COLLECT_S, collect)
+    loop.call_later(COLLECT_S, collect, loop.time() + COLLECT_S)
 
 
 class Writer:
@@ -136,12 +143,22 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes | None: ...
 
 
-def stream_of(file: BinaryIO) -> asyncio.StreamReader:
+class Input(asyncio.StreamReader):
+    """A stream that knows at which loop time something came last."""
+
+    heard_at = -float("inf")
+
+    def feed_data(self, data: Iterable[SupportsIndex]) -> None:
+        self.heard_at = asyncio.get_running_loop().time()
+        super().feed_data(data)
+
+
+def stream_of(file: BinaryIO) -> Input:
     """A stream of what `file` yields, on every system and for every kind of file, read by a daemon thread.
 
     pygls would switch from the thread to the loop for each line; this does so once per read.
     """
-    stream = asyncio.StreamReader()
+    stream = Input()
     loop = asyncio.get_running_loop()
     # Below the buffer, a read returns as soon as there is anything.
     raw: Readable = cast("io.BufferedReader[Any]", file).raw if isinstance(file, io.BufferedReader) else file

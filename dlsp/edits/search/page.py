@@ -40,6 +40,15 @@ class Page:
     language: Language | None = None
     edited: tuple[tuple[int, int], ...] = ()
 
+    def release(self) -> None:
+        """Free what was found out about the page, piece by piece: all at once it would hold other threads up for
+        milliseconds. Run it in a thread, once nobody needs the page any more."""
+        names: Names | None = vars(self).pop("names", None)
+        for part in list(vars(names)) if names else ():
+            vars(names).pop(part)
+        for part in ("tokens", "source", "lines", "starts"):
+            vars(self).pop(part, None)
+
     @property
     def module(self) -> str:
         """The name by which other files import this one, or its package."""

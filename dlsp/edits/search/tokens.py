@@ -19,7 +19,7 @@ _MAX_NODES = 50_000
 _MAX_DEPTH = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """A token; `start` is the offset of its first character in the text.
 

@@ -9,6 +9,7 @@ import time
 from asyncio.events import Handle
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import pytest_asyncio
 from pygls.io_ import run_async
 
+from dlsp.edits.search.page import Page
 from dlsp.server.app import App, build
 from tests.dlsp.stub_engine import StubEngine
 
@@ -199,6 +201,25 @@ async def test_a_keystroke_is_handed_to_threads_twice(editor: Editor, monkeypatc
     editor.type(line, 4, "y")
     await editor.complete(line, 5)
     assert len(handed) == 2, handed
+
+
+async def test_what_a_search_for_edits_made_is_freed_in_a_thread(
+    editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tokens and names are many: freed at once, at the end of the answer, they would hold the loop up."""
+    mine, freed, release = threading.get_ident(), asyncio.Event(), Page.release
+    loop = asyncio.get_running_loop()
+
+    def noted(page: Page) -> None:
+        assert threading.get_ident() != mine
+        assert page.tokens
+        release(page)
+        assert vars(page).keys() <= {each.name for each in fields(page)}
+        loop.call_soon_threadsafe(freed.set)
+
+    monkeypatch.setattr(Page, "release", noted)
+    await use(editor)
+    await asyncio.wait_for(freed.wait(), 30)
 
 
 async def test_little_is_computed(editor: Editor, turns: list[tuple[float, str]]) -> None:

@@ -67,9 +67,17 @@ async def test_an_editor_that_does_not_read_any_more() -> None:
     assert told == [True]
 
 
-async def test_only_a_timer_runs_full_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_a_timer_runs_full_collections_and_in_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "SETTLED_S", 0.01)
     monkeypatch.setattr(transport, "COLLECT_S", 0.05)
+    monkeypatch.setattr(transport, "PAUSE_S", 0.02)
+    asked: list[float] = []
+    types = False
+
+    def heard_at() -> float:
+        asked.append(time := asyncio.get_running_loop().time())
+        return time if types else -float("inf")
+
     thresholds, full = gc.get_threshold(), lambda: gc.get_stats()[2]["collections"]
     collected = asyncio.Event()
 
@@ -79,7 +87,7 @@ async def test_only_a_timer_runs_full_collections(monkeypatch: pytest.MonkeyPatc
 
     gc.callbacks.append(noted)
     try:
-        transport.collect_garbage(asyncio.get_running_loop())
+        transport.collect_garbage(asyncio.get_running_loop(), heard_at)
         frozen, before = gc.get_freeze_count(), full()
         assert frozen > 10_000
         kept = [[number] for number in range(300_000)]  # as a search for edits does
@@ -88,6 +96,15 @@ async def test_only_a_timer_runs_full_collections(monkeypatch: pytest.MonkeyPatc
         await asyncio.wait_for(collected.wait(), 10)
         assert gc.get_freeze_count() > frozen, "what was made first counts as permanent, too"
         assert len(kept) == 300_000
+        types, before = True, full()
+        asked.clear()
+        async with asyncio.timeout(10):
+            while len(asked) < 5:  # a collection is due, and put off
+                await asyncio.sleep(0.01)
+        assert full() == before
+        types = False
+        collected.clear()
+        await asyncio.wait_for(collected.wait(), 10)
     finally:
         gc.callbacks.remove(noted)
         gc.unfreeze()

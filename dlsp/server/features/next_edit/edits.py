@@ -99,11 +99,13 @@ class NextEdits:
         if last is None or snapshot is None:
             return
         edit, own = last
+        used = [own]
         connection = connection_for(snapshot.settings, self._engines)
         connection.connect_in_background()
 
         async def pages(edit: Edit) -> Sequence[Page]:
-            return [own, *await self._open_pages(snapshot, own), *await self._files(snapshot, edit, own)]
+            used.extend([*await self._open_pages(snapshot, own), *await self._files(snapshot, edit, own)])
+            return used
 
         async def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
             engine = connection if connection.is_ready else None
@@ -111,9 +113,12 @@ class NextEdits:
                 async for proposal in found:
                     yield proposal
 
-        async with aclosing(self.carry(uri).ask(proposals, own, edit, pages)) as offers:
-            async for offer in offers:
-                yield offer
+        try:
+            async with aclosing(self.carry(uri).ask(proposals, own, edit, pages)) as offers:
+                async for offer in offers:
+                    yield offer
+        finally:
+            asyncio.get_running_loop().run_in_executor(None, _release, used)
 
     async def last(self, uri: str) -> tuple[Edit, Page] | None:
         """The last edit in the document's folder and the page it was made on; None if there is none that may be
@@ -160,6 +165,11 @@ class NextEdits:
     def _is_off(self, uri: str) -> bool:
         snapshot = self._session.snapshot(uri)
         return snapshot is None or snapshot.eagerness == "off"
+
+
+def _release(pages: Sequence[Page]) -> None:
+    for page in pages:
+        page.release()
 
 
 def _other_files(snapshot: Snapshot, edit: Edit, own: Page, opened: list[Path]) -> list[Page]:
