@@ -17,7 +17,7 @@ from dlsp_engine.train import checkpoint, store
 from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.recipe import Recipe
 from dlsp_engine.train.run import HEAD_ROWS, Run, add_options, base_of, command, shipped_bytes
-from dlsp_engine.train.score import Score, score
+from dlsp_engine.train.score import score
 from dlsp_engine.train.segments import START
 from dlsp_engine.train.store import Samples
 from dlsp_engine.train.trainer import CanvasTrainer
@@ -60,23 +60,19 @@ class AdapterRun(Run[CanvasTrainer]):
         parameters.bigrams = counted(samples, weights.architecture.vocab, room)
         trainer = CanvasTrainer(model, samples, Recipe.of(arguments), arguments.head_rows or HEAD_ROWS[device.type])
         self.held_out = Samples(arguments.samples, "heldout")
-        self.found: list[Score] = []
         super().__init__(arguments, trainer, metadata)
 
-    def judge(self) -> None:
+    def judge(self) -> dict[str, Any]:
         trainer, arguments = self.trainer, self.arguments
         width = trainer.recipe.width(0)
         count = max(1, trainer.recipe.rows // width)
         rows = min(arguments.judge_rows, self.held_out.rows)
         with trainer.averaged():
             found = score(trainer.model, self.held_out, rows, count, width, trainer.recipe.batch, trainer.head_rows)
-        self.found.append(found)
         tau = {"offline_tau": round(found.tau, 4), "plain_tau": round(found.plain_tau, 4)}
         memory = {"gigabytes": round(torch.cuda.max_memory_allocated() / 1e9, 1)} if arguments.device == "cuda" else {}
         self.say(**tau, agreement=found.agreement, canvases=found.canvases, **memory)
-
-    def scores(self) -> dict[str, Any]:
-        return {"offline_tau": round(self.found[-1].tau, 4), "agreement": self.found[-1].agreement}
+        return {"offline_tau": tau["offline_tau"], "agreement": found.agreement}
 
 
 def _origin(arguments: argparse.Namespace) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import QwenTokenizer
 from dlsp_engine.train import checkpoint
 from dlsp_engine.train.documents import Documents
-from dlsp_engine.train.fill_trainer import FillTrainer, Judged, judge
+from dlsp_engine.train.fill_trainer import FillTrainer, judge
 from dlsp_engine.train.fills import Fills
 from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.recipe import FillRecipe
@@ -46,16 +46,14 @@ class BaseRun(Run[FillTrainer]):
         self.held_out = Fills(held, tokenizer, recipe).held_out(arguments.judge_gaps)
         fills = Fills(Documents(arguments.corpus, "train", recipe.seed, recipe.held_out), tokenizer, recipe)
         chunk = arguments.head_rows or HEAD_ROWS[device.type]
-        self.found: dict[str, Judged] = {}
         super().__init__(arguments, FillTrainer(weights, parameters.to(device), fills, recipe, device, chunk), metadata)
 
-    def judge(self) -> None:
+    def judge(self) -> dict[str, Any]:
         trainer = self.trainer
-        self.found = judge(trainer.weights, trainer.late, self.held_out, trainer.device)
-        self.say(**{kind: one.rounded() for kind, one in self.found.items()})
-
-    def scores(self) -> dict[str, Any]:
-        return {kind: one.rounded() for kind, one in self.found.items()}
+        found = judge(trainer.weights, trainer.late, self.held_out, trainer.device)
+        scores = {kind: one.rounded() for kind, one in found.items()}
+        self.say(**scores)
+        return scores
 
 
 def _origin(arguments: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]:

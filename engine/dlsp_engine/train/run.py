@@ -38,16 +38,14 @@ class Run(ABC, Generic[AnyTrainer]):
         self.metadata = metadata
         arguments.out.mkdir(parents=True, exist_ok=True)
         self.before, self.taught = checkpoint.resume(arguments.out, trainer)
+        # The latest scores, for the metadata. A resumed run goes on without new ones: on a CPU they take minutes.
+        self.scores = _saved_scores(arguments.out / self.FILE) if trainer.step else {}
         self.began = time.monotonic()
         self.stopped = False
 
     @abstractmethod
-    def judge(self) -> None:
-        """Score the trained parameters on held-out data, and log the scores."""
-
-    @abstractmethod
-    def scores(self) -> dict[str, Any]:
-        """Return the latest scores, for the metadata."""
+    def judge(self) -> dict[str, Any]:
+        """Score the trained parameters on held-out data, log the scores, and return those for the metadata."""
 
     @property
     def elapsed(self) -> float:
@@ -62,7 +60,7 @@ class Run(ABC, Generic[AnyTrainer]):
 
     def train(self) -> None:
         arguments, trainer = self.arguments, self.trainer
-        self.judge()
+        self.scores = self.scores or self.judge()
         logged = saved = judged = time.monotonic()
         losses, taught, rows = [], 0, 0
         while (progress := self.progress()) < 1 and not self.stopped:
@@ -84,11 +82,11 @@ class Run(ABC, Generic[AnyTrainer]):
                 self.save()  # also before a score, which takes long on a CPU: a kill must lose nothing
                 saved = time.monotonic()
             if judging:
-                self.judge()
+                self.scores = self.judge()
                 judged = time.monotonic()
         self.save()
         if not self.stopped:
-            self.judge()
+            self.scores = self.judge()
             self.save()
 
     def save(self) -> None:
@@ -96,7 +94,7 @@ class Run(ABC, Generic[AnyTrainer]):
             "steps": str(self.trainer.step),
             "tokens": str(self.taught),
             "seconds": str(round(self.elapsed)),
-            "scores": json.dumps(self.scores()),
+            "scores": json.dumps(self.scores),
         }
         # The engine's file first: it needs only a seventh of the space.
         checkpoint.export(self.arguments.out / self.FILE, self.trainer.late, self.metadata | more)
@@ -107,6 +105,12 @@ class Run(ABC, Generic[AnyTrainer]):
         with (self.arguments.out / "log.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
         print("  ".join(f"{name} {value}" for name, value in line.items()), flush=True)
+
+
+def _saved_scores(path: Path) -> dict[str, Any]:
+    """Return the scores in the metadata of a file that a run saved."""
+    with safe_open(path, framework="pt") as file:
+        return json.loads((file.metadata() or {}).get("scores", "{}"))
 
 
 def base_of(weights: Path, start: Path | None, digest: str) -> tuple[dict[str, str], dict[str, str]]:

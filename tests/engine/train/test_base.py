@@ -193,6 +193,12 @@ def test_a_resumed_run_takes_the_same_steps(
     )
     assert left == right
     assert len(left) == 5
+    scored = [[line["step"] for line in lines(each) if "all" in line] for each in (whole, ended)]
+    assert scored == [[0, 5], [0, 5]], "a resumed run is not scored again before it goes on"
+    assert (
+        Update.of(ended / checkpoint.UPDATE).metadata["scores"]
+        == Update.of(whole / checkpoint.UPDATE).metadata["scores"]
+    )
     one, other = (LowRanks.read(each / checkpoint.UPDATE, SMALL).state_dict() for each in (whole, ended))
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert one["layers.1.down.b"].abs().sum() > 0
