@@ -113,7 +113,7 @@ async def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
             await editor.ready(uri)
             assert await editor.suggestion(uri, 4, 11)
             async with asyncio.timeout(60):
-                while not list(tmp_path.rglob("*.sqlite")):
+                while not (list(tmp_path.rglob("*.sqlite")) and list(tmp_path.rglob("server.log"))):
                     await asyncio.sleep(0.05)
             server = psutil.Process(editor.client._server.pid)  # type: ignore[union-attr]
             yield [server, *server.children(recursive=True), psutil.Process(engine.pid)], tmp_path

@@ -90,12 +90,11 @@ class Client:
             assert site["textDocument"]["version"] == self.version
             assert start >= ends[-1], "two places overlap"
             ends.append(end)
-        last = await self.edits.last(URI)
-        if last:
+        if await self.edits.last(URI):
             start, end = self.span(result["edit"])
             assert self.text[start:end] == result["edit"]["newText"]
-            rows = {row for first, final in last[1].edited for row in range(first, final)}
-            assert not rows & {site["range"]["start"]["line"] for site in self.sites}, "the edit itself is a place"
+            spans = [self.span(site) for site in self.sites]
+            assert not any(start < last and first < end for first, last in spans), "the edit itself is a place"
 
     def apply(self, site: dict[str, Any]) -> bool:
         """As a client must: not to another version than the site's."""

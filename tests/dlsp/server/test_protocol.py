@@ -162,7 +162,7 @@ async def test_remote_and_unsaved_documents(editor: Editor, stub: StubEngine, st
         editor.open(uri, TEXT)
         item = await editor.suggestion(uri, 1, 11)
         assert item is not None, uri
-        assert stub.requests[-1]["gaps"][0]["path"] == path
+        assert path in {each["gaps"][0]["path"] for each in stub.requests}
         assert editor.answers[-1]["decision"]["language"] == "python"
 
 

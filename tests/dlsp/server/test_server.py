@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from dlsp.index import store
 from tests.dlsp.editor import Editor
 from tests.dlsp.server.conftest import Running
 from tests.dlsp.stub_engine import StubEngine
@@ -130,10 +134,10 @@ async def test_cancel(editor: Editor, stub: StubEngine) -> None:
 
 async def test_answers_are_trimmed(editor: Editor, stub: StubEngine) -> None:
     editor.open("file:///project/b.py", "print()\r\n\r\nx\r\n")
-    stub.answer = lambda request: "sum)"
+    stub.answer = lambda request: "total)"
     item = await editor.suggestion("file:///project/b.py", 0, 6)
     assert item is not None
-    assert item.insert_text == "sum"
+    assert item.insert_text == "total"
     stub.answer = lambda request: "y = 1\nz = 2\nx\n"
     item = await editor.suggestion("file:///project/b.py", 1, 0)
     assert item is not None
@@ -243,11 +247,25 @@ async def test_settings(running: object, stub: StubEngine) -> None:
     assert "no-such" in editor.shown[1]
 
 
-def indexed(editor: Editor) -> list[str]:
-    """The folders whose indexes are kept, each by a process of its own."""
+async def indexed(editor: Editor, *folders: Path) -> bool:
+    """Whether the indexes of these folders are kept and no others, each by a process of its own; waits for it."""
     assert editor.client._server is not None
-    commands = [each.cmdline() for each in psutil.Process(editor.client._server.pid).children(recursive=True)]
-    return [command[command.index("dlsp.index") + 1] for command in commands if "dlsp.index" in command]
+    server = psutil.Process(editor.client._server.pid)
+    wanted = sorted(str(store.place(folder)) for folder in folders)
+    deadline = time.monotonic() + 60
+    while sorted(open_indexes(server)) != wanted:
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.05)
+    return True
+
+
+def open_indexes(server: psutil.Process) -> Iterator[str]:
+    """The database that each index process has open; "" for one that has none yet."""
+    for child in server.children(recursive=True):
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if "dlsp.index" in child.cmdline():
+                yield next((file.path for file in child.open_files() if file.path.endswith(".sqlite")), "")
 
 
 async def test_off_keeps_no_index(running: object, stub: StubEngine, tmp_path: Path) -> None:
@@ -259,11 +277,11 @@ async def test_off_keeps_no_index(running: object, stub: StubEngine, tmp_path: P
         closing = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
         editor.client.text_document_did_close(closing)
         assert await editor.suggestion(uri, 1, 12) is None
-        assert indexed(editor) == []
+        assert await indexed(editor)
         editor.configure({"dlsp": {"suggest": "auto"}})
         editor.open(uri, TEXT)
         await editor.suggestion(uri, 1, 11)
-        assert indexed(editor) == [str(tmp_path)], "the setting applies without a restart"
+        assert await indexed(editor, tmp_path), "the setting applies without a restart"
 
 
 async def test_a_folder_that_left_is_let_go(running: object, stub: StubEngine, tmp_path: Path) -> None:
@@ -275,12 +293,12 @@ async def test_a_folder_that_left_is_let_go(running: object, stub: StubEngine, t
         for uri in uris:
             editor.open(uri, TEXT)
             await editor.ready(uri)
-        assert sorted(indexed(editor)) == [str(one), str(two)]
+        assert await indexed(editor, one, two)
         left = types.WorkspaceFoldersChangeEvent([], [types.WorkspaceFolder(two.as_uri(), "two")])
         editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(left))
         assert await editor.suggestion(uris[1], 1, 11) is not None, "its document is one without a folder now"
         assert stub.asked[-1]["gaps"][0]["path"] == "a.py"
-        assert indexed(editor) == [str(one)]
+        assert await indexed(editor, one)
 
 
 async def test_no_text_of_the_document_is_logged(running: object, stub: StubEngine) -> None:
