@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.journal import Journal
 from bench.replay.user import Keystroke, first_line, read
-from dlsp.completions.gate.features import Features, of_line
+from dlsp.completions.gate.features import Facts, Features, of_line
 from dlsp.completions.gate.parts import parts
 
 CONTENDER = "dlsp:suggest=eager"
@@ -122,7 +122,8 @@ def _features(keystroke: Keystroke) -> Features | None:
 
 def _offers(keystroke: Keystroke, features: Features) -> Iterator[Offer]:
     assert keystroke.text
-    line = first_line(keystroke.text)
-    for part, log_p in parts(line, keystroke.facts.get("tokens", ())):
+    line, (before, after) = first_line(keystroke.text), keystroke.facts.get("line", ("", ""))
+    inside = next((each for each in ("comment", "string", "prose") if features.get(each)), "code")
+    for part, log_p in parts(Facts(before, after, inside=inside), line, keystroke.facts.get("tokens", ())):
         yield Offer(features | of_line(part, log_p, is_part=True), len(part), keystroke.agrees >= len(part))
     yield Offer(features, len(line), keystroke.right)

@@ -112,7 +112,8 @@ class Dlsp:
         answer = self._answer()
         fill = answer.fill if answer else None
         said = {name: value for name, value in fill.items() if name not in ("event", "gap")} if fill else {}
-        return said | {"decision": self._answered().get("decision", {})}
+        line = [self._place.before.rpartition("\n")[2], self._place.after.partition("\n")[0]]
+        return said | {"decision": self._answered().get("decision", {}), "line": line}
 
     def _tokens(self, text: str) -> list[tuple[int, float]]:
         """Those that wrote the first line of what is shown, by the newest answer that has it; none where none has."""

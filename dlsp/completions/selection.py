@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlsp.completions.cache import CachedCompletion, Remainder, before_closers
 from dlsp.completions.filters.text import line_ending, with_endings
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.features import Edit, Facts
+from dlsp.completions.gate.parts import MIN_CHARACTERS
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason, Verdict
 
 _FIRST_LINE = re.compile(r"\s*\S[^\n]*")
@@ -74,6 +75,8 @@ def select(
             text, verdict = part or (text, verdict)
         if is_dismissed(text):
             return CompletionResult(skip=SkipReason.DISMISSED, verdict=verdict, from_cache=cached), ""
+        if len(text) < MIN_CHARACTERS and not completion.still_shown(remainder):
+            verdict = replace(verdict, skip=SkipReason.SHORT)
         if verdict.skip and not stays:
             return CompletionResult(skip=verdict.skip, verdict=verdict, from_cache=cached), ""
     inserted = with_endings(text, line_ending(cursor.before + cursor.after))

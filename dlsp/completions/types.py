@@ -37,6 +37,7 @@ class SkipReason(Enum):
     MIDWORD = "the cursor is in the middle of a word"
     UNLIKELY = "a suggestion is seldom right at such a place"
     UNSURE = "the model is not sure enough"
+    SHORT = "the suggestion is shorter than what is worth reading"
     NEWLINE = "the line is complete"
     DISMISSED = "you sent this suggestion away"
 

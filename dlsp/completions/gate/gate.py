@@ -61,7 +61,7 @@ def sure_part(
 ) -> tuple[str, Verdict] | None:
     """The longest part of a line that may be shown if the whole line may not, or None; `tokens` wrote the line."""
     found = None
-    for part, log_p in parts(line, tokens):
+    for part, log_p in parts(facts, line, tokens):
         verdict = show(facts, part, log_p, eagerness, shift, is_part=True)
         found = found if verdict.skip else (part, verdict)
     return found

@@ -46,15 +46,15 @@ def test_what_is_shown_and_what_is_asked_are_told_apart(journal: Journal):
 
 
 def test_parts_of_a_line_are_judged_by_what_comes_next(journal: Journal):
-    tokens = [[4, -0.1], [1, -0.2], [5, -3.0]]
+    tokens = [[4, -0.1], [2, -0.2], [7, -3.0]]
     facts = {"decision": {"features": {"agreed": 0.0, "written": 2.0, "log_p": -3.3}}, "tokens": tokens}
-    again = keystroke("lf.client", False, facts | {"tokens": []}, left=28, agrees=3, again=True)
-    journal.add(f"{CONTENDER} parts", {"moments": [keystroke("self.client", False, facts, left=30, agrees=5), again]})
+    again = keystroke("lf = client", False, facts | {"tokens": []}, left=28, agrees=3, again=True)
+    journal.add(f"{CONTENDER} parts", {"moments": [keystroke("self = client", False, facts, left=30, agrees=6), again]})
     whole, rest = (place for place in places(journal) if place.script.endswith(" parts"))
-    assert [(offer.length, offer.right) for offer in whole.offers] == [(4, True), (5, True), (11, False)]
+    assert [(offer.length, offer.right) for offer in whole.offers] == [(4, True), (6, True), (13, False)]
     assert whole.offers[1].features["log_p"] == pytest.approx(-0.3)
     assert whole.offers[1].features["written"] == 2.0
-    assert [offer.length for offer in rest.offers] == [9]
+    assert [offer.length for offer in rest.offers] == [11]
     data = samples([whole, rest])
     assert data.weights.tolist() == pytest.approx([1 / 3] * 3 + [1])
 

@@ -319,32 +319,32 @@ async def test_one_that_is_not_sure_is_not_shown(editor: Editor, stub: StubEngin
 
 
 def partly_sure() -> bytes:
-    """An answer that the model is sure of up to the `=`."""
-    answer = {"event": "fill", "gap": 0, "text": "ompute(item=wrong)", "reason": "line", "cost": COST}
-    answer |= {"confidence": [[6, -0.001], [1, -0.001], [4, -0.001], [7, -9.0]]}
+    """An answer that the model is sure of up to the `+`."""
+    answer = {"event": "fill", "gap": 0, "text": "ompute(item) + wrong", "reason": "line", "cost": COST}
+    answer |= {"confidence": [[6, -0.001], [1, -0.001], [4, -0.001], [1, -0.001], [8, -9.0]]}
     return b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
 
 
 async def test_of_a_line_that_is_not_sure_the_sure_part_is_shown(editor: Editor, stub: StubEngine) -> None:
     stub.raw = partly_sure()
     editor.type(URI, 1, 11, "c")
-    assert await text(editor, 1, 12) == "ompute(item"
-    assert [each.insert_text for each in await invoked(editor, 1, 12)] == ["ompute(item=wrong)"], (
+    assert await text(editor, 1, 12) == "ompute(item)"
+    assert [each.insert_text for each in await invoked(editor, 1, 12)] == ["ompute(item) + wrong"], (
         "who asks by a key gets all of it"
     )
     editor.type(URI, 1, 12, "omp")
-    assert await text(editor, 1, 15) == "ute(item=wrong)", "what is on the screen stays there"
+    assert await text(editor, 1, 15) == "ute(item) + wrong", "what is on the screen stays there"
     assert len(asked(stub)) == 1
 
 
 async def test_behind_the_sure_part_it_is_quiet(editor: Editor, stub: StubEngine) -> None:
     stub.raw = partly_sure()
     editor.type(URI, 1, 11, "c")
-    assert await text(editor, 1, 12) == "ompute(item"
+    assert await text(editor, 1, 12) == "ompute(item)"
     editor.type(URI, 1, 12, "omp")
-    assert await text(editor, 1, 15) == "ute(item"
-    editor.type(URI, 1, 15, "ute(item")
-    assert await text(editor, 1, 23) is None
+    assert await text(editor, 1, 15) == "ute(item)"
+    editor.type(URI, 1, 15, "ute(item)")
+    assert await text(editor, 1, 24) is None
     assert editor.skip == "unsure"
     assert len(asked(stub)) == 1
 
@@ -352,9 +352,9 @@ async def test_behind_the_sure_part_it_is_quiet(editor: Editor, stub: StubEngine
 async def test_a_part_that_was_dismissed_does_not_come_back_on_its_line(editor: Editor, stub: StubEngine) -> None:
     stub.raw = partly_sure()
     editor.type(URI, 1, 11, "c")
-    assert await text(editor, 1, 12) == "ompute(item"
+    assert await text(editor, 1, 12) == "ompute(item)"
     for what in ("Show", "Dismiss"):
-        editor.client.protocol.notify(f"textDocument/did{what}Completion", {"item": {"insertText": "ompute(item"}})
+        editor.client.protocol.notify(f"textDocument/did{what}Completion", {"item": {"insertText": "ompute(item)"}})
     editor.type(URI, 1, 12, "o")
     assert await text(editor, 1, 13) is None
     assert editor.skip == "dismissed"
