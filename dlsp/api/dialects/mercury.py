@@ -38,6 +38,8 @@ APPLY = (
     "in one fence."
 )
 _SNIPPET = re.compile(r"<\|recently_viewed_code_snippet\|>(.*?)<\|/recently_viewed_code_snippet\|>", re.DOTALL)
+# A comment in an update for what stays as it is.
+_STAYS = re.compile(r"\.\.\.\s*(?:existing|rest of|remaining|unchanged)\b[^\n]*", re.IGNORECASE)
 _FENCE = re.compile(r"```[^\n`]*\n(.*)\n?```", re.DOTALL)
 
 
@@ -70,7 +72,10 @@ async def apply(service: Service, body: Body, request: Request) -> Response:
     answer = await _written(service, body, APPLY, prompt)
     if answer.reason == "length":
         raise Refused(422, "The merged file is longer than `max_tokens`: give more.", "max_tokens")
-    return await _reply(service, body, _bare(answer.text), answer)
+    merged = _bare(answer.text)
+    if _loses(original, update, merged):
+        raise Refused(422, "The model did not merge the update with the file: apply it by hand.", "messages")
+    return await _reply(service, body, merged, answer)
 
 
 async def feedback(service: Service, body: Body, request: Request) -> Response:
@@ -108,6 +113,13 @@ def rewritten(region: str, answer: Answer) -> str:
     dedented = textwrap.dedent(region)
     lost = _margin(region).removesuffix(_margin(dedented))
     return textwrap.indent(new, lost) if _margin(new) == _margin(dedented) else new
+
+
+def _loses(original: str, update: str, merged: str) -> bool:
+    """Whether a merged file still has a comment for what stays, or lacks most of a file of which some should stay."""
+    partial = bool(_STAYS.search(update))
+    lines = len(merged.split("\n")) < MIN_KEPT * len(original.split("\n"))
+    return not merged.strip() or (bool(_STAYS.search(merged)) and not _STAYS.search(original)) or (partial and lines)
 
 
 def _margin(text: str) -> str:

@@ -91,6 +91,15 @@ async def test_apply(api: httpx.AsyncClient, stub: StubEngine) -> None:
     assert UPDATE in stub.requests[0]["messages"][1]["content"]
 
 
+@pytest.mark.parametrize("merged", [UPDATE, "", "b = 3"])
+async def test_an_update_that_would_lose_code_is_refused(api: httpx.AsyncClient, stub: StubEngine, merged: str) -> None:
+    stub.answer = lambda request: merged
+    text = APPLY.replace("a = 1\n", "".join(f"a{number} = 1\n" for number in range(9)))
+    answer = await api.post("/v1/apply/completions", json=asked(text))
+    assert answer.status_code == 422
+    assert "did not merge" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("path", ["/v1/edit/completions", "/v1/apply/completions"])
 async def test_a_message_without_its_sections(api: httpx.AsyncClient, path: str) -> None:
     answer = await api.post(path, json=asked("Hello?"))
