@@ -16,6 +16,8 @@ from dlsp.errors import UserError
 CLIENT = secrets.token_hex(8)
 # An engine at work sends something each half second; silent for longer than this, it is stuck or starved.
 SILENCE_TIMEOUT_S = 2.0
+# It compiles a constraint before it answers: half a second of processor time for the first, much longer if others work.
+CONSTRAINT_TIMEOUT_S = 20.0
 UNAUTHORIZED = 401
 # Longer answers are refused; each limit is several times the longest real answer.
 MAX_REPORT_BYTES = 1_000_000
@@ -102,8 +104,9 @@ class Engine:
         self, path: str, request: dict[str, Any], most_line_bytes: int = MAX_LINE_BYTES
     ) -> AsyncGenerator[dict[str, Any]]:
         body = json.dumps({"client": CLIENT} | request, ensure_ascii=False).encode("utf-8", "replace")
+        silence_s = CONSTRAINT_TIMEOUT_S if "constraint" in request else SILENCE_TIMEOUT_S
         try:
-            async with self._http.ask("POST", path, body, SILENCE_TIMEOUT_S) as answer:
+            async with self._http.ask("POST", path, body, silence_s) as answer:
                 if answer.status == UNAUTHORIZED:  # another engine of this user now has the address
                     raise Broken("another engine is at its address")
                 if answer.status >= 400:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from dlsp.engine import launch
-from dlsp.engine.client import CLIENT, Engine, EngineError, EngineGone
+from dlsp.engine.client import CLIENT, Engine, EngineError, EngineGone, EngineSilent
 from dlsp.models.catalogue import DEFAULT
 from tests.dlsp.stub_engine import COST, StubEngine
 
@@ -44,6 +44,20 @@ async def test_refusal(stub: StubEngine) -> None:
     async with await engine_of(stub) as engine:
         with pytest.raises(EngineError, match=r"^No gap was given\.$"):
             await engine.fill(REQUEST)
+
+
+async def test_an_engine_that_compiles_a_constraint_is_not_taken_for_stuck(
+    stub: StubEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dlsp.engine.client.SILENCE_TIMEOUT_S", 0.3)
+    stub.hold.set()
+    async with await engine_of(stub) as engine:
+        with pytest.raises(EngineSilent):
+            await engine.fill(REQUEST)
+        asking = asyncio.create_task(engine.fill(REQUEST | {"constraint": {"regex": "a+"}}))
+        assert not (await asyncio.wait([asking], timeout=1))[0]
+        stub.hold.clear()
+        assert (await asking)["text"] == "a + b"
 
 
 async def test_failure_on_the_way(stub: StubEngine) -> None:
