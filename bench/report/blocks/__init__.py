@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.report.blocks import edits, latency, quality, reasons, service, summary, typing
+from bench.report.blocks import edits, latency, quality, reasons, service, summary, trust, typing
 from bench.report.blocks.words import Needed
 
 BLOCKS: dict[str, Callable[[Needed], str]] = {
@@ -26,6 +26,9 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "restart": service.restart,
     "cancel": service.cancel,
     "faults": service.faults,
+    "proofs": trust.proofs,
+    "day": trust.day,
+    "sizes": trust.sizes,
     "typing": typing.replay,
     "cross-file": typing.cross_file,
     "context": typing.context,
