@@ -51,7 +51,12 @@ class Service:
 def openai_error(status: int, sentence: str, field: str | None = None) -> dict[str, Any]:
     """OpenAI's form, with the HTTP status as its code, so that it is llama.cpp's, too."""
     kinds = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
-    kinds |= {404: "not_found_error", 413: "invalid_request_error", 501: "not_supported_error"}
+    kinds |= {
+        404: "not_found_error",
+        413: "invalid_request_error",
+        422: "invalid_request_error",
+        501: "not_supported_error",
+    }
     kinds |= {503: "unavailable_error"}
     kind = kinds.get(status, "server_error")
     return {"error": {"message": sentence, "type": kind, "param": field, "code": status}}

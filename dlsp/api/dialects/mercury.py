@@ -33,9 +33,9 @@ EDIT = (
     "fence."
 )
 APPLY = (
-    "You merge code. You are given a file and an update of it, in which comments such as `... existing code ...` stand "
-    "for what stays. Write the whole file with the update in it, and change nothing else. Answer with the file alone, "
-    "in one fence."
+    "You merge code. You are given a file and an update of parts of it. Write the whole file again, with these parts "
+    "as in the update and everything else as it was. Never write a comment like `... existing code ...`: write the "
+    "code that it stands for. Answer with the file alone, in one fence."
 )
 _SNIPPET = re.compile(r"<\|recently_viewed_code_snippet\|>(.*?)<\|/recently_viewed_code_snippet\|>", re.DOTALL)
 # A comment in an update for what stays as it is.

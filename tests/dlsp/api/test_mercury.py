@@ -98,6 +98,7 @@ async def test_an_update_that_would_lose_code_is_refused(api: httpx.AsyncClient,
     answer = await api.post("/v1/apply/completions", json=asked(text))
     assert answer.status_code == 422
     assert "did not merge" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
 @pytest.mark.parametrize("path", ["/v1/edit/completions", "/v1/apply/completions"])
