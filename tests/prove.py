@@ -50,6 +50,10 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
         "300 renames of names that have two meanings: what must stay does, what must follow is offered",
         [["bench.edits.traps"]],
     ),
+    "constraints": (
+        "constrained verified decoding is constrained autoregressive decoding in 500 cases",
+        [_marked("tests/constraints")],
+    ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),
 }
 

@@ -109,15 +109,17 @@ class Answer:
         return chosen
 
     def _constrain(self, chosen: list[int], logits: Tensor, draft: list[int], first: int) -> None:
-        """Replace what rows chose and the constraint does not allow; see `next_tokens`."""
+        """Replace what rows chose and the constraint does not allow; see `next_tokens`. A mask takes longer than asking
+        for one token, and is needed only where the likeliest token is not allowed, or to sample.
+        """
         constraint, sampler = self.constraint, self._sampler
         assert constraint, "there is one"
         for token in draft[:first]:
             constraint.advance(token)
         advanced = first
         for i in range(min(len(logits), 1 + len(draft) - first)):
-            mask = constraint.allowed()
-            if mask is not None and not (sampler.greedy and chosen[i] < len(mask) and mask[chosen[i]]):
+            stands = sampler.greedy and constraint.valid(chosen[i : i + 1])
+            if not stands and (mask := constraint.allowed()) is not None:
                 chosen[i] = sampler.choose(masked(logits[i], mask)[None], len(self.tokens) + first + i)[0]
             if draft[first + i : first + i + 1] != [chosen[i]] or chosen[i] in self.tokenizer.stops:
                 break
@@ -127,11 +129,11 @@ class Answer:
                 break
         constraint.rollback(advanced)
 
-    def draft_noise(self, candidates: np.ndarray, vocab: int, ahead: int = 0) -> np.ndarray | None:
-        """Return the noise with which the tokens behind the next `ahead` will be drawn, for candidates [tokens, n]; see
+    def draft_noise(self, candidates: np.ndarray, vocab: int) -> np.ndarray | None:
+        """Return the noise with which the next tokens will be drawn, for candidates [tokens, n]; see
         `Sampler.draft_noise`.
         """
-        return self._sampler.draft_noise(candidates, len(self.tokens) + ahead, vocab)
+        return self._sampler.draft_noise(candidates, len(self.tokens), vocab)
 
     def _allowed(self, end: int, logits: Tensor, draft: list[int]) -> int:
         """Return `end`, the end token that logits [vocab] chose after `draft`, if the gap may end there; else what they
@@ -159,9 +161,10 @@ class Answer:
 
     def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
         """Return the log-probability of each of `tokens` [n] at temperature 1, given logits [n, vocab] of the rows that
-        chose them, relative to the tokens that the constraint allows. Call this before the tokens are committed.
+        chose them; relative to the tokens that the constraint allows, if it is known to hold. Call this before the
+        tokens are committed.
         """
-        if not self.constraint:
+        if not self.constraint or not self.constraint.known:
             return logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
         found: list[float] = []
         advanced = 0
@@ -245,6 +248,9 @@ class Answer:
 
 def masked(row: Tensor, mask: np.ndarray) -> Tensor:
     """Return a row of logits [vocab] with -inf for the tokens that a constraint's mask [n] does not allow."""
-    allowed = torch.zeros(len(row), dtype=torch.bool)
-    allowed[: len(mask)] = torch.from_numpy(mask[: len(row)])
-    return torch.where(allowed.to(row.device), row, -torch.inf)
+    return torch.where(torch.from_numpy(fitted(mask, len(row))).to(row.device), row, -torch.inf)
+
+
+def fitted(mask: np.ndarray, vocab: int) -> np.ndarray:
+    """Return a constraint's mask with `vocab` ids."""
+    return np.pad(mask, (0, vocab - len(mask))) if len(mask) < vocab else mask[:vocab]

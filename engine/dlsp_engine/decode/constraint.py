@@ -13,6 +13,9 @@ class Constraint(Protocol):
     them back. End tokens are tokens like others: they are allowed where the answer may end.
     """
 
+    # Whether it is a fact about the text, and not a demand: then probabilities are relative to the allowed tokens.
+    known: bool
+
     @property
     def free(self) -> bool:
         """Whether all tokens are allowed from here on."""
@@ -48,6 +51,8 @@ class Healing:
     """Token healing: the answer must begin with bytes that the document already has. The token that completes them may
     go on beyond them.
     """
+
+    known = True
 
     def __init__(self, bytes_: bytes, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

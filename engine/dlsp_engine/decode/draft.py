@@ -109,9 +109,23 @@ def read_canvas(
     """Return the draft that a canvas's logits [rows, vocab] make. `before` are all tokens before the one that the first
     row drafts. `draft_noise` is that of the answer.
     """
-    log_p, candidates = (found.cpu().numpy() for found in top(logits.log_softmax(-1), min(CANDIDATES, logits.shape[1])))
+    log_p, candidates = likeliest(logits)
     noise = draft_noise(candidates, logits.shape[1]) if draft_noise else None
     return pick(log_p, candidates, before, bigrams, noise=noise)
+
+
+def likeliest(logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the CANDIDATES likeliest tokens of each row of logits [rows, vocab], as `pick` takes them."""
+    log_p, candidates = top(logits.log_softmax(-1), min(CANDIDATES, logits.shape[1]))
+    return log_p.cpu().numpy(), candidates.cpu().numpy()
+
+
+def only(log_p: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return the log-probabilities of those candidates [n] that are allowed, bool [n], as if the others had never been
+    among the tokens.
+    """
+    forbidden = float(np.exp(log_p[~allowed]).sum())
+    return log_p[allowed] - np.log(max(1e-9, 1.0 - forbidden))
 
 
 def pick(

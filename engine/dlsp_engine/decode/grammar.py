@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from dlsp_engine.errors import EngineError
 LIMITS = LLParserLimits(max_items_in_row=1000, step_max_items=20_000, step_lexer_fuel=100_000, verbose_errors=False)
 MAX_TOKEN_S = 0.1
 MAX_FORCED_TOKENS = 32
+KEPT_PLACES = (
+    64  # of the last tokens, how many masks are kept: a step asks for each mask that the one before drafted by
+)
 MAX_PREFIXES = 16  # beginnings for which a grammar is kept compiled
 
 TOO_COMPLEX = "The constraint is too complex at this place of the answer: {}. Make it simpler."
@@ -28,9 +32,9 @@ class Grammar:
     """
 
     def __init__(self, source: dict[str, Any], tokenizer: LLTokenizer, stops: frozenset[int]) -> None:
-        self._source = source
-        self._tokenizer = tokenizer
-        self._stops = stops
+        self.source = source
+        self.tokenizer = tokenizer
+        self.stops = stops
         self._lock = threading.Lock()
         self._compiled: dict[str, LLMatcher] = {}
         self.prepare("", 0)
@@ -54,18 +58,26 @@ class Grammar:
         compiled, before = self.prepare(written, standing)
         matcher = compiled.deep_copy()
         if before:
-            matcher.consume_tokens(self._tokenizer.tokenize_bytes(before))
-        return Match(matcher, self._stops, self._tokenizer.vocab_size)
+            matcher.consume_tokens(self.tokenizer.tokenize_bytes(before))
+        return Match(matcher, self.stops, self.tokenizer.vocab_size)
 
     def _compile(self, text: str) -> LLMatcher:
-        grammars = [self._source]
+        grammars = [self.source]
         if text:
             beginning = {"lark_grammar": f"start: {json.dumps(text, ensure_ascii=False)} @rest"}
-            grammars = [beginning, self._source | {"name": "rest"}]
-        matcher = LLMatcher(self._tokenizer, json.dumps({"grammars": grammars}), log_level=0, limits=LIMITS)
+            grammars = [beginning, self.source | {"name": "rest"}]
+        matcher = LLMatcher(self.tokenizer, json.dumps({"grammars": grammars}), log_level=0, limits=LIMITS)
         if matcher.is_error():
             raise EngineError(f"The constraint is not valid: {_line(matcher)}.")
         return matcher
+
+
+@dataclass
+class Place:
+    """A place in an answer: its mask, a bit for each token, once it is computed, and the places behind it by token."""
+
+    mask: np.ndarray | None = None
+    behind: "dict[int, Place]" = field(default_factory=dict)
 
 
 class Match:
@@ -73,26 +85,37 @@ class Match:
     complex to go on.
     """
 
+    known = False
     free = False
 
     def __init__(self, matcher: LLMatcher, stops: frozenset[int], vocab: int) -> None:
         self._matcher = matcher
         self._stops = stops
         self._vocab = vocab
+        may = np.ones(-(-vocab // 32) * 32, bool)
+        may[list(stops)] = False
+        self._no_stops = np.packbits(may, bitorder="little")
+        self._places = [Place()]
 
     @property
     def complete(self) -> bool:
         return self._matcher.is_stopped()
 
     def allowed(self) -> np.ndarray:
+        place = self._places[-1]
+        if place.mask is None:
+            place.mask = self._computed()
+        return np.unpackbits(place.mask, count=self._vocab, bitorder="little").view(bool)
+
+    def _computed(self) -> np.ndarray:
+        """Return which tokens are allowed, a bit for each: uint8."""
         began = time.thread_time()
-        packed = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
         self._check()
         if time.thread_time() - began > MAX_TOKEN_S:
             raise EngineError(TOO_COMPLEX.format("one token takes too long"))
-        mask = np.unpackbits(packed, count=self._vocab, bitorder="little").view(bool)
         if not self._matcher.is_accepting():  # a grammar may name control tokens
-            mask[list(self._stops)] = False
+            mask = mask & self._no_stops
         if not mask.any():
             raise EngineError("The constraint allows nothing at this place of the answer, not even its end.")
         return mask
@@ -100,14 +123,19 @@ class Match:
     def advance(self, token: int) -> None:
         self._matcher.consume_token(token)
         self._check()
+        places = self._places
+        places.append(places[-1].behind.setdefault(token, Place()))
+        if len(places) > KEPT_PLACES:
+            places[-KEPT_PLACES] = Place()
 
     def rollback(self, count: int) -> None:
         self._matcher.rollback(count)
         self._check()
+        del self._places[len(self._places) - count :]
 
     def valid(self, tokens: Sequence[int]) -> int:
-        if not tokens or self.complete:
-            return int(bool(tokens) and tokens[0] in self._stops)
+        if not tokens or self.complete or tokens[0] in self._stops:
+            return int(bool(tokens) and tokens[0] in self._stops and self._matcher.is_accepting())
         valid = self._matcher.validate_tokens(list(tokens))
         self._check()
         return valid

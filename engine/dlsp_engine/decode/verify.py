@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from torch import Tensor
 
-from dlsp_engine.decode.answer import Answer, masked
+from dlsp_engine.decode.answer import Answer, fitted, masked
 from dlsp_engine.decode.budget import Acceptance, Costs, StepPlan, best_plan, fixed_plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, read_canvas
+from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, likeliest, only, pick, read_canvas
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
@@ -148,11 +147,18 @@ class Verified(Decoder):
             return read_canvas(canvas, known, bigrams, answer.draft_noise)
         parts: list[Draft] = []
         text = np.asarray(known)
-        for row in canvas:
+        log_p, candidates = likeliest(canvas)
+        noise = answer.draft_noise(candidates, canvas.shape[1])
+        for row in range(len(canvas)):
             mask = constraint.allowed()
-            row = row if mask is None else masked(row, mask)
-            noise = partial(answer.draft_noise, ahead=len(parts))
-            parts.append(read_canvas(row[None], text, bigrams, noise))
+            if mask is None:
+                mask = np.ones(canvas.shape[1], bool)
+            allowed = fitted(mask, canvas.shape[1])[candidates[row]]
+            if allowed.any():
+                found, own_noise = only(log_p[row], allowed), None if noise is None else noise[[row]][:, allowed]
+                parts.append(pick(found[None], candidates[[row]][:, allowed], text, bigrams, noise=own_noise))
+            else:
+                parts.append(pick(*likeliest(masked(canvas[row], mask)[None]), text, bigrams))
             (token,) = parts[-1].tokens
             if token in answer.tokenizer.stops:
                 break

@@ -21,6 +21,10 @@ MAX_CHOICES = 1000
 MAX_KEPT = 32  # compiled constraints
 MAX_CHECK_S = 3.0  # by the clock, on a machine that is busy; the check itself ends after `grammar_check.MAX_CPU_S`
 
+# White space in JSON, as most writers of it set it: where any is allowed, a small model may write it without end, and
+# little can be drafted without the model.
+JSON_SPACES = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+
 TOO_COMPLEX = "'{}' in 'constraint' is too complex: it takes more than {} s to compile. Make it simpler."
 
 
@@ -76,9 +80,9 @@ def _source(constraint: Any) -> tuple[str, dict[str, Any]]:
     if characters > MAX_CHARACTERS:
         raise EngineError(f"'{kind}' in 'constraint' must hold at most {MAX_CHARACTERS} characters.")
     if kind == "json_schema":
-        if not isinstance(value, dict | bool):
-            raise EngineError("'json_schema' in 'constraint' must be an object, true or false.")
-        return kind, {"json_schema": value}
+        if not isinstance(value, dict):
+            raise EngineError("'json_schema' in 'constraint' must be an object.")
+        return kind, {"json_schema": value | {"x-guidance": JSON_SPACES}}
     if kind == "choices":
         return kind, {"lark_grammar": f"start: {_literals(value)}"}
     if not isinstance(value, str) or not value:

@@ -1,0 +1,1 @@
+"""What constraints cost, and what they gain in steps."""
