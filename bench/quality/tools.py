@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from filelock import FileLock
+
 from bench.quality.sandbox import GRACE_S, JAIL, Unsafe, Verdict
 from dlsp import paths
 from dlsp.errors import UserError
 
-BUILD_S = 120
+BUILD_S = 300  # the first program in Go waits for its standard library
 CPU_S, WALL_S, DATA_BYTES = 20, 60, 3 << 30
 CPP_HEADER = "bits/stdc++.h"
 
@@ -112,8 +114,10 @@ def _cpp_header() -> Path:
     """The folder of the standard library's headers, compiled once: a program with them builds five times faster."""
     folder = paths.cache_dir() / "bench" / "cpp"
     compiled = folder / f"{CPP_HEADER}.gch"
-    if not compiled.exists():
-        compiled.parent.mkdir(parents=True, exist_ok=True)
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "lock"):  # programs are built two at a time
+        if compiled.exists():
+            return folder
         partial = compiled.with_suffix(".partial")
         source = folder / CPP_HEADER  # for programs that include it themselves
         source.write_text(f"#include_next <{CPP_HEADER}>\n")

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from bench.quality import tools
 from bench.quality.tools import Program, run
 from dlsp.errors import UserError
 
@@ -33,6 +35,20 @@ def test_a_program_passes_only_if_it_builds_and_its_test_succeeds(language):
         pytest.skip(f"{tool} is not installed")
     why = {fill: run(Program(text.replace("{}", fill), language, test)).why for fill in ("1 + 2", "1 + 1", "1 +* /")}
     assert why == {"1 + 2": "passed", "1 + 1": "failed", "1 +* /": "failed" if language == "javascript" else "build"}
+
+
+def test_programs_that_are_built_at_once_wait_for_their_header(tmp_path, monkeypatch):
+    if not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
+    tools._cpp_header.cache_clear()
+    text, test, _ = PROGRAMS["cpp"]
+    programs = [Program(text.replace("{}", f"{n} + {3 - n}"), "cpp", test) for n in range(3)]
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            assert [one.why for one in pool.map(run, programs)] == ["passed"] * 3
+    finally:
+        tools._cpp_header.cache_clear()
 
 
 def node(text: str, *cases: tuple[str, tuple[str, ...]]) -> str:
@@ -69,8 +85,6 @@ def test_a_program_changes_nothing_and_reaches_nobody(tmp_path, deed):
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    from bench.quality import tools
-
     tools.tool.cache_clear()
     try:
         with pytest.raises(UserError, match="`rustc` is missing"):
