@@ -1,12 +1,19 @@
-"""What a program does with `openai`: complete, stream, choose among several, list models, and meet an error."""
+"""What a program does with `openai`: complete, stream, choose among several, list models, and meet an error.
+
+The whole reply is checked by the package's own types. They do not know pieces of a stream, whose reason is null.
+"""
 
 import json
 import sys
 
 import openai
+from openai.types import Completion
 
 client = openai.OpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0)
-whole = client.completions.create(model="any", prompt="a = ", suffix="\n", max_tokens=7, stop=["###"], n=2, logprobs=1)
+raw = client.completions.with_raw_response.create(
+    model="any", prompt="a = ", suffix="\n", max_tokens=7, stop=["###"], n=2, logprobs=1
+)
+whole = Completion.model_validate_json(raw.text if isinstance(raw.text, str) else raw.text())
 stream = client.completions.create(model="any", prompt="b = ", stream=True, stream_options={"include_usage": True})
 chunks = list(stream)
 try:
