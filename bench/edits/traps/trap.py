@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from dlsp.edits.history.edit import Edit
@@ -9,8 +10,17 @@ from dlsp.edits.rank.proposals import Proposal
 from dlsp.edits.search.page import Page
 from dlsp.edits.search.tokens import TOKEN
 from dlsp.syntax import languages
+from dlsp.syntax.source import Source
 
 Place = tuple[str, int]  # a file and an offset in its text before the edit
+
+
+class PatientPage(Page):
+    """A page that is parsed however long it takes, so that a busy machine changes no result."""
+
+    @cached_property
+    def source(self) -> Source | None:
+        return Source(self.language, None) if self.language else None
 
 
 @dataclass(frozen=True)
@@ -50,13 +60,13 @@ class Trap:
     def page(self) -> Page:
         """The edited file."""
         edit = self.edit
-        return Page(self.path, self.path, self.edited, languages.of(self.path), tuple(edit.ranges()))
+        return PatientPage(self.path, self.path, self.edited, languages.of(self.path), tuple(edit.ranges()))
 
     def others(self) -> Iterator[Page]:
         """The other files."""
         for path, text in self.files.items():
             if path != self.path:
-                yield Page(path, path, text, languages.of(path))
+                yield PatientPage(path, path, text, languages.of(path))
 
     def places(self) -> Iterator[Place]:
         """All places of the name but the edited one."""

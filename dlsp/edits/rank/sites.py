@@ -152,11 +152,10 @@ def _brings_secret(site: Site) -> bool:
 
 
 def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:
-    """The sites that would add syntax errors to the page. Certain ones replace a name by a name and never do."""
-    asked = [site for site in found if not site.certain]
-    if not asked or not page.breaks(asked):
+    """The sites that would add syntax errors to the page."""
+    if not found or not page.breaks(found):
         return []
-    return [site for site in asked if time.monotonic() > until or page.breaks([site])]
+    return [site for site in found if time.monotonic() > until or page.breaks([site])]
 
 
 def _breaks(edit: Edit, own: Page) -> bool:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -14,8 +14,9 @@ from dlsp.edits.search.rules import Rule
 from dlsp.edits.search.tokens import PROSE
 from dlsp.syntax.source import Source, encoded
 
-# Log odds: a call without an argument that the definition needs must change; another call may be meant to differ.
-NEEDED_ODDS, ANOTHER_CALL_ODDS = 2.0, 1.2
+# Log odds of a call that lacks what the definition needs: where it certainly calls the function, and where it may. The
+# latter are only shown if the model agrees.
+NEEDED_ODDS, DOUBTED_ODDS = 2.0, -0.5
 # How many nodes above a function's name its call or definition may begin.
 _MAX_CLIMB_NODES = 4
 _CALLED_FIELDS = ("function", "name", "constructor", "type", "macro")
@@ -41,7 +42,7 @@ class _Parts:
 class Added:
     """The edit added `text` to the function `name` as its argument number `index`, from 0, of now `count`.
 
-    `keyword`: it is given by its name only. `odds` that other calls need it; `is_call`: it was added to a call.
+    `keyword`: it is given by its name only. `is_call`: it was added to a call, and the definition lacks it.
     """
 
     name: str
@@ -49,7 +50,6 @@ class Added:
     count: int
     text: str
     keyword: str
-    odds: float
     is_call: bool
 
 
@@ -71,8 +71,12 @@ def added(edit: Edit, own: Page, until: float = math.inf) -> list[Added]:
                 continue
             old.remove((name, before))
             one = _difference(name, before, after, own)
-            if one and (name not in found or one.is_call):
-                found[name] = one
+            known = found.get(name)
+            if one and known and known.is_call != one.is_call:
+                # The definition says that it is needed, the call what is given.
+                found[name] = replace(one if one.is_call else known, is_call=False)
+            elif one:
+                found.setdefault(name, one)
     return list(found.values())
 
 
@@ -87,7 +91,7 @@ def _difference(name: str, before: _Parts, after: _Parts, own: Page) -> Added | 
     if after.is_call:
         keyword = _keyword(text)
         is_many = any(part in node.type for part in _MANY)
-        return None if is_many else Added(name, index, len(texts) + 1, text, keyword, ANOTHER_CALL_ODDS, True)
+        return None if is_many else Added(name, index, len(texts) + 1, text, keyword, True)
     parameter = own.names.binds_in(node) if own.names else ""
     if not parameter or any(part in node.type for part in _OPTIONAL) or node.child_by_field_name("value"):
         return None
@@ -95,22 +99,32 @@ def _difference(name: str, before: _Parts, after: _Parts, own: Page) -> Added | 
     by_name = any(each in ("*",) or re.match(r"\*\w", each) for each in texts[:index])
     keyword = parameter if by_name else ""
     given = f"{parameter}={parameter}" if by_name else parameter
-    return Added(name, index - receivers, len(texts) + 1 - receivers, given, keyword, NEEDED_ODDS, False)
+    return Added(name, index - receivers, len(texts) + 1 - receivers, given, keyword, False)
 
 
 def lacking(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
-    """Yield the calls, and the definition, that lack what the edit added. None of them is certain."""
+    """Yield the calls, and the definition, that lack what the edit added. None of them is certain.
+
+    What was added to a call only is not added to others, unless a definition is found that lacks it: a function that
+    has it already is called without it on purpose.
+    """
     for one in added(edit, own, until):
-        standing = Binding(Rule("rename", (one.name,), one.name, "called", pure=True, only=True), own, until, pages)
+        binding = Binding(Rule("rename", (one.name,), one.name, "called", pure=True, only=True), own, until, pages)
+        found: list[tuple[bool, Site]] = []
         for page in in_time(pages, until):
             for token in page.tokens:
                 if token.text != one.name or token.role in PROSE or page.is_edited_at(token.start):
                     continue
-                if standing.verdict(page, token.start) is not Verdict.REFUSED:
-                    yield from _site(one, page, token.start)
+                meant = binding.meaning(page, token.start)
+                sure = meant is not Verdict.OPEN or binding.at(page, token.start) == "same meaning"
+                if meant is not Verdict.REFUSED:
+                    found += _site(one, page, token.start, NEEDED_ODDS if sure else DOUBTED_ODDS)
+        if not one.is_call or not all(is_call for is_call, _ in found):
+            yield from (site for _, site in found)
 
 
-def _site(one: Added, page: Page, offset: int) -> Iterator[Site]:
+def _site(one: Added, page: Page, offset: int, odds: float) -> Iterator[tuple[bool, Site]]:
+    """Yield whether a place is a call, and the site that adds what it lacks."""
     tree = page.source.update(page.text) if page.source else None
     if tree is None or page.source is None:
         return
@@ -139,7 +153,7 @@ def _site(one: Added, page: Page, offset: int) -> Iterator[Site]:
     row = page.row(character)
     line, column = page.lines[row], character - page.starts[row]
     if not page.is_edited(row, row + 1):
-        yield Site(page, row, (line,), (line[:column] + new + line[column:],), one.odds)
+        yield parts.is_call, Site(page, row, (line,), (line[:column] + new + line[column:],), odds)
 
 
 def _insertion(parts: _Parts, index: int, text: str) -> tuple[int, str]:

@@ -41,6 +41,13 @@ class Binding(Standing):
 
     def verdict(self, page: Page, offset: int) -> Verdict:
         """Whether the edit must follow at this place (CERTAIN), must not (REFUSED), or may (LIKELY, OPEN)."""
+        found = self.meaning(page, offset)
+        if found is Verdict.CERTAIN and not self._is_safe(page, self.uses(self.rule.old[0], page).get(offset)):
+            found = Verdict.OPEN
+        return Verdict.REFUSED if found is Verdict.OPEN and self.is_key(page, offset) else found
+
+    def meaning(self, page: Page, offset: int) -> Verdict:
+        """Whether the name at this place is the one that the edit changed, whatever its new name means there."""
         is_blind = any(each.names is not None and each.names.is_blind for each in (page, self.own))
         if self.is_unfinished or is_blind or time.monotonic() > self._until:
             return Verdict.REFUSED
@@ -50,10 +57,6 @@ class Binding(Standing):
         use = self.uses(self.rule.old[0], page).get(offset)
         if found is Verdict.OPEN and use and use.kind == "member":
             found = self._of_receiver(page, use, offset)
-        if found is Verdict.CERTAIN and not self._is_safe(page, use):
-            found = Verdict.OPEN
-        if found is Verdict.OPEN and self.is_key(page, offset):
-            return Verdict.REFUSED
         return found
 
     def _verdict_here(self, offset: int) -> Verdict:

@@ -276,6 +276,15 @@ async def test_a_site_that_makes_the_syntax_worse_is_dropped() -> None:
     assert await judged(12.0, {"a.py": text}, "a.py", "total = sum(rows)", "total = sum((rows)") == {}
 
 
+async def test_a_name_that_is_a_keyword_elsewhere_goes_nowhere_there() -> None:
+    files = {
+        "fees.c": "int sum(int a) {\n    return a;\n}\nint f(void) {\n    return sum(1);\n}\n",
+        "main.cpp": '#include "fees.h"\nint g() { return sum(1); }\n',
+    }
+    assert set(await judged(12.0, files, "fees.c", "int sum", "int total")) == {"fees.c:5", "main.cpp:2"}
+    assert set(await judged(12.0, files, "fees.c", "int sum", "int template")) == {"fees.c:5"}
+
+
 async def test_white_space_alone_teaches_nothing() -> None:
     text = (
         "def first():\n    start_the_engine()\n    use_it()\n\n\ndef second():\n    start_the_engine()\n    use_it()\n"

@@ -13,6 +13,7 @@ from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.page import Page, Site
 from dlsp.engine.client import Engine
 from dlsp.syntax import languages
+from dlsp.syntax.source import Source
 from dlsp_engine.serve.sites import parse_sites
 from tests.dlsp.ignore.planted import LINES
 
@@ -75,9 +76,13 @@ def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
     long = "x = [" + "0, " * 12_000 + "]\n"
     before = long + "late_fee = 1\n" + long + "x = 1\n" * 3 + long + "print(late_fee)\n" + long
     edit = Edit.between("a.py", before, after := before.replace("late_fee = 1", "overdue_fee = 1"))
-    own = Page("u", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
+    python = languages.of("a.py")
+    assert python
+    own = Page("u", "a.py", after, python, tuple(edit.ranges()))
     text = "from a import late_fee\n" + "late_fee()\n" * 6 + f"a = [{'0, ' * 9_000} late_fee]\n"
-    other = Page("v", "b.py", text, languages.of("b.py"))
+    other = Page("v", "b.py", text, python)
+    for page in (own, other):
+        vars(page)["source"] = Source(python, None)  # without the child process, which a busy machine keeps waiting
     found = sites(edit, own, [own, other], seconds=math.inf)
     assert len(found) == 8
     body = request(edit, found)

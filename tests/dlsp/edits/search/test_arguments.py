@@ -36,7 +36,25 @@ CALLS = {
         ("area(1, 2)", "area(1, 2, cm)"),
         {1: "def area(width, height, cm):", 6: "area(3, height, cm)", 7: "print(area(a, b, cm) + other.area(1, 2))"},
     ),
-    "a keyword at one call": ("a.py", AREA, ("area(1, 2)", "area(1, 2, unit=5)"), {6: "area(3, height, unit=5)"}),
+    "a keyword at one call": (
+        "a.py",
+        AREA,
+        ("area(1, 2)", "area(1, 2, unit=5)"),
+        {1: "def area(width, height, unit):", 6: "area(3, height, unit=5)"},
+    ),
+    "a keyword that the function has": (
+        "a.py",
+        AREA.replace("height):", "height, unit=1):"),
+        ("area(1, 2)", "area(1, 2, unit=5)"),
+        {},
+    ),
+    "an argument of a function from elsewhere": ("a.py", "import x\n\nx.f(1)\nx.f(2)\n", ("f(1)", "f(1, 5)"), {}),
+    "a parameter and its argument at one call": (
+        "a.py",
+        "def area(width):\n    return width\narea(1)\n\n\narea(2)\n",
+        ("width):\n    return width\narea(1)", "width, unit):\n    return width\narea(1, cm)"),
+        {6: "area(2, cm)"},
+    ),
     "a parameter of a method": (
         "a.py",
         CLASS,
