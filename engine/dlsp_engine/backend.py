@@ -3,8 +3,10 @@
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import local
 from typing import TYPE_CHECKING, Protocol
 
 from torch import Tensor
@@ -60,6 +62,32 @@ class Committed:
     draft_probability: list[float]
     rows: int
     milliseconds: float
+
+
+class Interrupted(Exception):
+    """A step was left before its end. It may be run again: what it has written lies behind the caches' `length`."""
+
+
+_asked = local()
+
+
+@contextmanager
+def interruptible(stop: Callable[[], bool]) -> Iterator[None]:
+    """Within this context, a step of this thread that finds `stop()` true between two layers raises Interrupted. Steps
+    on a GPU always run to their end.
+    """
+    _asked.stop = stop
+    try:
+        yield
+    finally:
+        _asked.stop = None
+
+
+def leave_if_asked() -> None:
+    """Raise Interrupted if this thread's step is to be left."""
+    stop = getattr(_asked, "stop", None)
+    if stop and stop():
+        raise Interrupted
 
 
 class Backend(Protocol):

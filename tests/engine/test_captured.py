@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import pytest
 import torch
 from torch import Tensor
 
+from dlsp_engine.backend import Interrupted, interruptible
 from dlsp_engine.engine import STEP_ROWS
 from dlsp_engine.model import captured
 from dlsp_engine.model.cache import Cache
@@ -124,3 +126,15 @@ def test_a_shape_is_captured_when_it_comes_again(model: Int8Qwen2):
     for turn in range(3):
         model.forward([(model.new_cache(), clean_rows(7))])
         assert [bool(known) for known in steps._known.values()] == [turn > 0]
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_a_step_that_was_left_gives_the_same_bits_when_it_runs_again(model: Int8Qwen2, looks: int):
+    """Whether it was the first of its shape, was captured, or was a replay."""
+    expected = by_layers(model, lambda: model.forward([(model.new_cache(), clean_rows(9))]))
+    for _ in range(3):
+        cache, looked = model.new_cache(), count(1)
+        with pytest.raises(Interrupted), interruptible(lambda looked=looked: next(looked) >= looks):
+            model.forward([(cache, clean_rows(9))])
+        assert next(looked) == looks + 1
+        assert torch.equal(model.forward([(cache, clean_rows(9))]), expected)

@@ -11,6 +11,7 @@ from threading import Lock
 import torch
 from torch import Tensor
 
+from dlsp_engine.backend import leave_if_asked
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import Attention
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention
@@ -75,7 +76,7 @@ class CapturedSteps:
         for mine, given in ((x, inputs.x), (cos, inputs.cos), (sin, inputs.sin), (places, attend.places)):
             mine.copy_(given)
         if known := self._known[shape]:
-            known.again()
+            known.again(leave_if_asked)
             return x
         capture = Capture(self._memory)
         with capture.taken():

@@ -14,6 +14,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from dlsp_engine.backend import leave_if_asked
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import Attention, ReferenceAttention
@@ -177,6 +178,7 @@ class Int8Qwen2(Model):
         heads, transform = (shape.heads, shape.kv_heads), self.kv.quantised
         y, scale = torch.zeros(1, shape.dim).expand(x.shape), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
+            leave_if_asked()
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             qkv = layer.qkv(h, canvas)
             q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform)

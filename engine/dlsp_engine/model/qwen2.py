@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_engine.backend import Backend, CpuBackend
+from dlsp_engine.backend import Backend, CpuBackend, leave_if_asked
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
@@ -74,6 +74,7 @@ class Qwen2(Model):
         attend = ReferenceAttention(batch, shape, self.weights.dtype)
         x = self._embed(rows.tokens)
         for i, layer in enumerate(self.weights.layers):
+            leave_if_asked()
             low = self.adapter.layers[i]
 
             def linear(x: Tensor, name: str, weight: Tensor, bias: Tensor | None = None, low=low) -> Tensor:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
+from dlsp_engine.backend import Interrupted, interruptible
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.session import Session
 from dlsp_engine.engine import Engine
@@ -88,7 +89,8 @@ class Scheduler:
 
     Within a priority, clients have equal shares (`Turns`). At the priority of typing only a client's newest request
     runs, since its earlier ones are out of date. At others a client's tickets run in the order in which they came.
-    While somebody types, steps without a request of that priority are short.
+    While somebody types, steps without a request of that priority are short. A step is left when a more urgent ticket
+    comes, and run again later, but of a priority never two in a row.
 
     `closed` is set once the thread has ended. Once `broken` is set, the process has to end.
     """
@@ -104,6 +106,9 @@ class Scheduler:
         self._tickets: list[Ticket] = []
         self._restored: deque[Session] = deque()
         self._turns = Turns()
+        # The most urgent priority of tickets that came since those for the step in progress were chosen.
+        self._came: int | None = None
+        self._left: set[int] = set()  # priorities whose last step was left before its end
         self._typed: float | None = None  # when a request at the priority of typing came last
         self._changed = threading.Condition()
         self._closing = False
@@ -122,6 +127,7 @@ class Scheduler:
             if len(self._tickets) >= SHARE_OF_WAITING[ticket.priority] * MAX_WAITING:
                 raise Busy(BUSY)
             self._tickets.append(ticket)
+            self._came = ticket.priority if self._came is None else min(self._came, ticket.priority)
             if ticket.priority == TYPING:
                 self._typed = time.monotonic()
             self._changed.notify()
@@ -190,6 +196,7 @@ class Scheduler:
                 self._changed.wait_for(lambda: self._tickets or self._closing)
                 if self._closing:
                     return []
+                self._came = None
                 cancelled = [ticket for ticket in self._tickets if ticket.cancelled.is_set()]
                 left = [ticket for ticket in self._tickets if ticket not in cancelled]
                 urgent = min((ticket.priority for ticket in left), default=0)
@@ -285,8 +292,15 @@ class Scheduler:
         types = self._typed is not None and began < self._typed + TYPING_LASTS_S
         short = types and all(ticket.priority != TYPING for ticket in running.values())
         rows = {request: request.rows_run for request in running}
+        priority = min(ticket.priority for ticket in running.values())
+        may_leave = priority not in self._left
+        self._left.discard(priority)
         try:
-            stepped = self.engine.step(list(running), short=short)
+            with interruptible(lambda: may_leave and self._came is not None and self._came < priority):
+                stepped = self.engine.step(list(running), short=short)
+        except Interrupted:
+            self._left.add(priority)
+            return None
         except Exception as error:
             return error
         finally:

@@ -6,7 +6,7 @@ From one small kernel to the next, Python takes longer than most of these kernel
 import ctypes
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from threading import local
@@ -18,6 +18,9 @@ from torch import Tensor
 
 from dlsp_kernels.program.crew import crew
 from dlsp_kernels.program.crew_source import Job
+
+# A replay can be left between two of its parts. Each takes some microseconds more.
+PARTS = 6
 
 
 class Memory:
@@ -90,14 +93,19 @@ class Capture:
         self._jobs.append((run, task, items, alone))
         self._kept |= {id(each): each for each in given if isinstance(each, Tensor) and each not in self.memory}
 
-    def again(self) -> None:
-        """Replay. The number of `workers` must be that of the recording, because there is scratch memory for each of
-        them.
+    def again(self, between: Callable[[], None] = lambda: None) -> None:
+        """Replay, and call `between` before each of PARTS parts; what it raises ends the replay. The number of
+        `workers` must be that of the recording, because there is scratch memory for each of them.
         """
         shared = crew()
         assert shared, "what was taken ran here"
         assert self._count, "there is something to do"
-        shared.work_all(ctypes.addressof(self._words), self._count)
+        first, size = ctypes.addressof(self._words), len(Job._fields) * ctypes.sizeof(ctypes.c_int64)
+        for part in range(PARTS):
+            begin, end = (self._count * at // PARTS for at in (part, part + 1))
+            between()
+            if begin < end:
+                shared.work_all(first + begin * size, end - begin)
 
 
 _taking = local()

@@ -146,6 +146,49 @@ def test_requests_that_raise_never_end_the_engine(
     assert last.fill
 
 
+def test_a_step_is_left_when_something_more_urgent_comes(
+    scheduler: Scheduler, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    (filling,) = bulk(1, FILLING, "a")
+    expected = engine.fill(filling.ticket.asked, filling.ticket.options).text
+    forward, stepping, typed = engine.model.forward, threading.Event(), threading.Event()
+
+    def long(batch):
+        stepping.set()
+        assert typed.wait(10)
+        return forward(batch)
+
+    monkeypatch.setattr(engine.model, "forward", long)
+    asked(scheduler, filling)
+    assert stepping.wait(10)
+    key, rows = keystroke(TYPING, "b"), []
+    end = key.ticket.on_end
+    key.ticket.on_end = lambda outcome: (rows.append(filling.ticket.request.rows_run), end(outcome))
+    asked(scheduler, key)
+    typed.set()
+    assert key.fill
+    assert rows == [0]
+    assert filling.fill.text == expected
+
+
+def test_others_go_on_though_somebody_types_in_each_of_their_steps(
+    scheduler: Scheduler, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    (filling,) = bulk(1, FILLING, "a")
+    forward, keys = engine.model.forward, list[Asked]()
+
+    def interrupted(batch):
+        if not keys or keys[-1].ended.is_set():
+            keys.append(keystroke(TYPING, "b"))
+            asked(scheduler, keys[-1])
+        return forward(batch)
+
+    monkeypatch.setattr(engine.model, "forward", interrupted)
+    asked(scheduler, filling)
+    assert filling.fill
+    assert len(keys) > 60
+
+
 def test_prefetching_and_filling_leave_room_for_typing(scheduler: Scheduler, engine: SlowEngine):
     engine.step_s = 0.05
 
