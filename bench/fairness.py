@@ -4,6 +4,8 @@ The engine is a real one of its own. The editor asks for a gap, so that its prom
 with one more character typed: the keystroke. It does so by turns while the engine has nothing else to do, and while
 another client always has 64 gaps in the engine. Gaps are single-line HumanEval-Infilling, the same for both.
 
+Before each keystroke a random time passes, as if a person typed: a step of the others may be anywhere.
+
 Times are milliseconds from the keystroke's request to its first event, and to its end. Where Linux counts it, the
 processor time that the engine took meanwhile is given too: other programs that keep the machine busy hardly change it.
 """
@@ -11,6 +13,7 @@ processor time that the engine took meanwhile is given too: other programs that 
 import argparse
 import asyncio
 import math
+import random
 import sys
 import time
 from contextlib import aclosing
@@ -30,6 +33,7 @@ TYPED = "x"
 # Keystrokes alone, then as many beside the gaps of the other client, and so on, so that a slow moment hits both.
 BY_TURNS = 10
 WARM_UP_S = 3.0
+PAUSE_S = (0.05, 0.25)  # before a keystroke
 
 
 def processor_ms(pid: int) -> float:
@@ -43,6 +47,7 @@ async def keystroke(engine: Engine, task: Task, session: str) -> dict[str, float
     gap = {"prefix": task.prefix, "suffix": task.suffix, "session": session}
     asked: dict[str, Any] = {"end": "line", "max_tokens": 32, "client": "editor", "priority": "typing"}
     await engine.fill({"gaps": [gap], **asked})
+    await asyncio.sleep(random.uniform(*PAUSE_S))
     pid, first = engine.state.pid, (0.0, 0.0)
     before, began = processor_ms(pid), time.perf_counter()
     async with aclosing(engine.infill({"gaps": [gap | {"middle": TYPED}], **asked})) as events:

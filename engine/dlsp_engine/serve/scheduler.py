@@ -35,6 +35,8 @@ MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
 TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
 
+MAX_LEFT = 3  # steps of a priority that are left in a row: the next one runs to its end, whoever comes
+
 PROBE = Gap("a", "")
 PROBE_OPTIONS = Options(mode="autoregressive", max_tokens=1)
 
@@ -90,7 +92,7 @@ class Scheduler:
     Within a priority, clients have equal shares (`Turns`). At the priority of typing only a client's newest request
     runs, since its earlier ones are out of date. At others a client's tickets run in the order in which they came.
     While somebody types, steps without a request of that priority are short. A step is left when a more urgent ticket
-    comes, and run again later, but of a priority never two in a row.
+    comes, and run again later, but of a priority at most MAX_LEFT in a row.
 
     `closed` is set once the thread has ended. Once `broken` is set, the process has to end.
     """
@@ -108,7 +110,7 @@ class Scheduler:
         self._turns = Turns()
         # The most urgent priority of tickets that came since those for the step in progress were chosen.
         self._came: int | None = None
-        self._left: set[int] = set()  # priorities whose last step was left before its end
+        self._left = [0] * len(SHARE_OF_WAITING)  # by priority: how many of its last steps were left before their end
         self._typed: float | None = None  # when a request at the priority of typing came last
         self._changed = threading.Condition()
         self._closing = False
@@ -293,18 +295,18 @@ class Scheduler:
         short = types and all(ticket.priority != TYPING for ticket in running.values())
         rows = {request: request.rows_run for request in running}
         priority = min(ticket.priority for ticket in running.values())
-        may_leave = priority not in self._left
-        self._left.discard(priority)
+        may_leave = self._left[priority] < MAX_LEFT
         try:
             with interruptible(lambda: may_leave and self._came is not None and self._came < priority):
                 stepped = self.engine.step(list(running), short=short)
         except Interrupted:
-            self._left.add(priority)
+            self._left[priority] += 1
             return None
         except Exception as error:
             return error
         finally:
             self._began = None
+        self._left[priority] = 0
         took = time.monotonic() - began
         self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
         for request in stepped:
