@@ -10,7 +10,7 @@ from dlsp_engine import EngineError, Gap, Options
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.serve import scheduler as scheduling
 from dlsp_engine.serve.requests import parse
-from dlsp_engine.serve.scheduler import Busy, Scheduler, Ticket
+from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from tests.engine.serve.conftest import SlowEngine
 
 TYPING, FILLING, PREFETCH = range(3)
@@ -149,8 +149,8 @@ def test_requests_that_raise_never_end_the_engine(
 def test_a_step_is_left_when_something_more_urgent_comes(
     scheduler: Scheduler, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
 ):
-    (filling,) = bulk(1, FILLING, "a")
-    expected = engine.fill(filling.ticket.asked, filling.ticket.options).text
+    gap, options = Gap("x = ", "\n"), Options(mode="autoregressive", max_tokens=60)
+    expected, filling = engine.fill(gap, options).text, Asked(gap, options, FILLING, "a")
     forward, stepping, typed = engine.model.forward, threading.Event(), threading.Event()
 
     def long(batch):
@@ -161,9 +161,15 @@ def test_a_step_is_left_when_something_more_urgent_comes(
     monkeypatch.setattr(engine.model, "forward", long)
     asked(scheduler, filling)
     assert stepping.wait(10)
-    key, rows = keystroke(TYPING, "b"), []
+    key, rows = keystroke(TYPING, "b"), list[int]()
     end = key.ticket.on_end
-    key.ticket.on_end = lambda outcome: (rows.append(filling.ticket.request.rows_run), end(outcome))
+
+    def on_end(outcome: Outcome | str) -> None:
+        assert filling.ticket.request
+        rows.append(filling.ticket.request.rows_run)
+        end(outcome)
+
+    key.ticket.on_end = on_end
     asked(scheduler, key)
     typed.set()
     assert key.fill
