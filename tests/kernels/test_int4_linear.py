@@ -1,5 +1,6 @@
 """The 4-bit matrix: its kernel against the reference to the bit, and what rounding to 4 bits loses."""
 
+import ctypes
 import re
 
 import llvmlite.binding as llvm
@@ -16,10 +17,11 @@ from dlsp_kernels.int4_linear.reference import (
     int4_linear,
     quantise_four_bits,
 )
-from dlsp_kernels.int4_linear.source import HALF, rows_by_codes, source
+from dlsp_kernels.int4_linear.source import AHEAD, GROUP_BYTES, HALF, rows_by_codes, source
 from dlsp_kernels.int8_linear.compiled import Compiled
-from dlsp_kernels.int8_linear.source import VECTORS, rows_at_once
+from dlsp_kernels.int8_linear.source import LINE, VECTORS, block_size, rows_at_once
 from dlsp_kernels.program.instructions import AVX2, AVX512_VNNI, AVX_VNNI, NEON, Instructions
+from dlsp_kernels.program.machine_code import machine_code
 from dlsp_kernels.quantise.reference import quantise_rows
 from tests.kernels.programs import KINDS
 
@@ -97,6 +99,38 @@ def test_rounding_loses_what_four_bits_lose():
 def test_weights_without_a_range_keep_their_values(weight: torch.Tensor):
     found = quantise_four_bits(weight)
     torch.testing.assert_close(found.expanded() * found.scale[:, None], weight, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("misaligned", [0, 8])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_rows_in_halves_prefetch_all_codes(kind: Instructions, misaligned: int):
+    """The first pass prefetches all codes of its half, also if they begin in the middle of a line, as they may in a
+    file. What is prefetched is noted instead.
+    """
+    asked: list[int] = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int] * 3)
+    def note(address: int, *_: int) -> None:
+        asked.append(address // LINE)
+
+    where = ctypes.cast(note, ctypes.c_void_p).value
+    text = source(kind).replace('call void @"llvm.prefetch.p0"', f"call void inttoptr (i64 {where} to ptr)")
+    engine = machine_code(text, kind.features)
+    size, rows = GROUP_BYTES * block_size(kind), rows_by_codes(kind)
+    groups = 2 * AHEAD // size
+    weight = ctypes.create_string_buffer(2 * groups * size + 2 * LINE)
+    first = -(-ctypes.addressof(weight) // LINE) * LINE + misaligned
+    x, out = (ctypes.create_string_buffer(4 * rows * count) for count in (GROUP // 4 * groups, block_size(kind)))
+    correction, factor = (ctypes.create_string_buffer(4 * block_size(kind)) for _ in range(2))
+    given = [first, *map(ctypes.addressof, (correction, factor, x, out, out)), groups, block_size(kind), rows]
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(engine.get_function_address("run"))
+    task = (ctypes.c_int64 * len(given))(*given)
+    run(ctypes.addressof(task), 0, 1, 0)
+    of_scales = groups * -(-2 * block_size(kind) // LINE)  # only the first pass prefetches these
+    first_pass = asked[: (len(asked) + of_scales) // 2]
+    pair = 4 * block_size(kind)
+    codes = [first + size * group + pair * at for group in range(AHEAD // size, groups) for at in range(4)]
+    assert {(code + byte) // LINE for code in codes for byte in range(pair // 2)} <= set(first_pass)
 
 
 TRIPLES = {AVX512_VNNI: "x86_64", AVX_VNNI: "x86_64", AVX2: "x86_64", NEON: "aarch64"}

@@ -166,7 +166,9 @@ def _prefetch(
     offset = b.select(is_over, LONG(half if is_first else 0), LONG(0 if is_first else half))
     there = at(b, weight, b.mul(b.sub(ahead, again), LONG(size)))
     for pair in range(FOURS // 2):
-        prefetch(b, at(b, there, b.add(offset, LONG(pair * 4 * block_size(kind)))), half)
+        codes = at(b, there, b.add(offset, LONG(pair * 4 * block_size(kind))))
+        prefetch(b, codes, half)
+        prefetch(b, at(b, codes, half - 1), 1)  # a further line, if the codes begin in the middle of one
     if is_first:
         prefetch(b, at(b, there, GROUP // 2 * block_size(kind)), 2 * block_size(kind))
 
