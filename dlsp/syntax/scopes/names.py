@@ -13,6 +13,8 @@ from dlsp.syntax.source import Source
 
 # The most places of a name that are examined.
 MAX_PLACES = 2_000
+# Places deeper in the tree than this many nodes are not examined, such as those in an expression of thousands of terms.
+MAX_DEPTH_NODES = 500
 # What stands for all that a module exports, in `Use.imported`.
 DEFAULT = "default"
 _HOISTING = ("module", "class", "function")
@@ -88,7 +90,8 @@ class Names:
         """The uses of a name by offset, in characters; none in comments, and in strings only where they are names."""
         if self._root is None or self._table is None or not name.isidentifier():
             return {}
-        places = [self._place(offset, leaf) for offset, leaf in self._leaves(self._root, name)]
+        found = ((offset, leaf, _ancestors(self._root, leaf)) for offset, leaf in self._leaves(self._root, name))
+        places = [self._place(offset, leaf, above) for offset, leaf, above in found if above is not None]
         further = {each.scopes[0] for each in places if each.further and each.scopes}
         renewed = [each.binds for each in places if each.binds and each.binds.kind == "let"]
         places = [_lifted(each, further) for each in places] if further else places
@@ -172,8 +175,8 @@ class Names:
             if "identifier" in leaf.type or leaf.id in self._table.roles:
                 yield match.start(), leaf
 
-    def _place(self, offset: int, leaf: Node) -> _Place:
-        """Climb from a leaf to the root and note the scopes on the way."""
+    def _place(self, offset: int, leaf: Node, ancestors: list[Node]) -> _Place:
+        """Climb from a leaf to the root and note the scopes on the way. `ancestors` are its, innermost first."""
         table = self._table
         assert table
         found: list[Scope] = []
@@ -183,9 +186,8 @@ class Names:
         renewed: Scope | None = None
         is_nested = False
         child: Node = leaf
-        parent = leaf.parent
         is_outside = leaf.id in table.outside
-        while True:
+        for parent in [*ancestors, None]:
             region = table.regions.get(child.id)
             if region and level is not None:
                 since = table.statements.get(child.id, since)
@@ -203,7 +205,7 @@ class Names:
                 home = home or (scope if kind == "class" else None)
                 is_nested = is_nested or kind == "function"
             is_outside = (is_outside and not kind) or parent.id in table.outside
-            child, parent = parent, parent.parent
+            child = parent
         binds = renewed if level is not None else None
         if binds:
             found.insert(0, binds)
@@ -251,6 +253,19 @@ def _among(place: _Place, renewed: list[Scope]) -> _Place:
     rest = [scope for scope in place.scopes if scope not in own]
     # Scopes are nested, so the innermost begins last.
     return replace(place, scopes=(*own, *sorted([*rest, *inside], key=lambda scope: (-scope.start, scope.end))))
+
+
+def _ancestors(root: Node, leaf: Node) -> list[Node] | None:
+    """The nodes around a leaf, innermost first; None if there are more than MAX_DEPTH_NODES.
+
+    They are found from above: each `Node.parent` searches from the root, which in deep trees takes minutes.
+    """
+    cursor, found = root.walk(), list[Node]()
+    while (node := cursor.node) is not None and node.id != leaf.id:
+        if len(found) == MAX_DEPTH_NODES or cursor.goto_first_child_for_byte(leaf.start_byte) is None:
+            return None
+        found.append(node)
+    return found[::-1]
 
 
 def _lifted(place: _Place, further: set[Scope]) -> _Place:
