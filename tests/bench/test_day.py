@@ -82,6 +82,5 @@ async def test_a_quarter_of_an_hour_of_use(monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.counts["keys"] > 30
     assert outcome.counts["shown"] > 20
     assert outcome.counts["accepted"] > 0
-    assert {"server/memory_mb", "dlsp.index/memory_mb", "temporary/files", "state/state_mb"} <= outcome.samples[
-        -1
-    ].keys()
+    sampled = set[str]().union(*outcome.samples)  # the index process may be between two folders in the last one
+    assert {"server/memory_mb", "dlsp.index/memory_mb", "temporary/files", "state/state_mb"} <= sampled
