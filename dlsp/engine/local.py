@@ -21,6 +21,7 @@ MODULES = (
     "llvmlite",
     "prometheus_client",
     "jinja2",
+    "llguidance",
 )
 
 
