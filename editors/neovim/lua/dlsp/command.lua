@@ -22,7 +22,7 @@ local COMMANDS = {
   status = function()
     local status = require("dlsp.status")
     local goes = status.destination ~= "" and "; text goes to " .. status.destination or ""
-    local nothing = client.is_file(0) and "" or "; nothing is suggested in this buffer, which is no file"
+    local nothing = client.is_file(0) and "" or "; this buffer is no file"
     say(status.sentence() .. goes .. nothing)
   end,
   toggle = function()
