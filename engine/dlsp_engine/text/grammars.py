@@ -3,6 +3,7 @@ them.
 """
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ KINDS = ("regex", "grammar", "json_schema", "choices")
 MAX_CHARACTERS = 100_000  # of a constraint
 MAX_CHOICES = 1000
 MAX_KEPT = 32  # compiled constraints
-MAX_CHECK_S = 3.0  # by the clock, on a machine that is busy; the check itself ends after `grammar_check.MAX_CPU_S`
+# By the clock, for a check on a busy machine, which ends itself after `grammar_check.MAX_CPU_S`. Windows cannot.
+MAX_CHECK_S = 30.0 if hasattr(signal, "setitimer") else 3.0
 
 # White space in JSON, as most writers of it set it: where any is allowed, a small model may write it without end, and
 # little can be drafted without the model.
