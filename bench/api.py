@@ -23,7 +23,7 @@ from typing import Any
 
 import httpx
 
-from bench.command import at_least, guarded, line, own_engine, written
+from bench.command import at_least, guarded, own_engine, written
 from bench.quality.sets import load
 from dlsp.api.admission import LOOPBACK_HOSTS
 from dlsp.api.app import app
@@ -223,11 +223,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--gaps", type=at_least(1), default=100, help="single lines of HumanEval-Infilling")
     parser.add_argument("--rounds", type=at_least(10), default=200, help="requests to a stub, each way")
     parser.add_argument("--lines", type=at_least(1), default=12, help="lines typed")
+    parser.add_argument("--only-added", action="store_true", help="only what a dialect adds, which needs no model")
     asked = parser.parse_args(argv)
-    metrics, samples = asyncio.run(measured(asked))
-    for name, value in metrics.items():
-        print(f"{name:24} {value:g}")
-    return written("api", line(parser, asked), metrics, samples)
+    if asked.only_added:
+        metrics, samples = asyncio.run(added(asked.rounds)), []
+        name, command = "api-added", f"{parser.prog} --only-added --rounds {asked.rounds}"
+    else:
+        metrics, samples = asyncio.run(measured(asked))
+        name, command = "api", f"{parser.prog} --gaps {asked.gaps} --rounds {asked.rounds} --lines {asked.lines}"
+    for key, value in metrics.items():
+        print(f"{key:24} {value:g}")
+    return written(name, command, metrics, samples)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "places": service.places,
     "restart": service.restart,
     "cancel": service.cancel,
+    "clients": service.clients,
     "faults": service.faults,
     "proofs": trust.proofs,
     "day": trust.day,
