@@ -45,8 +45,8 @@ def clients(results: Needed) -> str:
     text = (
         f"{metrics['gaps']:.0f} gaps were filled through each interface of `dlsp api` and by the engine itself: how "
         f"many texts differ ({ran(result)}), and what an interface adds to an answer in the median ({ran(added)}). "
-        f"While lines are typed key by key, {metrics['cached/llama.vim']:.2%} of the prompts' tokens are cached for requests "
-        f"like llama.vim's and {metrics['cached/minuet']:.2%} for requests like minuet's."
+        f"While lines are typed key by key, {metrics['cached/llama.vim']:.2%} of the prompts' tokens are cached for "
+        f"requests like llama.vim's and {metrics['cached/minuet']:.2%} for requests like minuet's."
     )
     return f"{prose(text)}\n\n{table}"
 
