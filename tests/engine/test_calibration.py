@@ -9,17 +9,19 @@ from dlsp_engine.model.quantised import quantised
 from dlsp_engine.model.rows import Rows
 from dlsp_kernels.int8_linear.compiled import Compiled
 from dlsp_kernels.int8_linear.kinds import best
+from dlsp_kernels.kv_format import FLOAT32
 from tests.engine.test_int8 import SAMPLE
 
 pytestmark = pytest.mark.skipif(not isinstance(best(), Compiled), reason="no 4-bit kernel runs here")
 
 
 def test_sample_rows_are_those_of_the_model(tiny):
-    """Each piece has the hidden states that the quantised model computes for its tokens, at positions from 0."""
+    """Each piece has the hidden states that the quantised model computes for its tokens, at positions from 0, with keys
+    and values as they are."""
     dense, kind, length = tiny.model, best(), SAMPLE.shape[1]
     assert kind
     tensors = quantised(dense.weights, dense.adapter, kind, sample=SAMPLE)
-    model = Int8Qwen2(dense.weights, dense.adapter, Int8Weights.of(tensors, dense.shape, kind))
+    model = Int8Qwen2(dense.weights, dense.adapter, Int8Weights.of(tensors, dense.shape, kind), FLOAT32)
     embedded = dense.weights.embedding[SAMPLE.flatten()].float() @ tensors["turn"]
     calibration = Calibration(embedded, length, dense.shape, kind)
     inputs: dict[str, torch.Tensor] = {}

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from dlsp_engine.serve.app import Service
+from dlsp_engine.serve.scheduler import RUNNING_SHARE
 from tests.engine.serve.conftest import SlowEngine, has_stopped
 
 GAP = {"prefix": "def f(x):\n    return ", "suffix": "\n"}
@@ -178,10 +179,10 @@ def test_no_more_prompts_are_read_at_once_than_there_is_room_for(
 ):
     """By what they will take when they are read, and with what less urgent requests hold that were begun before."""
     gaps = [GAP | {"prefix": f"{number}" * 600} for number in range(8)]
-    service.scheduler.sessions.most_bytes = engine.new_session().cache.bytes_of(1500)
+    service.scheduler.sessions.most_bytes = int(engine.new_session().cache.bytes_of(1500) / RUNNING_SHARE)
     widths: list[int] = []
     step = engine.step
-    monkeypatch.setattr(engine, "step", lambda requests: widths.append(len(requests)) or step(requests))
+    monkeypatch.setattr(engine, "step", lambda requests, **how: widths.append(len(requests)) or step(requests, **how))
     assert events(client, {"gaps": gaps, "max_tokens": 2})[-1] == {"event": "done"}
     assert max(widths) == 3
     with client.stream("POST", "/v1/infill", json=LONG | {"gaps": gaps[:3], "priority": "prefetch"}) as slow:
@@ -204,7 +205,7 @@ def test_a_long_prompt_is_no_wait_for_who_types(
     monkeypatch.setattr(
         engine, "request", lambda *asked, **more: requests.append(made := request(*asked, **more)) or made
     )
-    monkeypatch.setattr(engine, "step", lambda running: begun.append(len(requests)) or step(running))
+    monkeypatch.setattr(engine, "step", lambda running, **how: begun.append(len(requests)) or step(running, **how))
     gaps = [GAP | {"prefix": f"{number}" * 60} for number in range(8)]
     assert events(client, {"gaps": gaps, "max_tokens": 30})[-1] == {"event": "done"}
     assert begun[:4] == [2, 4, 6, 8]
