@@ -8,7 +8,7 @@ from dlsp.function.definition import AFTER_BODY, MAX_LINES_ABOVE, Head, closes, 
 from dlsp.function.placeholder import COMMENT, PLACEHOLDER, does_nothing, kept
 
 TODO = re.compile(COMMENT.pattern + r".*\b(?:TODO|FIXME)\b")
-NO_FUNCTION = "Put the cursor on a function without a body (nothing, `...`, `pass` or a TODO), or select lines of one."
+NO_FUNCTION = "Put the cursor on a function without a body, or select lines."
 
 
 @dataclass(frozen=True)

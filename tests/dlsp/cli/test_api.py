@@ -3,6 +3,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -55,7 +56,8 @@ def test_from_start_to_end(stub: StubEngine, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "dlsp", "api", "--no-key", "--model", "0.5b", "--port", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as api:
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # where the tests run in a background without Ctrl-C
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=hears) as api:
         assert api.stderr
         address = re.search(r"http://127\.0\.0\.1:\d+", api.stderr.readline())
         assert address

@@ -69,7 +69,6 @@ def test_dismiss_while_it_runs_and_an_edit_cancel_the_request(manners: Neovim, s
 def test_a_place_without_a_function_says_so(manners: Neovim, stub: StubEngine) -> None:
     asked(manners, stub, "G:Dlsp fill<CR>")
     manners.until(lambda: "without a body" in "".join(manners.drawn.lines()), "there is a message")
-    manners.keys("<CR>")
     assert manners.lines() == ADD.splitlines()
     assert manners.eval("maparg('<Tab>', 'n')") == ""
 
