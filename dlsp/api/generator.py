@@ -59,17 +59,6 @@ class Generator:
                     if all(text.done for text in texts):
                         return
 
-    async def likeliest(
-        self, prompt: Prompt, options: Options, count: int, alternatives: int
-    ) -> AsyncGenerator[tuple[int, Piece | Answer]]:
-        """As `stream`; of `alternatives` answers each is the one whose tokens are likeliest on average."""
-        several = alternatives if options.sampling.temperature > 0 else 1  # greedy answers are all the same
-        answers = await self.answers(prompt, options, count * several)
-        for number in range(count):
-            best = max(answers[number * several :][:several], key=lambda answer: answer.likelihood)
-            yield number, Piece(best.text)
-            yield number, best
-
     async def text(self, prompt: Prompt, options: Options) -> AsyncGenerator[str | Answer]:
         """Yield one answer's new text as it is fixed, and the `Answer` last."""
         async with aclosing(self.stream(prompt, options)) as steps:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dlsp.api.answer import Answer, Options
+from dlsp.api.best import Effort, best
 from dlsp.api.body import Body, Refused
 from dlsp.api.calls import Call, CallReader
 from dlsp.api.dialects.openai import MAX_CHOICES, usage
@@ -21,9 +22,15 @@ from dlsp.api.wire import Service, new_id, now_s, server_sent
 PATHS = ("/v1/chat/completions", "/chat/completions", "/v1beta/chat/completions")
 # What Qwen publishes for its models: servers of open models sample so where a request says nothing.
 USUAL = Sampling(temperature=0.7, top_p=0.8, top_k=20)
-# How many answers are written of which the likeliest is given, by `reasoning_effort`. `instant` is one that is not
-# verified.
-ALTERNATIVES = {"instant": 1, "none": 1, "minimal": 1, "low": 1, "medium": 3, "high": 8}
+# By `reasoning_effort`. The model does not reason in any of them.
+EFFORTS = {
+    "instant": Effort("diffusion"),
+    "none": Effort(),
+    "minimal": Effort(),
+    "low": Effort(),
+    "medium": Effort(alternatives=3),
+    "high": Effort(alternatives=8, checks=True),
+}
 
 
 @dataclass(frozen=True)
@@ -47,16 +54,16 @@ async def chat(service: Service, body: Body, request: Request) -> Response:
     options = replace(chat_options(body), constraint=form_of(body, wanted))
     if body.raw("tool_choice") == "none":
         wanted = Chat(wanted.messages)
-    alternatives = ALTERNATIVES[_effort(body)]
-    count = body.whole("n", 1, 1, MAX_CHOICES // alternatives)
+    effort = _effort(body)
+    count = body.whole("n", 1, 1, MAX_CHOICES // effort.alternatives)
     asked = _asked(body, wanted)
     reply = {"id": new_id("chatcmpl"), "created": now_s(), "model": body.text("model") or service.model}
     if body.flag("stream"):
         steps = service.generator.stream(wanted, options, count)
-        if alternatives > 1:
-            steps = service.generator.likeliest(wanted, options, count, alternatives)
+        if effort.alternatives > 1:
+            steps = best(service.generator, wanted, options, count, effort)
         return await server_sent(_chunks(reply | {"object": "chat.completion.chunk"}, steps, count, asked))
-    found = service.generator.likeliest(wanted, options, count, alternatives)
+    found = best(service.generator, wanted, options, count, effort)
     answers = [step async for _, step in found if isinstance(step, Answer)]
     choices = [_choice(number, answer, asked) for number, answer in enumerate(answers)]
     return JSONResponse(reply | {"object": "chat.completion", "choices": choices, "usage": chat_usage(answers)})
@@ -70,15 +77,14 @@ def chat_options(body: Body, usual: Sampling = USUAL, most_tokens: int = MAX_CON
         sampling=sampling_of(body, usual),
         seed=seed_of(body),
         stop=body.texts("stop"),
-        mode="diffusion" if _effort(body) == "instant" else "verified",
+        mode=_effort(body).mode,
     )
 
 
-def _effort(body: Body) -> str:
-    effort = body.text("reasoning_effort", "low")
-    if effort not in ALTERNATIVES:
-        raise Refused(400, f"`reasoning_effort` must be one of {', '.join(ALTERNATIVES)}.", "reasoning_effort")
-    return effort
+def _effort(body: Body) -> Effort:
+    if effort := EFFORTS.get(body.text("reasoning_effort", "low")):
+        return effort
+    raise Refused(400, f"`reasoning_effort` must be one of {', '.join(EFFORTS)}.", "reasoning_effort")
 
 
 def chat_usage(answers: Sequence[Answer]) -> dict[str, Any]:

@@ -236,7 +236,7 @@ async def test_a_chat_that_goes_on_keeps_its_session(api: httpx.AsyncClient, stu
 
 
 async def test_effort(api: httpx.AsyncClient, stub: StubEngine) -> None:
-    """It says how an answer is drafted, and of how many the likeliest is given."""
+    """It says how an answer is drafted, and of how many the best is given."""
     body = HELLO | {"seed": 5, "temperature": 1}
     asked: dict[str, tuple[str, int]] = {}
     for effort in ("instant", "low", "medium", "high"):
@@ -260,6 +260,37 @@ async def test_the_likeliest_of_several_is_given(api: httpx.AsyncClient, stub: S
     reply = (await api.post(CHAT, json=body)).json()
     assert [choice["message"]["content"] for choice in reply["choices"]] == ["bb"]
     assert content(streamed(await api.post(CHAT, json=body | {"stream": True}))) == "bb"
+
+
+async def test_a_greedy_answer_competes_with_drawn_ones(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    await api.post(CHAT, json=HELLO | {"temperature": 0, "reasoning_effort": "medium", "n": 2})
+    assert [(request["temperature"], request["n"]) for request in stub.requests] == [(0, 1), (0.6, 2)]
+
+
+async def test_high_effort_gives_the_answer_that_the_model_finds_right(
+    api: httpx.AsyncClient, stub: StubEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each different answer is checked once, in the chat behind it; the surest yes wins over the likeliest answer."""
+    verdicts = {"four": ("Yes", -0.6), "five": ("Yes", -0.1), "six": ("No", -0.1)}
+    written = iter(["four", "five", "five", "six", "six", "six", "six", "six"])
+
+    def event(answer: int, text: str, log_p: float) -> bytes:
+        told = {"event": "generation", "answer": answer, "text": text, "reason": "end", "cost": COST}
+        return json.dumps(told | {"confidence": [[len(text), log_p]]}).encode() + b"\n"
+
+    def reply(request: dict[str, Any]) -> bytes:
+        if "constraint" in request:
+            assert request["constraint"] == {"choices": ["Yes", "No"]}
+            told = event(0, *verdicts[request["messages"][-2]["content"]])
+        else:
+            likelihood = {"four": -0.1, "five": -0.9, "six": -0.2}
+            told = b"".join(event(n, text, likelihood[text]) for n in range(request["n"]) for text in [next(written)])
+        return told + b'{"event": "done"}\n'
+
+    monkeypatch.setattr(stub, "generation", reply)
+    answer = await api.post(CHAT, json=HELLO | {"temperature": 1, "reasoning_effort": "high"})
+    assert answer.json()["choices"][0]["message"]["content"] == "five"
+    assert len(stub.requests) == 1 + len(verdicts)
 
 
 @pytest.mark.parametrize(
