@@ -2,18 +2,32 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from dlsp.api.answer import Answer, Options
-from dlsp.api.generator import Chat, Generator, Piece
+from dlsp.api.body import Body, Refused
+from dlsp.api.completer import Gap
+from dlsp.api.generator import Chat, Generator
 from dlsp.api.sampling import Sampling
 
 # How the alternatives to a greedy answer are drawn.
 AROUND_GREEDY = Sampling(temperature=0.6, top_p=0.95)
-QUESTION = "Is this answer correct and complete? Reply with Yes or No only."
+
 YES, NO = "Yes", "No"
 VERDICT = Options(max_tokens=4, constraint={"choices": [YES, NO]})
+ASK_CHAT = "Is this answer correct and complete? Reply with Yes or No only."
+ASK_GAP = (
+    "In this file one part is marked by <part> and </part>.\n\n```\n{before}<part>{text}</part>{after}\n```\n\n"
+    "Is the marked part correct and complete, and does it fit what follows it? Reply with Yes or No only."
+)
+# Characters around a gap that the model is shown when it is asked about an answer.
+CHECKED_BEFORE, CHECKED_AFTER = 3000, 1500
+
+# Writes so many answers with these options.
+Write = Callable[[Options, int], Awaitable[list[Answer]]]
+# The probability that the model gives to a text's being right.
+Check = Callable[[str], Awaitable[float]]
 
 
 @dataclass(frozen=True)
@@ -25,48 +39,76 @@ class Effort:
     checks: bool = False
 
 
-async def best(
-    generator: Generator, chat: Chat, options: Options, count: int, effort: Effort
-) -> AsyncGenerator[tuple[int, Piece | Answer]]:
-    """As `Generator.stream`; each answer is the best of `effort.alternatives`. Greedy answers are all the same, so at
-    temperature 0 the alternatives are the greedy answer and ones that are drawn, and one choice serves for all."""
-    groups = await _groups(generator, chat, options, count, effort.alternatives)
-    chosen = [await _chosen(generator, chat, group, effort.checks) for group in groups]
-    for number in range(count):
-        answer = chosen[number % len(chosen)]
-        yield number, Piece(answer.text)
-        yield number, answer
+# By `reasoning_effort`. The model does not reason in any of them.
+EFFORTS = {
+    "instant": Effort("diffusion"),
+    "none": Effort(),
+    "minimal": Effort(),
+    "low": Effort(),
+    "medium": Effort(alternatives=3),
+    "high": Effort(alternatives=8, checks=True),
+}
 
 
-async def _groups(
-    generator: Generator, chat: Chat, options: Options, count: int, alternatives: int
-) -> list[list[Answer]]:
+def effort_of(body: Body) -> Effort:
+    if effort := EFFORTS.get(body.text("reasoning_effort", "low")):
+        return effort
+    raise Refused(400, f"`reasoning_effort` must be one of {', '.join(EFFORTS)}.", "reasoning_effort")
+
+
+async def best(write: Write, check: Check, options: Options, count: int, effort: Effort) -> list[Answer]:
+    """`count` answers, each the best of `effort.alternatives`. Greedy answers are all the same, so at temperature 0 the
+    alternatives are the greedy answer and ones that are drawn, and one choice serves for all."""
+    groups = await _groups(write, options, count, effort.alternatives)
+    chosen = [await _chosen(group, check if effort.checks else None) for group in groups]
+    return [chosen[number % len(chosen)] for number in range(count)]
+
+
+def chat_check(generator: Generator, chat: Chat) -> Check:
+    """Asks about an answer to a chat, in the chat behind it."""
+
+    def question(text: str) -> Chat:
+        turns = ({"role": "assistant", "content": text}, {"role": "user", "content": ASK_CHAT})
+        return Chat(chat.messages + turns, chat.tools)
+
+    return _check(generator, question)
+
+
+def gap_check(generator: Generator, gap: Gap) -> Check:
+    """Asks about what fills a gap, in a chat that shows it in its place."""
+
+    def question(text: str) -> Chat:
+        before, after = gap.before[-CHECKED_BEFORE:], gap.after[:CHECKED_AFTER]
+        asked = ASK_GAP.format(before=before, text=text, after=after)
+        return Chat(({"role": "user", "content": asked},))
+
+    return _check(generator, question)
+
+
+def _check(generator: Generator, question: Callable[[str], Chat]) -> Check:
+    async def check(text: str) -> float:
+        (verdict,) = await generator.answers(question(text), VERDICT)
+        probability = math.exp(sum(log_p for _, log_p in verdict.tokens))
+        return probability if verdict.text == YES else 1 - probability
+
+    return check
+
+
+async def _groups(write: Write, options: Options, count: int, alternatives: int) -> list[list[Answer]]:
     """What each answer is chosen from: a group an answer, or one for all where all are greedy."""
     if options.sampling.temperature > 0:
-        answers = await generator.answers(chat, options, count * alternatives)
+        answers = await write(options, count * alternatives)
         return [answers[number * alternatives :][:alternatives] for number in range(count)]
-    group = await generator.answers(chat, options)
+    group = await write(options, 1)
     if alternatives > 1:
-        group += await generator.answers(chat, replace(options, sampling=AROUND_GREEDY), alternatives - 1)
+        group += await write(replace(options, sampling=AROUND_GREEDY), alternatives - 1)
     return [group]
 
 
-async def _chosen(generator: Generator, chat: Chat, group: list[Answer], checks: bool) -> Answer:
-    if checks and len({answer.text for answer in group}) > 1:
-        return await _checked(generator, chat, group)
-    return max(group, key=lambda answer: answer.likelihood)
-
-
-async def _checked(generator: Generator, chat: Chat, answers: list[Answer]) -> Answer:
-    """The one that the model finds right with the highest probability; of equals the likeliest."""
-    texts = list(dict.fromkeys(answer.text for answer in answers))
-    right = dict(zip(texts, await asyncio.gather(*(_right(generator, chat, text) for text in texts)), strict=True))
-    return max(answers, key=lambda answer: (right[answer.text], answer.likelihood))
-
-
-async def _right(generator: Generator, chat: Chat, text: str) -> float:
-    """The probability that the model gives to an answer's being right."""
-    turns = ({"role": "assistant", "content": text}, {"role": "user", "content": QUESTION})
-    (verdict,) = await generator.answers(Chat(chat.messages + turns, chat.tools), VERDICT)
-    probability = math.exp(sum(log_p for _, log_p in verdict.tokens))
-    return probability if verdict.text == YES else 1 - probability
+async def _chosen(group: list[Answer], check: Check | None) -> Answer:
+    """The answer that is right with the highest probability, if it is checked; of equals the likeliest."""
+    texts = list(dict.fromkeys(answer.text for answer in group))
+    right = dict.fromkeys(texts, 0.0)
+    if check and len(texts) > 1:
+        right = dict(zip(texts, await asyncio.gather(*map(check, texts)), strict=True))
+    return max(group, key=lambda answer: (right[answer.text], answer.likelihood))

@@ -1,16 +1,17 @@
 """OpenAI's `/v1/chat/completions`, with Inception's `diffusing` streams."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dlsp.api.answer import Answer, Options
-from dlsp.api.best import Effort, best
-from dlsp.api.body import Body, Refused
+from dlsp.api.best import best, chat_check, effort_of
+from dlsp.api.body import Body
 from dlsp.api.calls import Call, CallReader
 from dlsp.api.dialects.openai import MAX_CHOICES, usage
 from dlsp.api.forms import form_of
@@ -22,15 +23,6 @@ from dlsp.api.wire import Service, new_id, now_s, server_sent
 PATHS = ("/v1/chat/completions", "/chat/completions", "/v1beta/chat/completions")
 # What Qwen publishes for its models: servers of open models sample so where a request says nothing.
 USUAL = Sampling(temperature=0.7, top_p=0.8, top_k=20)
-# By `reasoning_effort`. The model does not reason in any of them.
-EFFORTS = {
-    "instant": Effort("diffusion"),
-    "none": Effort(),
-    "minimal": Effort(),
-    "low": Effort(),
-    "medium": Effort(alternatives=3),
-    "high": Effort(alternatives=8, checks=True),
-}
 
 
 @dataclass(frozen=True)
@@ -54,17 +46,16 @@ async def chat(service: Service, body: Body, request: Request) -> Response:
     options = replace(chat_options(body), constraint=form_of(body, wanted))
     if body.raw("tool_choice") == "none":
         wanted = Chat(wanted.messages)
-    effort = _effort(body)
+    effort = effort_of(body)
     count = body.whole("n", 1, 1, MAX_CHOICES // effort.alternatives)
     asked = _asked(body, wanted)
     reply = {"id": new_id("chatcmpl"), "created": now_s(), "model": body.text("model") or service.model}
+    check = chat_check(service.generator, wanted)
+    find = partial(best, partial(service.generator.answers, wanted), check, options, count, effort)
     if body.flag("stream"):
-        steps = service.generator.stream(wanted, options, count)
-        if effort.alternatives > 1:
-            steps = best(service.generator, wanted, options, count, effort)
+        steps = service.generator.stream(wanted, options, count) if effort.alternatives == 1 else _at_once(find())
         return await server_sent(_chunks(reply | {"object": "chat.completion.chunk"}, steps, count, asked))
-    found = best(service.generator, wanted, options, count, effort)
-    answers = [step async for _, step in found if isinstance(step, Answer)]
+    answers = await find()
     choices = [_choice(number, answer, asked) for number, answer in enumerate(answers)]
     return JSONResponse(reply | {"object": "chat.completion", "choices": choices, "usage": chat_usage(answers)})
 
@@ -77,14 +68,8 @@ def chat_options(body: Body, usual: Sampling = USUAL, most_tokens: int = MAX_CON
         sampling=sampling_of(body, usual),
         seed=seed_of(body),
         stop=body.texts("stop"),
-        mode=_effort(body).mode,
+        mode=effort_of(body).mode,
     )
-
-
-def _effort(body: Body) -> Effort:
-    if effort := EFFORTS.get(body.text("reasoning_effort", "low")):
-        return effort
-    raise Refused(400, f"`reasoning_effort` must be one of {', '.join(EFFORTS)}.", "reasoning_effort")
 
 
 def chat_usage(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -143,6 +128,13 @@ async def _chunks(
                 yield reply | chunk
     if asked.with_usage:
         yield reply | {"choices": [], "usage": chat_usage(answers)}
+
+
+async def _at_once(answers: Awaitable[list[Answer]]) -> AsyncGenerator[tuple[int, Piece | Answer]]:
+    """Answers that are known only when they are whole, as a stream."""
+    for number, answer in enumerate(await answers):
+        yield number, Piece(answer.text)
+        yield number, answer
 
 
 class _Streamed:

@@ -238,6 +238,28 @@ async def test_mistral_and_mercury_in_one_reply(api: httpx.AsyncClient, stub: St
     assert done == "[DONE]"
 
 
+async def test_effort_in_a_gap(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    """The greedy fill competes with drawn ones; at high effort the model is asked about each that differs."""
+    stub.answer = lambda request: f"answer {request['seed']}" if "gaps" in request else "Yes"
+    body = {"prompt": BEFORE, "suffix": AFTER}
+    efforts: dict[str, list[tuple[str, float]]] = {}
+    for effort in ("instant", "low", "medium", "high"):
+        stub.requests.clear()
+        answer = await api.post("/v1/fim/completions", json=body | {"reasoning_effort": effort, "random_seed": 3})
+        assert answer.json()["choices"][0]["text"].startswith("answer ")
+        efforts[effort] = [(each["mode"], each["temperature"]) for each in stub.requests if "gaps" in each]
+    assert efforts["instant"] == [("diffusion", 0)]
+    assert efforts["low"] == [("verified", 0)]
+    assert efforts["medium"] == [("verified", 0)] + 2 * [("verified", 0.6)]
+    assert efforts["high"] == [("verified", 0)] + 7 * [("verified", 0.6)]
+    questions = [each["messages"][0]["content"] for each in stub.requests if "messages" in each]
+    assert len(questions) == len(set(questions)) == 7  # the greedy answer has the seed of one that is drawn
+    assert all(f"{BEFORE}<part>answer " in question for question in questions)
+    streamed = events(await api.post("/v1/fim/completions", json=body | {"reasoning_effort": "high", "stream": True}))
+    assert "".join(each["choices"][0]["text"] for each in streamed[:-1]).startswith("answer ")
+    assert (await api.post("/v1/fim/completions", json=body | {"reasoning_effort": "huge"})).status_code == 400
+
+
 # What llama.vim sends as it types.
 LLAMA_VIM = {
     "id_slot": 0,
