@@ -1,5 +1,6 @@
 """The scopes of a syntax tree and what its names do, as the language's query captures them."""
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 from dlsp.syntax.languages import Language
 
 QUERIES = Path(__file__).parent / "queries"
+INHERITS = re.compile(r"; inherits: (\w+)\n")
 # What a name is at a place, where it is not simply a name.
 ROLES = ("member", "keyword", "path", "label", "exported", "quoted")
 # The regions within which bindings count otherwise.
@@ -91,4 +93,11 @@ def has_scopes(language: Language) -> bool:
 @cache
 def _query(language: Language) -> Query | None:
     file = QUERIES / f"{language.name}.scm"
-    return Query(language.grammar(), file.read_text(encoding="utf-8")) if file.exists() else None
+    return Query(language.grammar(), _text(file)) if file.exists() else None
+
+
+def _text(file: Path) -> str:
+    """A query's text, with that of the file of which its first line says that it inherits."""
+    text = file.read_text(encoding="utf-8")
+    inherited = INHERITS.match(text)
+    return _text(file.with_stem(inherited[1])) + text if inherited else text

@@ -18,7 +18,7 @@ def test_the_answer_has_the_length_of_what_was_taken_out(tiny):
     assert seen == 6
 
 
-def test_no_more_masks_are_laid_than_positions_are_left(tiny, monkeypatch):
+def test_no_more_masks_are_placed_than_positions_are_left(tiny, monkeypatch):
     widths = []
     step = tiny.step
 
