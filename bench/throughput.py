@@ -3,8 +3,9 @@
 The tasks are those of `bench.calls`: a request in plain words, answered by an object of one of 20 JSON schemas. Each of
 the clients sends its next task when it has the answer to the last one. dlsp answers through `dlsp api`; llama.cpp
 through its own HTTP server, from the same GGUF file, with the same threads, with a slot for each client and with one.
-The sides take turns, in an order that changes, and sleep while another is measured. Prompt caches are empty in the
-first round only; `ratio` is dlsp's answers a minute over those of llama.cpp's better number of slots, round by round.
+The sides take turns, in an order that changes, and sleep while another is measured. Each round has requests of its own:
+dlsp drafts from what it has answered before. `ratio` is dlsp's answers a minute over those of llama.cpp's better number
+of slots, round by round.
 """
 
 import argparse
@@ -102,7 +103,7 @@ async def llama(gguf: Path, count: int, slots: int) -> AsyncIterator[httpx.Async
 
 
 async def measured(asked: argparse.Namespace) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    model, wanted, samples = find(asked.model), tasks(asked.tasks), []
+    model, wanted, samples = find(asked.model), tasks(asked.tasks * asked.rounds), []
     count = threads.physical()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(own_engine(model))
@@ -111,8 +112,9 @@ async def measured(asked: argparse.Namespace) -> tuple[dict[str, float], list[di
             sides[f"llama.cpp {slots}"] = await stack.enter_async_context(llama(store.path(model), count, slots))
         with progress("throughput", asked.rounds * len(sides)) as advance:
             for number in range(asked.rounds):
+                own = wanted[number * asked.tasks :][: asked.tasks]
                 for name in random.Random(number).sample(list(sides), len(sides)):
-                    found = await round_of(sides[name], wanted, asked.clients)
+                    found = await round_of(sides[name], own, asked.clients)
                     samples.append({"round": number, "side": name} | found)
                     advance()
     return summary(samples), samples
