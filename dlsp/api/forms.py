@@ -7,6 +7,12 @@ from dlsp.api.body import Body, Refused
 from dlsp.api.generator import Chat
 
 JSON_OBJECT = {"json_schema": {"type": "object"}}
+# Of integers whose schema has no limit on that side: the largest that every JSON reader keeps exactly. Without a limit
+# small models may write digits without end.
+LARGEST_INTEGER = 2**53 - 1
+LIMITS = {"minimum": ("exclusiveMinimum", -LARGEST_INTEGER), "maximum": ("exclusiveMaximum", LARGEST_INTEGER)}
+# Fields of a schema that hold values and not schemas.
+VALUES = ("const", "enum", "default", "examples")
 
 
 def form_of(body: Body, chat: Chat) -> dict[str, Any] | None:
@@ -24,7 +30,7 @@ def form_of(body: Body, chat: Chat) -> dict[str, Any] | None:
         raise Refused(
             400, "`type` of `response_format` must be `text`, `json_object` or `json_schema`.", "response_format"
         )
-    return {"json_schema": wanted.inner("json_schema").inner_raw("schema")}
+    return {"json_schema": _limited(wanted.inner("json_schema").inner_raw("schema"))}
 
 
 def format_of(body: Body, chat: Chat) -> dict[str, Any] | None:
@@ -36,7 +42,7 @@ def format_of(body: Body, chat: Chat) -> dict[str, Any] | None:
         raise Refused(501, "`format` cannot be combined with `tools`: send one of them.", "format")
     if wanted == "json":
         return JSON_OBJECT
-    return {"json_schema": body.inner_raw("format")}
+    return {"json_schema": _limited(body.inner_raw("format"))}
 
 
 def _called(body: Body, chat: Chat) -> dict[str, Any] | None:
@@ -51,7 +57,7 @@ def _called(body: Body, chat: Chat) -> dict[str, Any] | None:
     if not tools:
         sentence = "`tool_choice` must be `none`, `auto`, `required` or a function of `tools`."
         raise Refused(400, sentence, "tool_choice")
-    return {"json_schema": _call_schema(tools)}
+    return {"json_schema": _limited(_call_schema(tools))}
 
 
 def _call_schema(functions: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -72,6 +78,23 @@ def _call_schema(functions: Iterable[dict[str, Any]]) -> dict[str, Any]:
         required = ["name", "arguments"]
         calls.append({"type": "object", "properties": properties, "required": required, "additionalProperties": False})
     return {"anyOf": calls} | ({"$defs": definitions} if definitions else {})
+
+
+def _limited(schema: Any) -> Any:
+    """A schema whose integers have limits."""
+    if isinstance(schema, list):
+        return [_limited(each) for each in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    own = cast("dict[str, Any]", schema)
+    fields = {name: value if name in VALUES else _limited(value) for name, value in own.items()}
+    if fields.get("type") == "integer":
+        fields |= {
+            name: limit
+            for name, (exclusive, limit) in LIMITS.items()
+            if not {name, exclusive, "const", "enum"} & fields.keys()
+        }
+    return fields
 
 
 def _moved(schema: Any, prefix: str) -> Any:

@@ -126,6 +126,10 @@ async def test_tool_choice_none_offers_no_tools(api: httpx.AsyncClient, stub: St
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "default": None}}}
+LIMITED = {
+    "type": "object",
+    "properties": {"a": {"type": "integer", "default": None, "minimum": 1 - 2**53, "maximum": 2**53 - 1}},
+}
 
 
 @pytest.mark.parametrize(
@@ -133,9 +137,9 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "default": N
     [
         (CHAT, {"response_format": {"type": "text"}}, None),
         (CHAT, {"response_format": {"type": "json_object"}}, {"type": "object"}),
-        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}}, SCHEMA),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}}, LIMITED),
         (OLLAMA, {"format": "json", "stream": False}, {"type": "object"}),
-        (OLLAMA, {"format": SCHEMA, "stream": False}, SCHEMA),
+        (OLLAMA, {"format": SCHEMA, "stream": False}, LIMITED),
     ],
 )
 async def test_json(api: httpx.AsyncClient, stub: StubEngine, path: str, form: Any, expected: Any) -> None:
@@ -144,6 +148,23 @@ async def test_json(api: httpx.AsyncClient, stub: StubEngine, path: str, form: A
     message = reply["choices"][0]["message"] if path == CHAT else reply["message"]
     assert message["content"] == '{"a": 1}'
     assert stub.requests[0].get("constraint") == (expected and {"json_schema": expected})
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"minimum": 0}, {"minimum": 0, "maximum": 2**53 - 1}),
+        ({"exclusiveMinimum": 0, "exclusiveMaximum": 9}, {"exclusiveMinimum": 0, "exclusiveMaximum": 9}),
+        ({"enum": [1, 2]}, {"enum": [1, 2]}),
+        ({"const": {"type": "integer"}}, {"const": {"type": "integer"}}),
+    ],
+)
+async def test_the_limits_that_a_schema_has_stay(
+    api: httpx.AsyncClient, stub: StubEngine, given: Any, sent: Any
+) -> None:
+    body = {"format": {"anyOf": [{"type": "integer"} | given]}, "stream": False}
+    await api.post(OLLAMA, json=HELLO | body)
+    assert stub.requests[0]["constraint"] == {"json_schema": {"anyOf": [{"type": "integer"} | sent]}}
 
 
 OTHER = {"type": "function", "function": {"name": "now"}}
