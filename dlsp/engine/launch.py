@@ -122,7 +122,10 @@ async def start(
                 await stop(model)
                 child = None
         await asyncio.sleep(POLL_S)
-    raise UserError(f"The engine was not ready after {within:.0f} s; its log is {log.path}.")
+    raise UserError(
+        f"The engine was not ready after {within:.0f} s. It goes on loading: try again in a minute, or when the machine "
+        f"is less busy (log: {log.path})."
+    )
 
 
 async def stop(model: Model) -> bool:
