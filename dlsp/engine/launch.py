@@ -123,8 +123,8 @@ async def start(
                 child = None
         await asyncio.sleep(POLL_S)
     raise UserError(
-        f"The engine was not ready after {within:.0f} s. It goes on loading: try again in a minute, or when the machine "
-        f"is less busy (log: {log.path})."
+        f"The engine was not ready after {within:.0f} s. It goes on loading: try again in a minute, or when the "
+        f"machine is less busy (log: {log.path})."
     )
 
 
