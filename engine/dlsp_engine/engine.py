@@ -185,7 +185,7 @@ class Engine:
     ) -> GapRequest:
         """Return a request that fills `gap`. `opening` is the result of `prompt(gap)`, if the caller already has it."""
         session, opening = session or self.new_session(), opening or self.prompt(gap)
-        if options.constraint:  # it alone says where the answer ends
+        if options.constraint and options.constraint.whole:  # it alone says where the answer ends
             options = replace(options, end=TEXT_END)
         return GapRequest(gap, opening, options, session, self.tokenizer, self._drafting(self.acceptance), drafter)
 

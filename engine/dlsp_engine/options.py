@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from dlsp_engine.errors import EngineError
 
 if TYPE_CHECKING:
-    from dlsp_engine.decode.grammar import Grammar
+    from dlsp_engine.decode.constraint import Requirement
 
 MODES = ("autoregressive", "diffusion", "verified")
 SCHEDULES = ("auto", "split", "merged")
@@ -38,7 +38,7 @@ class Options:
     top_k: int = 0
     min_p: float = 0.0
     seed: int = 0
-    constraint: "Grammar | None" = None  # what the whole answer must be; `end` and the text behind then end nothing
+    constraint: "Requirement | None" = None  # if it is `whole`, `end` and the text behind end nothing
 
     def __post_init__(self) -> None:
         for name, allowed in (("mode", MODES), ("schedule", SCHEDULES), ("rule", RULES), ("end", (*ENDS, TEXT_END))):

@@ -95,17 +95,28 @@ SCHEMAS: list[Any] = [
 
 CHOICES = [["red", "green", "great", 'a "quoted" \\ one\n', "日"], ["a", "ab", "abc"], ["one only, and a long one"]]
 
+SEVERAL: list[dict[str, Any]] = [
+    {"regex": r"[a-z]{3,5}|日", "choices": ["red", "green", "great", "RED", "日"]},
+    {"json_schema": SHORT, "regex": r'"[a-c]*"'},
+    {"grammar": GRAMMARS[1], "regex": r"\[[a-z,]*\]"},
+    {"grammar": 'start: "a"* "b"*', "regex": "a{2,4}b{1,3}", "choices": ["aab", "aabbb", "aaaabb", "b"]},
+]
+
 CONSTRAINTS: list[dict[str, Any]] = [
     *({"regex": regex} for regex in REGEXES),
     *({"grammar": grammar} for grammar in GRAMMARS),
     *({"json_schema": schema} for schema in SCHEMAS),
     *({"choices": choices} for choices in CHOICES),
+    *SEVERAL,
 ]
 
 
 def accepts(constraint: dict[str, Any], text: str) -> bool:
-    """Whether `re`, Lark or jsonschema accepts the text."""
-    ((kind, value),) = constraint.items()
+    """Whether `re`, Lark or jsonschema accepts the text, for each part of the constraint."""
+    return all(accepted(kind, value, text) for kind, value in constraint.items())
+
+
+def accepted(kind: str, value: Any, text: str) -> bool:
     if kind == "regex":
         return re.fullmatch(value, text) is not None
     if kind == "choices":

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from dlsp_engine.decode.constraint import Requirement
 from dlsp_engine.decode.draft import Drafter
-from dlsp_engine.decode.grammar import Grammar
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -49,7 +49,7 @@ CASES = st.builds(
 
 
 @pytest.fixture(scope="session")
-def compiled(tiny_engine: Engine) -> Callable[[int], Grammar]:
+def compiled(tiny_engine: Engine) -> Callable[[int], Requirement]:
     return cache(lambda number: tiny_engine.grammars(CONSTRAINTS[number]))
 
 
@@ -86,7 +86,7 @@ def drafter(kind: str, rng: random.Random, answer: tuple[int, ...], start: int, 
 
 @pytest.mark.prove
 @pytest.mark.parametrize("part", range(20))
-def test_verified_is_autoregressive(tiny: Engine, compiled: Callable[[int], Grammar], part: int, record_property):
+def test_verified_is_autoregressive(tiny: Engine, compiled: Callable[[int], Requirement], part: int, record_property):
     counts = check(tiny, compiled, part, CASES_OF_A_TEST)
     for name, count in counts.items():
         record_property(name, count)
@@ -94,11 +94,11 @@ def test_verified_is_autoregressive(tiny: Engine, compiled: Callable[[int], Gram
     assert counts["ended"] > counts["cases"] / 3, "answers must be checked"
 
 
-def test_some_cases(tiny: Engine, compiled: Callable[[int], Grammar]):
+def test_some_cases(tiny: Engine, compiled: Callable[[int], Requirement]):
     assert check(tiny, compiled, 1000, 12)["cases"] >= 12
 
 
-def check(engine: Engine, compiled: Callable[[int], Grammar], number: int, cases: int) -> dict[str, int]:
+def check(engine: Engine, compiled: Callable[[int], Requirement], number: int, cases: int) -> dict[str, int]:
     """Check so many cases, drawn by `number`: how many there were, and how many of their answers came to an end."""
     counts = {"cases": 0, "ended": 0, "tokens": 0}
 
@@ -122,7 +122,7 @@ def check(engine: Engine, compiled: Callable[[int], Grammar], number: int, cases
             random.Random(case.seed),
             expected.tokens,
             expected.cost.prompt_tokens,
-            lambda: grammar.begin(case.before, standing),
+            lambda: grammar.begin(gap, standing),
         )
         options = Options(schedule=case.schedule, draft=case.width, copy=False, **common)
         fill = engine.fill(gap, options, drafter=drafts)

@@ -134,6 +134,27 @@ def test_the_rules_for_gaps_do_not_end_a_constrained_answer(tiny: Engine):
         assert (fill.text, fill.reason) == (text, "end")
 
 
+@pytest.mark.parametrize("mode", ["autoregressive", "verified", "diffusion"])
+@pytest.mark.parametrize("before", ["x = (", "x = a", "é"])
+def test_an_answer_keeps_to_all_parts(tiny: Engine, before: str, mode: str):
+    several = {
+        "regex": "[a-z]+[0-9]",
+        "choices": ["a1", "bcd2", "A3", "e"],
+        "grammar": 'start: ("a" | "bcd" | "f") /./',
+    }
+    options = Options(mode=mode, constraint=tiny.grammars(several))
+    fill = tiny.fill(Gap(before, ")"), options)
+    assert fill.text in ("a1", "bcd2")
+    assert fill.reason == "end"
+
+
+@pytest.mark.parametrize("several", [{"regex": "ab", "choices": ["ac"]}, {"regex": "a", "choices": ["ab"]}])
+def test_parts_that_contradict_each_other_are_an_error(tiny: Engine, several: dict):
+    for mode in ("autoregressive", "verified", "diffusion"):
+        with pytest.raises(EngineError, match="contradict"):
+            tiny.fill(Gap("x = (", ""), Options(mode=mode, constraint=tiny.grammars(several)))
+
+
 def test_control_tokens_in_a_grammar_end_no_answer(tiny: Engine):
     with pytest.raises(EngineError, match="line 1, column 8"):
         tiny.grammars({"grammar": 'start: "a" <[260]> "b"'})
@@ -160,7 +181,8 @@ def test_control_tokens_in_a_grammar_end_no_answer(tiny: Engine):
         ({"json_schema": "string"}, "must be an object"),
         ({"choices": []}, "1 to 1000"),
         ({"choices": ["a", 3]}, "number 1"),
-        ({"regex": "a", "choices": ["a"]}, "one of the fields regex, grammar, json_schema, choices"),
+        ({"regex": "a", "choices": [3]}, "'choices' in 'constraint' must hold texts"),
+        ({}, "at least one of the fields regex, grammar, json_schema, choices"),
         ({"rexeg": "a"}, "one of the fields"),
         ("a", "one of the fields"),
         ({"regex": "a" * 200_000}, "100000 characters"),

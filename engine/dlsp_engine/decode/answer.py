@@ -6,12 +6,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dlsp_engine.decode.combined import All
 from dlsp_engine.decode.constraint import Constraint, Healing
 from dlsp_engine.decode.ends import Ending
 from dlsp_engine.decode.sampling import Sampler
+from dlsp_engine.errors import EngineError
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import Tokenizer
+
+NOTHING = (
+    "The constraint allows nothing at this place of the answer, not even its end. If it has several parts, they "
+    "contradict each other here."
+)
 
 
 @dataclass
@@ -69,7 +76,9 @@ class Answer:
         self.confidence: list[tuple[int, float]] = []
         self.constraint: Constraint | None = None
         if options.constraint:
-            self.constraint = options.constraint.begin(gap.written, len(forced))
+            self.constraint = options.constraint.begin(gap, len(forced), options.end)
+            if forced and not options.constraint.whole:
+                self.constraint = All([Healing(forced, tokenizer), self.constraint], tokenizer)
         elif forced:
             self.constraint = Healing(forced, tokenizer)
         self.reason: str | None = "end" if self.constraint and self.constraint.complete else None
@@ -120,6 +129,8 @@ class Answer:
         for i in range(min(len(logits), 1 + len(draft) - first)):
             stands = sampler.greedy and constraint.valid(chosen[i : i + 1])
             if not stands and (mask := constraint.allowed()) is not None:
+                if not mask.any():
+                    raise EngineError(NOTHING)
                 chosen[i] = sampler.choose(masked(logits[i], mask)[None], len(self.tokens) + first + i)[0]
             if draft[first + i : first + i + 1] != [chosen[i]] or chosen[i] in self.tokenizer.stops:
                 break
@@ -143,10 +154,26 @@ class Answer:
         if ending.may_end:
             return end
         others = logits.clone()
-        if ending.breaks:
-            self._allow(others, self.tokenizer.completions(b"\n"))
         others[sorted(self.tokenizer.stops)] = -torch.inf
+        if self.constraint:
+            others = self._within(others, draft)
+        if ending.breaks:
+            breaking = others.clone()
+            self._allow(breaking, self.tokenizer.completions(b"\n"))
+            others = breaking if bool((breaking > -torch.inf).any()) else others
+        if not bool((others > -torch.inf).any()):
+            return end
         return self._sampler.choose(others[None], len(self.tokens) + len(draft))[0]
+
+    def _within(self, logits: Tensor, draft: list[int]) -> Tensor:
+        """Return logits [vocab] with -inf for the tokens that the constraint does not allow behind `draft`."""
+        constraint = self.constraint
+        assert constraint, "there is one"
+        for token in draft:
+            constraint.advance(token)
+        mask = constraint.allowed()
+        constraint.rollback(len(draft))
+        return logits if mask is None else masked(logits, mask)
 
     def refused(self, tokens: list[int]) -> int | None:
         """Return the index of the first of `tokens` that may not come there, since the constraint forbids it or since
@@ -169,7 +196,7 @@ class Answer:
         found: list[float] = []
         advanced = 0
         for row, token in zip(logits, tokens, strict=True):
-            mask = self.constraint.allowed()
+            mask = self.constraint.given()
             found.append(float((row if mask is None else masked(row, mask)).log_softmax(-1)[token]))
             if token in self.tokenizer.stops:
                 break

@@ -5,7 +5,25 @@ from typing import Protocol
 
 import numpy as np
 
+from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import Tokenizer
+
+
+class Requirement(Protocol):
+    """What a request requires of its answers, compiled. Any number of answers may be in progress."""
+
+    # Whether it says what the whole answer is, and so where the answer ends.
+    whole: bool
+
+    def prepare(self, gap: Gap, standing: int) -> None:
+        """Compile what `begin` needs, if it is not compiled yet. May take long, and threads may share it."""
+        ...
+
+    def begin(self, gap: Gap, standing: int, end: str = "token") -> "Constraint":
+        """Return the constraint of an answer to `gap`, whose first `standing` bytes are already in the document, as
+        the last ones before the cursor. `end` is where the gap ends (`Options.end`).
+        """
+        ...
 
 
 class Constraint(Protocol):
@@ -13,8 +31,10 @@ class Constraint(Protocol):
     them back. End tokens are tokens like others: they are allowed where the answer may end.
     """
 
-    # Whether it is a fact about the text, and not a demand: then probabilities are relative to the allowed tokens.
-    known: bool
+    @property
+    def known(self) -> bool:
+        """Whether a part of it is a fact about the text, and not a demand: see `given`."""
+        ...
 
     @property
     def free(self) -> bool:
@@ -28,6 +48,10 @@ class Constraint(Protocol):
 
     def allowed(self) -> np.ndarray | None:
         """Return which tokens are allowed, bool [n]; ids from n on are not. None if all are."""
+        ...
+
+    def given(self) -> np.ndarray | None:
+        """As `allowed`, by what is a fact about the text alone: probabilities are relative to these tokens."""
         ...
 
     def advance(self, token: int) -> None:
@@ -73,6 +97,9 @@ class Healing:
             masks[left] = np.zeros(self._tokenizer.words, bool)
             masks[left][self._tokenizer.completions(left).numpy()] = True
         return masks.get(left)
+
+    def given(self) -> np.ndarray | None:
+        return self.allowed()
 
     def advance(self, token: int) -> None:
         self._left.append(self._after(self._left[-1], token))

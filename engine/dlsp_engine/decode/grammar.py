@@ -11,6 +11,7 @@ import numpy as np
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from dlsp_engine.errors import EngineError
+from dlsp_engine.text.prompt import Gap
 
 # What one token may take, so that no other request waits long: items of the parser, work of the lexer, CPU time.
 LIMITS = LLParserLimits(max_items_in_row=1000, step_max_items=20_000, step_lexer_fuel=100_000, verbose_errors=False)
@@ -31,18 +32,21 @@ class Grammar:
     Raises EngineError if the grammar is not valid.
     """
 
+    whole = True
+
     def __init__(self, source: dict[str, Any], tokenizer: LLTokenizer, stops: frozenset[int]) -> None:
         self.source = source
         self.tokenizer = tokenizer
         self.stops = stops
         self._lock = threading.Lock()
         self._compiled: dict[str, LLMatcher] = {}
-        self.prepare("", 0)
+        self._prepared("", 0)
 
-    def prepare(self, written: str, standing: int) -> tuple[LLMatcher, bytes]:
-        """Compile what `begin` needs, if it is not compiled yet. Returns it, and the bytes that stand before those that
-        the answer begins with.
-        """
+    def prepare(self, gap: Gap, standing: int) -> None:
+        self._prepared(gap.written, standing)
+
+    def _prepared(self, written: str, standing: int) -> tuple[LLMatcher, bytes]:
+        """Return what `begin` needs, compiled, and the bytes that stand before those that the answer begins with."""
         text = _ending(written, standing)
         with self._lock:
             if text not in self._compiled:
@@ -51,11 +55,9 @@ class Grammar:
                 self._compiled[text] = self._compile(text)
             return self._compiled[text], text.encode()[: len(text.encode()) - standing]
 
-    def begin(self, written: str, standing: int) -> "Match":
-        """Return the constraint of an answer whose first `standing` bytes are the last ones of `written`, the text
-        before it, and no part of what the grammar describes.
-        """
-        compiled, before = self.prepare(written, standing)
+    def begin(self, gap: Gap, standing: int, end: str = "token") -> "Match":
+        """As in `Requirement`. What stands already is no part of what the grammar describes."""
+        compiled, before = self._prepared(gap.written, standing)
         matcher = compiled.deep_copy()
         if before:
             matcher.consume_tokens(self.tokenizer.tokenize_bytes(before))
@@ -107,6 +109,9 @@ class Match:
             place.mask = self._computed()
         return np.unpackbits(place.mask, count=self._vocab, bitorder="little").view(bool)
 
+    def given(self) -> None:
+        return None
+
     def _computed(self) -> np.ndarray:
         """Return which tokens are allowed, a bit for each: uint8."""
         began = time.thread_time()
@@ -116,8 +121,6 @@ class Match:
             raise EngineError(TOO_COMPLEX.format("one token takes too long"))
         if not self._matcher.is_accepting():  # a grammar may name control tokens
             mask = mask & self._no_stops
-        if not mask.any():
-            raise EngineError("The constraint allows nothing at this place of the answer, not even its end.")
         return mask
 
     def advance(self, token: int) -> None:

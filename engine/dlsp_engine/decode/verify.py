@@ -153,6 +153,8 @@ class Verified(Decoder):
             mask = constraint.allowed()
             if mask is None:
                 mask = np.ones(canvas.shape[1], bool)
+            if not mask.any():
+                break
             allowed = fitted(mask, canvas.shape[1])[candidates[row]]
             if allowed.any():
                 found, own_noise = only(log_p[row], allowed), None if noise is None else noise[[row]][:, allowed]

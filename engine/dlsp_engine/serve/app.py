@@ -120,9 +120,9 @@ def app(service: Service) -> Starlette:
 
     def parse_gaps(body: Any) -> Parsed[Gap]:
         parsed = parse(body, engine.grammars)
-        if grammar := parsed.options.constraint:
+        if constraint := parsed.options.constraint:
             for gap in parsed.asked:  # so that the thread of the steps need not compile anything
-                grammar.prepare(gap.written, len(engine.prompt(gap).forced))
+                constraint.prepare(gap, len(engine.prompt(gap).forced))
         return parsed
 
     def parse_generation(body: Any) -> Parsed[Generation]:

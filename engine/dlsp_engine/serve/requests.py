@@ -94,10 +94,10 @@ def client(body: dict[str, Any]) -> str:
 def options(body: dict[str, Any], grammars: Grammars | None = None) -> Options:
     wanted = {name: body[name] for name in OPTIONS if name in body}
     if "constraint" in wanted:
-        if body.get("end", "token") != "token":
-            raise EngineError("'end' must be 'token' with a 'constraint', which says itself where the answer ends.")
         assert grammars, "the field is refused where there are none"
         wanted["constraint"] = grammars(wanted["constraint"])
+        if wanted["constraint"].whole and body.get("end", "token") != "token":
+            raise EngineError("'end' must be 'token' with a 'constraint' that says itself where the answer ends.")
     for name, value in wanted.items():
         if isinstance(OPTIONS[name], bool):
             truth(value, name)

@@ -14,6 +14,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from dlsp_engine.decode.constraint import Requirement
     from dlsp_engine.decode.grammar import Grammar
 
 KINDS = ("regex", "grammar", "json_schema", "choices")
@@ -46,11 +47,19 @@ class Grammars:
         self._kept: OrderedDict[str, Grammar] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __call__(self, constraint: Any) -> "Grammar":
-        """Return the compiled form of `constraint`, an object with one of KINDS as its field. Raises EngineError that
-        names the place of an error.
+    def __call__(self, constraint: Any) -> "Requirement":
+        """Return the compiled form of `constraint`, an object whose fields are of KINDS: each is a requirement, and
+        answers keep to all of them. Raises EngineError that names the place of an error.
         """
-        kind, source = _source(constraint)
+        from dlsp_engine.decode.combined import Requirements
+
+        if not isinstance(constraint, dict) or not constraint or not constraint.keys() <= set(KINDS):
+            raise EngineError(f"'constraint' must be an object with at least one of the fields {', '.join(KINDS)}.")
+        parts = [self._part(kind, value) for kind, value in constraint.items()]
+        return parts[0] if len(parts) == 1 else Requirements(parts, self._tokenizer)
+
+    def _part(self, kind: str, value: Any) -> "Requirement":
+        source = _source(kind, value)
         key = json.dumps(source)
         with self._lock:
             if key not in self._kept:
@@ -70,11 +79,8 @@ class Grammars:
         return Grammar(source, self._library, stops)
 
 
-def _source(constraint: Any) -> tuple[str, dict[str, Any]]:
-    """Return the kind of a constraint and its form in llguidance: an object of a grammar's `grammars`."""
-    if not isinstance(constraint, dict) or len(constraint) != 1 or not constraint.keys() <= set(KINDS):
-        raise EngineError(f"'constraint' must be an object with one of the fields {', '.join(KINDS)}.")
-    ((kind, value),) = constraint.items()
+def _source(kind: str, value: Any) -> dict[str, Any]:
+    """Return a constraint of one kind as llguidance takes it: an object of a grammar's `grammars`."""
     try:
         characters = len(json.dumps(value, ensure_ascii=False).encode().decode())
     except (RecursionError, UnicodeEncodeError) as error:
@@ -84,12 +90,12 @@ def _source(constraint: Any) -> tuple[str, dict[str, Any]]:
     if kind == "json_schema":
         if not isinstance(value, dict):
             raise EngineError("'json_schema' in 'constraint' must be an object.")
-        return kind, {"json_schema": value | {"x-guidance": JSON_SPACES}}
+        return {"json_schema": value | {"x-guidance": JSON_SPACES}}
     if kind == "choices":
-        return kind, {"lark_grammar": f"start: {_literals(value)}"}
+        return {"lark_grammar": f"start: {_literals(value)}"}
     if not isinstance(value, str) or not value:
         raise EngineError(f"'{kind}' in 'constraint' must be a text that is not empty.")
-    return kind, {"lark_grammar": f"start: /{_slashed(value)}/" if kind == "regex" else value}
+    return {"lark_grammar": f"start: /{_slashed(value)}/" if kind == "regex" else value}
 
 
 def _literals(choices: Any) -> str:
