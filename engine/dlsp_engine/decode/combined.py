@@ -72,7 +72,7 @@ class All:
         return count
 
     def forced(self) -> list[int]:
-        return max((part.forced() for part in self._parts), key=len)
+        return max((part.forced() for part in self._parts), key=len, default=[])
 
     def _ends(self) -> np.ndarray:
         """Return the mask of the end tokens."""

@@ -20,7 +20,7 @@ class Lexer:
     lines; other strings end with their line. Any closing bracket closes the innermost open one, whatever its kind.
 
     `open` are the brackets that are open, outermost first. `column` is the indentation of the current line, as far as
-    it is known.
+    it is known. `comments` is what comments begin with.
     """
 
     def __init__(self, path: str = "") -> None:
@@ -28,11 +28,18 @@ class Lexer:
         self.open: tuple[Bracket, ...] = ()
         self.column = 0
         self.indenting = True  # whether the current line has only white space so far
-        self._comment = "//" if PurePath(path).suffix in _SLASH_COMMENTS else "#"
+        self.comments = "//" if PurePath(path).suffix in _SLASH_COMMENTS else "#"
         self._mode = "code"  # or string, empty, triple, backtick, comment, slash
         self._quote = ""
         self._quotes = 0  # quotes in a row, at the start of a string or at the possible end of one in triple quotes
         self._escaped = False
+
+    @property
+    def state(self) -> tuple[str, str, int, bool]:
+        """All that decides whether what comes next is code, a string or a comment."""
+        if self._mode not in ("string", "empty", "triple"):
+            return self._mode, "", 0, False
+        return self._mode, self._quote, self._quotes, self._escaped
 
     @property
     def in_code(self) -> bool:
@@ -110,8 +117,8 @@ class Lexer:
             self.open = (*self.open, (char, self.column))
         elif char in OPENER:
             self.open = self.open[:-1]
-        elif char == self._comment[0]:
-            self._mode = "comment" if len(self._comment) == 1 else "slash"
+        elif char == self.comments[0]:
+            self._mode = "comment" if len(self.comments) == 1 else "slash"
 
 
 def indent(text: str) -> int:

@@ -3,11 +3,13 @@ them.
 """
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import threading
 from collections import OrderedDict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dlsp_engine.errors import EngineError
@@ -15,14 +17,16 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from dlsp_engine.decode.constraint import Requirement
-    from dlsp_engine.decode.grammar import Grammar
+    from dlsp_engine.decode.name_places import Places
 
-KINDS = ("regex", "grammar", "json_schema", "choices")
+KINDS = ("regex", "grammar", "json_schema", "choices", "identifiers", "balanced")
 MAX_CHARACTERS = 100_000  # of a constraint
 MAX_CHOICES = 1000
+MAX_IDENTIFIERS = 5000
 MAX_KEPT = 32  # compiled constraints
 # By the clock, for a check on a busy machine, which ends itself after `grammar_check.MAX_CPU_S`. Windows cannot.
 MAX_CHECK_S = 30.0 if hasattr(signal, "setitimer") else 3.0
+IDENTIFIER = re.compile(r"[\w$]{1,200}")
 
 # White space in JSON, as most writers of it set it: where any is allowed, a small model may write it without end, and
 # little can be drafted without the model.
@@ -44,8 +48,15 @@ class Grammars:
         self._tokenizer = tokenizer
         self._vocab = vocab
         self._library: Any = None  # the tokenizer in the library's form, made when it is first needed
-        self._kept: OrderedDict[str, Grammar] = OrderedDict()
+        self._kept: OrderedDict[str, Requirement] = OrderedDict()
         self._lock = threading.Lock()
+
+    @cached_property
+    def _places(self) -> "Places":
+        from dlsp_engine.decode.modes import Words
+        from dlsp_engine.decode.name_places import Places
+
+        return Places(Words(self._tokenizer))
 
     def __call__(self, constraint: Any) -> "Requirement":
         """Return the compiled form of `constraint`, an object whose fields are of KINDS: each is a requirement, and
@@ -60,7 +71,7 @@ class Grammars:
 
     def _part(self, kind: str, value: Any) -> "Requirement":
         source = _source(kind, value)
-        key = json.dumps(source)
+        key = json.dumps([kind, source])
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = self._compiled(kind, source)
@@ -69,9 +80,15 @@ class Grammars:
             self._kept.move_to_end(key)
             return self._kept[key]
 
-    def _compiled(self, kind: str, source: dict[str, Any]) -> "Grammar":
-        from dlsp_engine.decode.grammar import Grammar  # constraints are seldom asked for
+    def _compiled(self, kind: str, source: Any) -> "Requirement":
+        from dlsp_engine.decode.balanced import Balance  # constraints are seldom asked for
+        from dlsp_engine.decode.grammar import Grammar
+        from dlsp_engine.decode.identifiers import Identifiers
 
+        if kind == "balanced":
+            return Balance(self._places.words)
+        if kind == "identifiers":
+            return Identifiers(source, self._places)
         _check(kind, source)
         stops = self._tokenizer.stops - self._tokenizer.spelled.keys()
         if self._library is None:
@@ -79,14 +96,26 @@ class Grammars:
         return Grammar(source, self._library, stops)
 
 
-def _source(kind: str, value: Any) -> dict[str, Any]:
-    """Return a constraint of one kind as llguidance takes it: an object of a grammar's `grammars`."""
+def _source(kind: str, value: Any) -> Any:
+    """Return the checked value of a constraint of one kind. Grammars are as llguidance takes them: an object of its
+    `grammars`.
+    """
+    if kind == "balanced":
+        if value is not True:
+            raise EngineError("'balanced' in 'constraint' must be true; leave it out otherwise.")
+        return value
     try:
         characters = len(json.dumps(value, ensure_ascii=False).encode().decode())
     except (RecursionError, UnicodeEncodeError) as error:
         raise EngineError(f"'{kind}' in 'constraint' is nested too deeply, or holds half a surrogate pair.") from error
     if characters > MAX_CHARACTERS:
         raise EngineError(f"'{kind}' in 'constraint' must hold at most {MAX_CHARACTERS} characters.")
+    if kind == "identifiers":
+        if not isinstance(value, list) or not 1 <= len(value) <= MAX_IDENTIFIERS:
+            raise EngineError(f"'identifiers' in 'constraint' must hold 1 to {MAX_IDENTIFIERS} names.")
+        if wrong := [name for name in value if not isinstance(name, str) or not IDENTIFIER.fullmatch(name)]:
+            raise EngineError(f"'identifiers' in 'constraint' must hold names; {ascii(wrong[0])[:80]} is none.")
+        return sorted(set(value))
     if kind == "json_schema":
         if not isinstance(value, dict):
             raise EngineError("'json_schema' in 'constraint' must be an object.")

@@ -56,6 +56,17 @@ def test_errors_say_where(client: httpx.Client, path: str):
     assert answer.json()["error"] == "'regex' in 'constraint' is not valid at character 3: unclosed group."
 
 
+def test_names_and_brackets(client: httpx.Client):
+    gap = {"prefix": "f(x.", "suffix": ")\n", "path": "a.py"}
+    constraint = {"identifiers": ["append", "items"], "balanced": True}
+    for end in ("line", "token"):
+        told = asked(client, "/v1/infill", gaps=[gap], end=end, max_tokens=5, constraint=constraint)
+        assert any(name.startswith(told[-2]["text"][:5]) for name in constraint["identifiers"]), told[-2]
+    answer = client.post("/v1/infill", json={"gaps": [gap], "constraint": {"identifiers": ["a", "b c"]}})
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "'identifiers' in 'constraint' must hold names; 'b c' is none."
+
+
 def test_where_else_a_gap_ends_is_refused(client: httpx.Client):
     answer = client.post("/v1/infill", json={"gaps": [GAP], "end": "line", "constraint": {"regex": "a"}})
     assert answer.status_code == 400
