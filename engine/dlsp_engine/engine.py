@@ -1,4 +1,6 @@
-"""The engine without its server: a model, a tokenizer, requests for gaps and sites, and the steps that they share."""
+"""The engine without its server: a model, a tokenizer, requests for gaps, sites and rewrites, and the steps that they
+share.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +26,12 @@ from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import TEXT_END, Options
 from dlsp_engine.request import GapRequest, Request
+from dlsp_engine.rewrite import RewriteRequest
 from dlsp_engine.site import Site, SiteRequest
 from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
 from dlsp_engine.text.grammars import Grammars
 from dlsp_engine.text.prompt import Gap, Prompt, prompt
+from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
 from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
 from dlsp_engine.threads import using
 
@@ -45,7 +49,7 @@ AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
 class Engine:
-    """Creates requests for gaps and sites, and runs their steps. `costs` are those of a step on this machine.
+    """Creates requests for gaps, sites and rewrites, and runs their steps. `costs` are those of a step on this machine.
 
     `update` is the version of the infill update in the weights, empty for none. `no_canvas` says why a canvas adapter
     that was found is not used, and is empty otherwise.
@@ -72,6 +76,7 @@ class Engine:
         # Apart, since drafts at sites are accepted more often, and those in chats seldom.
         self.site_acceptance = Acceptance(list(first))
         self.generation_acceptance = Acceptance(list(first))
+        self.rewrite_acceptance = Acceptance(list(first))
         self.gguf: Path | None = None  # the file that it was loaded from
         self.weights = ""  # names the GGUF file's content and the update in it
 
@@ -169,8 +174,10 @@ class Engine:
         """Compiles constraints for `Options.constraint`."""
         return Grammars(self.tokenizer, self.model.shape.vocab)
 
-    def prompt(self, asked: Gap | Site | Generation) -> Prompt:
-        """Return the prompt of a gap, that of a site with the edit in it, or that of a generation."""
+    def prompt(self, asked: Gap | Site | Generation | Rewrite) -> Prompt:
+        """Return the prompt of a gap, that of a site with the edit in it, or that of a generation or a rewrite."""
+        if isinstance(asked, Rewrite):
+            return rewrite_prompt(asked, self.tokenizer)
         if isinstance(asked, Generation):
             return prompt_tokens(asked, self.tokenizer)
         return prompt(asked if isinstance(asked, Gap) else asked.gap, self.tokenizer)
@@ -205,6 +212,16 @@ class Engine:
         """Return a request that judges `site`. `opening` is the result of `prompt(site)`, if the caller has it."""
         session, opening = session or self.new_session(), opening or self.prompt(site)
         return SiteRequest(site, opening, options, session, self.tokenizer, self._drafting(self.site_acceptance))
+
+    def rewrite_request(
+        self, asked: Rewrite, options: Options, session: Session | None = None, opening: Prompt | None = None
+    ) -> RewriteRequest:
+        """Return a request that writes a window anew. `opening` is the result of `prompt(asked)`, if the caller has
+        it.
+        """
+        session, opening = session or self.new_session(), opening or self.prompt(asked)
+        drafting = self._drafting(self.rewrite_acceptance)
+        return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting)
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:
         return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)
@@ -331,7 +348,7 @@ def share_step(
         request.borrow(other.session for other in requests if other is not request)
         if request.prefilling and any(_prefills_the_same(before, request) for before, _ in batch):
             continue
-        rows, here = room, costs.behind(request.session.cache.length)
+        rows, here = room - reserved, costs.behind(request.session.cache.length)
         if request.prefilling:
             rows = here.rows_within(left_ms, room)
             if rows < MIN_PREFILL_ROWS:

@@ -1,0 +1,135 @@
+"""A rewrite in progress: a window of a file, read as the draft of what it should become, and written anew where it
+should change.
+"""
+
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+from torch import Tensor
+
+from dlsp_engine.backend import RowsStep
+from dlsp_engine.decode.answer import Answer, Cost
+from dlsp_engine.decode.draft import Copier
+from dlsp_engine.decode.rewriting import Rewriting
+from dlsp_engine.decode.session import Session
+from dlsp_engine.decode.verify import Drafting
+from dlsp_engine.model.rows import Rows
+from dlsp_engine.options import MAX_CONTEXT_TOKENS, TEXT_END, Options
+from dlsp_engine.request import Request
+from dlsp_engine.text.prompt import Gap, Prompt
+from dlsp_engine.text.rewrite import Rewrite
+from dlsp_engine.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Change:
+    """Replace the characters `start` to `end` (excluded) of the old text by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The result of a rewrite: the changes that turn the window's text into `text`, none if it stays. `tokens` are the
+    answer's, without the end token.
+
+    `doubt` is the largest number of nats by which a token is likelier than the one that the window has in its place,
+    below 0 if none is; `doubted` is where in the window's text that is, in characters. Both are of the places where the
+    answer agrees with the window, up to and with its first disagreement. `reason` is `end`, or `length` if the answer
+    grew too long: then nothing is changed.
+    """
+
+    text: str
+    changes: tuple[Change, ...]
+    tokens: tuple[int, ...]
+    doubt: float
+    doubted: int
+    reason: str
+    cost: Cost
+
+
+class RewriteRequest(Request):
+    """Writes a window anew. The answer may have `options.max_tokens` tokens more than the window has now. If the
+    session was used at another place before, `set_aside` is a session that keeps that place's KV cache; else it is
+    None.
+    """
+
+    def __init__(
+        self,
+        asked: Rewrite,
+        opening: Prompt,
+        options: Options,
+        session: Session,
+        tokenizer: Tokenizer,
+        drafting: Drafting,
+    ) -> None:
+        old = asked.rest(tokenizer)
+        most = min(len(old) + options.max_tokens, MAX_CONTEXT_TOKENS - len(opening.tokens))
+        options = replace(options, end=TEXT_END, max_tokens=max(1, most))
+        super().__init__(session, options)
+        self.asked = asked
+        self.set_aside = session.set_aside(opening.tokens)
+        self.cost.prompt_tokens = len(opening.tokens)
+        self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens)
+        self.prompt_end = len(opening.tokens) - 1
+        self.answer = Answer(Gap("", ""), options, tokenizer)
+        self._old = old
+        copier = Copier(tokenizer.stops) if options.copy else None
+        self._decoder = Rewriting(session, self.answer, drafting, copier, old, asked.margin)
+
+    @property
+    def decoder(self) -> Rewriting:
+        return self._decoder
+
+    @property
+    def done(self) -> bool:
+        return self._decoder.done
+
+    def outcome(self) -> Rewritten:
+        asked, answer, doubt = self.asked, self.answer, self._decoder.doubt
+        assert doubt, "the first row has one"
+        reason = answer.reason or "cancelled"
+        text = asked.whole(answer.text) if reason == "end" else asked.text
+        before = len(asked.kept) + len(answer.tokenizer.decode(self._old[: doubt.at]))
+        found = changes(asked.text, text)
+        return Rewritten(text, found, tuple(answer.tokens), doubt.nats, before, reason, self.cost)
+
+    def plan(self, room: int, sharing: int, separate_prefill: bool = False) -> RowsStep:
+        """As in `Request`. The draft is read in a step with the end of the prompt only if all of it fits there."""
+        return super().plan(room, sharing, separate_prefill or self._decoder.wanted_rows > room)
+
+    def _plan_answer(self, room: int, sharing: int) -> Rows:
+        return self._decoder.plan(sharing, room)
+
+    def _take_answer(self, logits: Tensor) -> None:
+        self._decoder.take(logits)
+        self.cost.tokens = self.answer.committed
+
+
+def changes(old: str, new: str) -> tuple[Change, ...]:
+    """Return the changes that turn `old` into `new`, in order: the lines that differ, each run of them without what its
+    old and new text begin and end with alike.
+    """
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    found: list[Change] = []
+    for kind, first, last, begin, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            found.append(_least(Change(starts[first], starts[last], "".join(after[begin:stop])), old))
+    return tuple(found)
+
+
+def _least(change: Change, old: str) -> Change:
+    """Return the change without what its old and its new text begin and end with alike."""
+    gone, text = old[change.start : change.end], change.text
+    head = 0
+    while head < min(len(gone), len(text)) and gone[head] == text[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(gone), len(text)) - head and gone[-1 - tail] == text[-1 - tail]:
+        tail += 1
+    return Change(change.start + head, change.end - tail, text[head : len(text) - tail])

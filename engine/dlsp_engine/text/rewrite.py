@@ -1,0 +1,66 @@
+"""The prompt of a rewrite: recent edits, and a window of a file that the model writes once more as it should become."""
+
+from dataclasses import dataclass
+
+from dlsp_engine.text.prompt import File, Prompt
+from dlsp_engine.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A window of the file `path`: lines whose text is `text` now and was `before` when the latest edit began. The
+    first `keep` lines stay as they are.
+
+    `files` are other files, `edits` are earlier edits as diffs, and `diagnostics` are messages about the window. A
+    token of the window stands unless another one is more than `margin` nats likelier (`decode.rewriting`).
+    """
+
+    text: str
+    before: str = ""
+    path: str = ""
+    keep: int = 0
+    files: tuple[File, ...] = ()
+    edits: tuple[File, ...] = ()
+    diagnostics: tuple[str, ...] = ()
+    margin: float = 0.0
+
+    @property
+    def body(self) -> str:
+        """The text with one line break at its end: the others that end the window are never written anew."""
+        return self.text.rstrip("\n") + "\n"
+
+    @property
+    def kept(self) -> str:
+        """The lines that stay as they are."""
+        return "".join(line + "\n" for line in self.body.split("\n")[:-1][: self.keep])
+
+    def rest(self, tokenizer: Tokenizer) -> list[int]:
+        """Return the tokens of the lines that may change, as they are now: the draft of the answer."""
+        return tokenizer.encode(self.body[len(self.kept) :])
+
+    def whole(self, answer: str) -> str:
+        """Return the window's new text."""
+        new, old = (self.kept + answer).rstrip("\n"), self.text.rstrip("\n")
+        return new + self.text[len(old) :] if new or not old else ""
+
+
+def rewrite_prompt(asked: Rewrite, tokenizer: Tokenizer) -> Prompt:
+    """Return the prompt. Each part is a file of the repository format; those that a keystroke does not change come
+    first: other files, earlier edits, the window before the edit. Then come the diagnostics and the window as it is,
+    and last the lines of the new window that stay.
+    """
+    name = asked.path
+    parts = [*asked.files, *asked.edits]
+    if asked.before:
+        parts.append(File(f"original/{name}", asked.before))
+    if asked.diagnostics:
+        parts.append(File(f"diagnostics/{name}", "\n".join(asked.diagnostics)))
+    parts.append(File(f"current/{name}", asked.body))
+    tokens: list[int] = []
+    for part in parts:
+        tokens += [
+            tokenizer.file,
+            *tokenizer.encode(part.path + "\n"),
+            *tokenizer.encode(part.text.rstrip("\n") + "\n"),
+        ]
+    return Prompt([*tokens, tokenizer.file, *tokenizer.encode(f"updated/{name}\n"), *tokenizer.encode(asked.kept)], b"")
