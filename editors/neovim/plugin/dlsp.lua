@@ -44,8 +44,9 @@ local function map(mode, name, call)
   vim.keymap.set(mode, "<Plug>(dlsp-" .. name .. ")", keys, { desc = "dlsp: " .. name:gsub("-", " ") })
 end
 map("i", "accept", 'accept("all")')
-map("i", "accept-word", 'accept("word")')
-map("i", "accept-line", 'accept("line")')
+for _, part in ipairs({ "part", "word", "line", "block" }) do
+  map("i", "accept-" .. part, ('accept("%s")'):format(part))
+end
 for _, mode in ipairs({ "i", "n" }) do
   map(mode, "next", "cycle(1)")
   map(mode, "previous", "cycle(-1)")

@@ -17,7 +17,7 @@ INIT = """
 (global-company-mode)
 (with-eval-after-load 'eglot
   (add-to-list 'eglot-server-programs
-               '(python-mode . ("dlsp" "serve" "--stdio" :initializationOptions (:suggest "eager")))))
+               '(python-mode . ("dlsp" "serve" "--stdio" :initializationOptions (:suggest "eager" :model "0.5b")))))
 (add-hook 'python-mode-hook 'eglot-ensure)
 """
 

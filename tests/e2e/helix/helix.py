@@ -13,7 +13,7 @@ LANGUAGES = """
 [language-server.dlsp]
 command = "dlsp"
 args = ["serve", "--stdio"]
-config = { suggest = "eager" }
+config = { suggest = "eager", model = "0.5b" }
 
 [[language]]
 name = "python"

@@ -17,7 +17,7 @@ SIZE = 100, 24
 # Manners are tested wherever there is a suggestion, not where one is likely to be right.
 OPTIONS = """
 vim.o.swapfile = false; vim.o.shortmess = vim.o.shortmess .. 'IF'; vim.o.expandtab = true; vim.o.shiftwidth = 4
-vim.g.dlsp = { settings = { suggest = "eager" } }
+vim.g.dlsp = { settings = { suggest = "eager", model = "0.5b" } }
 """
 
 # Asks for a suggestion, not through the plugin; whether an engine had to do with the answer.

@@ -74,7 +74,7 @@ def test_plug_maps(configured: Configured) -> None:
     vim = configured(
         """
         local keys = { accept = false, dismiss = false, ["accept-word"] = false, ["accept-line"] = false }
-        vim.g.dlsp = { settings = { suggest = "eager" }, keys = keys }
+        vim.g.dlsp = { settings = { suggest = "eager", model = "0.5b" }, keys = keys }
         for lhs, action in pairs({ ["<C-J>"] = "accept", ["<C-F>"] = "accept-word", ["<C-L>"] = "accept-line",
                                    ["<C-B>"] = "dismiss" }) do
           vim.keymap.set("i", lhs, "<Plug>(dlsp-" .. action .. ")")
@@ -93,7 +93,17 @@ def test_plug_maps(configured: Configured) -> None:
     vim.wait_for_ghost()
     vim.keys("<C-J>")
     assert vim.lines()[2] == "return a + b"
-    actions = ["accept", "accept-word", "accept-line", "next", "previous", "dismiss", "fill"]
+    actions = [
+        "accept",
+        "accept-part",
+        "accept-word",
+        "accept-line",
+        "accept-block",
+        "next",
+        "previous",
+        "dismiss",
+        "fill",
+    ]
     actions += ["instruct", "next-edit", "accept-edit", "accept-edits", "dismiss-edits"]
     assert [vim.eval(f"maparg('<Plug>(dlsp-{action})', 'i') != ''") for action in actions] == [1] * len(actions)
 
@@ -136,14 +146,17 @@ def test_next_and_previous(configured: Configured) -> None:
 
 
 def test_settings_apply_without_a_restart(configured: Configured, stub: StubEngine) -> None:
-    vim = configured("vim.g.dlsp = { settings = { mode = 'autoregressive', suggest = 'eager' }, debounce = 0 }")
+    vim = configured(
+        "vim.g.dlsp = { settings = { mode = 'autoregressive', suggest = 'eager', model = '0.5b' }, debounce = 0 }"
+    )
     pid = vim.server_pid()
     vim.keys("ireturn ")
     vim.wait_for_ghost()
     assert asked(stub)[-1]["mode"] == "autoregressive"
     vim.keys("<C-]>")
     vim.lua(
-        "require('dlsp').setup({ settings = { mode = 'diffusion', suggest = 'eager' }, filetypes = { lua = false } })"
+        "require('dlsp').setup({ settings = { mode = 'diffusion', suggest = 'eager', model = '0.5b' },"
+        " filetypes = { lua = false } })"
     )
 
     def mode() -> bool:
@@ -189,7 +202,7 @@ def test_settings_come_in_time_where_the_plugin_is_loaded_late(
             """
             vim.opt.runtimepath:prepend(...)
             vim.cmd.runtime("plugin/dlsp.lua")
-            require("dlsp").setup({ settings = { suggest = "eager" }, keys = { accept = "<C-J>" } })
+            require("dlsp").setup({ settings = { suggest = "eager", model = "0.5b" }, keys = { accept = "<C-J>" } })
             """,
             str(PLUGIN),
         )

@@ -82,7 +82,7 @@ def test_one_server_for_all_folders_in_use(manners: Neovim, folder: Path, tmp_pa
 @pytest.fixture
 def native(program: Path, stub: StubEngine, folder: Path, tmp_path: Path) -> Iterator[Neovim]:
     stub.reset()
-    state, config = stub.file.parent, "vim.g.dlsp = { native = true, settings = { suggest = 'eager' } }"
+    state, config = stub.file.parent, "vim.g.dlsp = { native = true, settings = { suggest = 'eager', model = '0.5b' } }"
     with Neovim(program, tmp_path / "own", folder / "sum.py", state, config) as vim:
         vim.wait_for_server()
         if not vim.eval("has('nvim-0.12')"):

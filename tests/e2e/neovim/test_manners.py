@@ -49,6 +49,44 @@ def test_words_and_lines(manners: Neovim, stub: StubEngine) -> None:
     assert manners.lines()[1:] == whole
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("parseHTTPResponse(x2)", ["parse", "HTTP", "Response", "(", "x", "2", ")"]),
+        ("max_length = MAX_SIZE", ["max", "_length", " =", " MAX", "_SIZE"]),
+        ("__init__()", ["__init", "__", "()"]),
+        ("été(naïveName)", ["été", "(", "naïve", "Name", ")"]),
+    ],
+)
+def test_parts_of_names(manners: Neovim, text: str, parts: list[str]) -> None:
+    found = manners.lua(
+        """
+        local rest, parts = ..., {}
+        while rest ~= "" do
+          parts[#parts + 1] = require("dlsp.parts").first(rest, "part")
+          rest = rest:sub(#parts[#parts] + 1)
+        end
+        return parts
+        """,
+        text,
+    )
+    assert found == parts
+
+
+def test_a_part_and_a_block(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "max_length = 1\n    other = 2\n\n    return other"
+    manners.lua("vim.keymap.set('i', '<C-F>', '<Plug>(dlsp-accept-part)')")
+    manners.lua("vim.keymap.set('i', '<C-B>', '<Plug>(dlsp-accept-block)')")
+    manners.keys("idef f():<CR>")
+    manners.wait_for_ghost()
+    manners.keys("<C-F>")
+    assert manners.lines()[1:] == ["    max"]
+    manners.keys("<C-B>")
+    assert manners.lines()[1:] == ["    max_length = 1", "    other = 2"]
+    manners.keys("<C-B>")
+    assert manners.lines()[1:] == ["    max_length = 1", "    other = 2", "", "    return other"]
+
+
 def test_lines_are_shown_below_and_the_rest_of_the_line_behind_them(manners: Neovim, stub: StubEngine) -> None:
     stub.answer = lambda request: "a,\n    b,\n"
     manners.keys("if()<Left>")

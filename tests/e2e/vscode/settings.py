@@ -10,6 +10,7 @@ SETTINGS = {
     # For random walks, whose model of the text knows of neither.
     "[plaintext]": {"editor.autoClosingBrackets": "never", "editor.autoIndent": "none"},
     "chat.disableAIFeatures": True,
+    "dlsp.model": "0.5b",  # whatever this machine could run
     "dlsp.suggest": "eager",  # manners are tested wherever there is a suggestion, not where one is likely to be right
     "editor.minimap.enabled": False,
     "editor.autoIndent": "keep",

@@ -21,8 +21,10 @@ local DEFAULTS = {
   keys = {
     -- insert mode, while a suggestion is shown
     accept = "<Tab>",
+    ["accept-part"] = false,
     ["accept-word"] = "<M-Right>",
     ["accept-line"] = "<M-C-Right>",
+    ["accept-block"] = false,
     next = "<M-]>",
     previous = "<M-[>",
     dismiss = "<C-]>",
@@ -39,7 +41,16 @@ local DEFAULTS = {
 }
 
 ---Actions whose keys are mapped in insert mode at start.
-M.INSERT = { "accept", "accept-word", "accept-line", "next", "previous", "dismiss" }
+M.INSERT = {
+  "accept",
+  "accept-part",
+  "accept-word",
+  "accept-line",
+  "accept-block",
+  "next",
+  "previous",
+  "dismiss",
+}
 
 ---@param value any
 ---@return boolean, string?

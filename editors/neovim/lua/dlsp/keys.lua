@@ -23,8 +23,9 @@ local WANTED = {
     return require("dlsp").visible()
   end,
 }
-WANTED["accept-line"], WANTED.next, WANTED.previous =
-  WANTED["accept-word"], WANTED["accept-word"], WANTED["accept-word"]
+for _, action in ipairs({ "accept-part", "accept-line", "accept-block", "next", "previous" }) do
+  WANTED[action] = WANTED["accept-word"]
+end
 
 ---The global insert mode mapping of a key, nil if it has none.
 ---@param lhs string

@@ -1,14 +1,21 @@
--- The first word, or the first line, of a text: what is accepted in part.
+-- The first part of a word, word, line or block of a text: what is accepted in part.
 local M = {}
 
+---@alias dlsp.Part "all"|"part"|"word"|"line"|"block"
+
+-- `part`: of a name in camelCase or snake_case, `parse`, `HTTP` and `Response`, or `max` and `_length`. `block`: up to
+-- the next blank line.
+local NAME_PART = [=[_*%(\d+|[[:upper:]]+\ze[[:upper:]][[:lower:]]|[[:upper:]]?[[:lower:]]+|[[:upper:]]+)]=]
 local FIRST = {
+  part = [=[\v\C^\_s*%(]=] .. NAME_PART .. [=[|\k+|[^[:keyword:][:space:]]+)]=],
   word = [=[\v^\_s*%(\k+|[^[:keyword:][:space:]]+)]=],
   line = [=[\v^\n*[^\n]*]=],
+  block = [=[\v^\n*[^\n]*%(\n\s*[^ \t\n][^\n]*)*]=],
 }
 local CLOSES = { ["("] = ")", ["["] = "]", ["{"] = "}", ['"'] = '"', ["'"] = "'", ["`"] = "`" }
 
 ---@param text string
----@param part "all"|"word"|"line"
+---@param part dlsp.Part
 ---@return string not empty unless `text` is
 function M.first(text, part)
   if part == "all" then

@@ -193,8 +193,8 @@ function M.insert(text, tail)
   vim.api.nvim_win_set_cursor(0, { now.row + #lines, col })
 end
 
----Accept the suggestion, or its next word or line.
----@param part "all"|"word"|"line"
+---Accept the suggestion, or the next part of it.
+---@param part dlsp.Part
 ---@return boolean whether there was one
 function M.accept(part)
   local s = M.visible() and current
