@@ -22,7 +22,7 @@ def configuration(shape: "Architecture", **more: Any) -> Any:
         num_key_value_heads=shape.kv_heads,
         rms_norm_eps=shape.eps,
         rope_parameters={"rope_type": "default", "rope_theta": shape.theta},
-        tie_word_embeddings=True,
+        tie_word_embeddings=shape.tied,
         **more,
     )
 
@@ -33,7 +33,7 @@ def named(weights: "Weights") -> dict[str, "Tensor"]:
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     found = {
         "model.embed_tokens.weight": weights.embedding,
-        "lm_head.weight": weights.embedding,
+        "lm_head.weight": weights.head,
         "model.norm.weight": weights.norm,
     }
     for number, layer in enumerate(weights.layers):

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
-from gguf import GGUFReader
+from dlsp_engine.model.gguf_checkpoint import EMBEDDING, HEAD, Gguf
 
 # Pure Python packages that reading the weights takes; the machine need not have them.
 CARRIED = ("gguf", "filelock")
@@ -59,12 +59,12 @@ def _cut(stream: BinaryIO, out: Path, part_bytes: int) -> int:
 
 
 def _without_embedding(gguf: Path, folder: Path) -> Path:
-    """A copy whose `token_embd` is zeros where `output` holds the same matrix, finer."""
+    """A copy whose embedding is zeros where the head holds the same matrix, finer."""
     copy = folder / gguf.name
     shutil.copyfile(gguf, copy)
-    tensors = {tensor.name: tensor for tensor in GGUFReader(gguf).tensors}
-    if "output.weight" in tensors:
-        spared = tensors["token_embd.weight"]
+    model = Gguf(gguf)
+    if model.embedding == HEAD:
+        spared = next(tensor for tensor in model.reader.tensors if tensor.name == EMBEDDING)
         with copy.open("r+b") as file:
             file.seek(int(spared.data_offset))
             file.write(bytes(int(spared.n_bytes)))

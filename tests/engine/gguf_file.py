@@ -1,5 +1,6 @@
 """GGUF files of tiny random models."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import gguf
@@ -7,9 +8,19 @@ import numpy as np
 
 
 def write(
-    path: Path, layers: int, dim: int, ff: int, vocab: int, kind: type[np.floating] = np.float32, family: str = "qwen2"
+    path: Path,
+    layers: int,
+    dim: int,
+    ff: int,
+    vocab: int,
+    kind: type[np.floating] = np.float32,
+    family: str = "qwen2",
+    tied: bool = True,
+    change: Callable[[dict[str, np.ndarray]], object] = lambda tensors: None,
 ) -> dict[str, np.ndarray]:
-    """With 4 heads, 2 of keys, and a head of its own beside the embedding; returns the tensors."""
+    """With 4 heads, 2 of keys. The file has a head beside the embedding; `tied` makes them the same matrix. `change`
+    is given the tensors before they are written. Returns the tensors.
+    """
     shapes = {"token_embd.weight": (vocab, dim), "output.weight": (vocab, dim), "output_norm.weight": (dim,)}
     for i in range(layers):
         for name, out in (("attn_q", dim), ("attn_k", dim // 2), ("attn_v", dim // 2)):
@@ -19,6 +30,9 @@ def write(
         shapes |= {f"blk.{i}.attn_norm.weight": (dim,), f"blk.{i}.ffn_norm.weight": (dim,)}
     rng = np.random.default_rng(0)
     tensors = {name: rng.standard_normal(shape, np.float32).astype(kind) for name, shape in shapes.items()}
+    if tied:
+        tensors["output.weight"] = tensors["token_embd.weight"]
+    change(tensors)
     writer = gguf.GGUFWriter(path, family)
     writer.add_block_count(layers)
     writer.add_embedding_length(dim)

@@ -11,7 +11,8 @@ import torch
 
 from dlsp_engine.model import convert, int8_file
 from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.source import Description, EmbeddingRows, GgufWeights, Place
+from dlsp_engine.model.gguf_checkpoint import Gguf, Place
+from dlsp_engine.model.source import Description, GgufWeights, StoredRows
 from dlsp_engine.model.update import Update
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.kinds import best
@@ -69,7 +70,7 @@ def test_a_row_is_what_the_whole_matrix_has_there(tmp_path: Path, kind: str) -> 
     (tmp_path / "rows").write_bytes(b"before" + stored.tobytes())
     place = Place(len("before"), int(quantisation), stored.shape[1], stored.dtype.name)
     whole = torch.from_numpy(np.array(gguf_format.quants.dequantize(stored, quantisation))).bfloat16()
-    rows = EmbeddingRows(tmp_path / "rows", place, len(numbers))
+    rows = StoredRows(tmp_path / "rows", place, len(numbers))
     assert torch.equal(torch.stack([rows[number] for number in range(40)]), whole)
 
 
@@ -91,8 +92,8 @@ def test_the_int8_file_is_the_same_and_no_other_is_kept(tmp_path: Path, tiny_ggu
 @pytest.mark.model
 def test_the_real_embedding(real, gguf: Path) -> None:
     """Quantised in the file; every hundredth row."""
-    about = convert.Description(real.model.shape, "", convert.Gguf(gguf).place())
-    rows = EmbeddingRows(gguf, about.embedding, real.model.shape.vocab)
+    about = Gguf(gguf)
+    rows = StoredRows(gguf, about.place(about.embedding), real.model.shape.vocab)
     numbers = range(0, real.model.shape.vocab, 100)
     found = torch.stack([rows[number] for number in numbers])
     assert torch.equal(found.float(), real.model.weights.embedding[list(numbers)])

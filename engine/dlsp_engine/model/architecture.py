@@ -1,4 +1,4 @@
-"""The sizes and constants of a Qwen2-family model."""
+"""The sizes and constants of a model."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 @dataclass(frozen=True)
 class Architecture:
     """`dim` is the width of the residual stream, `ff` that of the feed-forward layer, `theta` the base of RoPE's
-    frequencies, `eps` the constant of RMSNorm.
+    frequencies, `eps` the constant of RMSNorm. `tied`: the head is the embedding's matrix. `family` is GGUF's name.
     """
 
     layers: int
@@ -19,6 +19,8 @@ class Architecture:
     vocab: int
     theta: float
     eps: float
+    tied: bool = True
+    family: str = "qwen2"
 
     @property
     def groups(self) -> int:

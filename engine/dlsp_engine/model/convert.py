@@ -16,14 +16,15 @@ from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model import manifest
-from dlsp_engine.model.source import Description, Gguf
+from dlsp_engine.model.gguf_checkpoint import NORM, Gguf
+from dlsp_engine.model.source import Description
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
 # The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
 FORMAT = "1"
 
-ABOUT = "model.json"
+ABOUT = "checkpoint.json"
 
 Say = Callable[[str], None]
 
@@ -33,7 +34,7 @@ def _to_stderr(line: str) -> None:
 
 
 def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | None = None, dense: bool = True) -> Path:
-    """The folder of this GGUF file's conversion, which is made on first use: `model.json`, a `Description`, and
+    """The folder of this GGUF file's conversion, which is made on first use: `checkpoint.json`, a `Description`, and
     `tokenizer.json`; if `dense` also `weights.safetensors`, in bf16, which an int8 step does not need.
 
     `update` is added to the weights if it was trained for this file. When two engines start at once, one converts and
@@ -60,6 +61,9 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
                     say(f"{gguf.name} is not the file that the infill update was trained for: it is left as it is")
                     update = None
                 model = Gguf(gguf)
+                if about in lacking and not model.architecture.tied:
+                    weights.unlink(missing_ok=True)  # it may lack the head, as those of earlier versions did
+                    lacking = [file for file in files if not manifest.whole(file)]
                 if tokenizer in lacking:
                     _tokenizer(model, tokenizer)
                 if weights in lacking:
@@ -112,7 +116,9 @@ def _forget_others(folder: Path, replaced: bool) -> None:
 
 
 def _describe(model: Gguf, target: Path, update: Update | None) -> None:
-    about = Description(model.architecture, update.sha256 if update else "", model.place())
+    about = Description(
+        model.architecture, update.sha256 if update else "", model.place(model.embedding), model.place(model.head)
+    )
     partial = target.with_suffix(".partial")
     partial.write_text(about.to_json())
     manifest.publish(partial, target)
@@ -120,7 +126,9 @@ def _describe(model: Gguf, target: Path, update: Update | None) -> None:
 
 def _weights(model: Gguf, source: str, target: Path, say: Say, update: Update | None) -> None:
     shape = model.architecture
-    tensors = {"embedding": model.tensor(model.embedding), "norm": model.tensor("output_norm.weight")}
+    tensors = {"embedding": model.tensor(model.embedding), "norm": model.tensor(NORM)}
+    if not shape.tied:
+        tensors["head"] = model.tensor(model.head)
     for layer in range(shape.layers):
         if layer % 4 == 0:
             say(f"dequantising layer {layer} of {shape.layers}")

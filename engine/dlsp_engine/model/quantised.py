@@ -62,7 +62,7 @@ def quantised(
         else:
             for name in projections(shape):
                 linear(name, None)
-    head = (rotate_head(rows, weights.norm, turn) for rows in weights.embedding.split(HEAD_ROWS))
+    head = (rotate_head(rows, weights.norm, turn) for rows in weights.head.split(HEAD_ROWS))
     return tensors | _matrix("head", head, kind, calibration.last() if calibration else None)
 
 

@@ -93,7 +93,7 @@ class Qwen2(Model):
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, self.weights.embedding).float()
+        return F.linear(hidden, self.weights.head).float()
 
     def _embed(self, tokens: Tensor) -> Tensor:
         known = self.weights.embedding[tokens.clamp(min=0)]

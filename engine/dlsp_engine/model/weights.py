@@ -52,6 +52,9 @@ class DenseWeights(Protocol):
     def embedding(self) -> Embedding: ...
 
     @property
+    def head(self) -> Embedding: ...
+
+    @property
     def norm(self) -> Tensor: ...
 
 
@@ -61,8 +64,14 @@ class Weights:
 
     architecture: Architecture
     layers: list[Layer]
-    embedding: Tensor  # [vocab, dim]; the head is the same matrix
+    embedding: Tensor  # [vocab, dim]
     norm: Tensor  # [dim]
+    own_head: Tensor | None = None  # [vocab, dim]; None if the head is the embedding's matrix
+
+    @property
+    def head(self) -> Tensor:
+        """The matrix that makes logits of hidden states: [vocab, dim]."""
+        return self.embedding if self.own_head is None else self.own_head
 
     @property
     def dtype(self) -> torch.dtype:
@@ -71,7 +80,8 @@ class Weights:
     def to(self, where: torch.device | torch.dtype) -> "Weights":
         """A copy on another device or in another dtype."""
         layers = [Layer(**{name: tensor.to(where) for name, tensor in vars(layer).items()}) for layer in self.layers]
-        return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where))
+        own_head = None if self.own_head is None else self.own_head.to(where)
+        return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where), own_head)
 
     @classmethod
     def load(cls, folder: Path, dtype: torch.dtype) -> "Weights":
@@ -103,7 +113,9 @@ class Weights:
                     )
                     for i in range(shape.layers)
                 ]
-                return cls(shape, layers, get("embedding", shape.vocab, shape.dim), get("norm", shape.dim))
+                embedding = get("embedding", shape.vocab, shape.dim)
+                own_head = None if shape.tied else get("head", shape.vocab, shape.dim)
+                return cls(shape, layers, embedding, get("norm", shape.dim), own_head)
         except Exception as error:
             if out_of_memory(error):
                 raise
@@ -135,4 +147,4 @@ class Weights:
             for _ in range(shape.layers)
         ]
         embedding = (torch.randn(shape.vocab, shape.dim, generator=generator) * 0.3).to(dtype)
-        return cls(shape, layers, embedding, ones)
+        return cls(shape, layers, embedding, ones, None if shape.tied else matrix(shape.vocab, shape.dim))

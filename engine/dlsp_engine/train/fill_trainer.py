@@ -38,9 +38,7 @@ class FillTrainer(Trainer[LowRanks]):
         states = packed.hidden(self.weights, low, rows)
         shares = torch.ones(len(rows.targets), device=self.device)
         shares[rows.targets == fills[0].answer[-1]] = self.recipe.end
-        loss = packed.backward(
-            states, self.weights.embedding, rows.targets, shares, self._chunk, 1 / self.recipe.accumulate
-        )
+        loss = packed.backward(states, self.weights.head, rows.targets, shares, self._chunk, 1 / self.recipe.accumulate)
         return loss, len(rows.ids), len(rows.targets)
 
 
@@ -69,7 +67,7 @@ def judge(weights: Weights, parameters: LowRanks, held: Sequence[Fill], device: 
     for at in range(0, len(held), JUDGED_GAPS):
         fills = held[at : at + JUDGED_GAPS]
         rows = Packed.of(fills, device)
-        logits = F.linear(packed.hidden(weights, low, rows), weights.embedding).float()
+        logits = F.linear(packed.hidden(weights, low, rows), weights.head).float()
         nats = F.cross_entropy(logits, rows.targets, reduction="none")
         sizes = [len(fill.answer) for fill in fills]
         for fill, loss, chosen in zip(fills, nats.split(sizes), logits.argmax(-1).split(sizes), strict=True):

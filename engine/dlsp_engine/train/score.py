@@ -41,7 +41,7 @@ def score(model: CanvasModel, samples: Samples, rows: int, count: int, width: in
         given = canvases.before(now).flatten(0, 1)[has_any, 1:]
         texts = [text for text, one in zip(canvases.contexts(now), has_any.tolist(), strict=True) if one]
         has_target, targets = has_target[has_any], canvases.targets.flatten(0, 1)[has_any]
-        likeliest, guesses = drafts(states, texts, given, model.weights.embedding, model.parameters.bigrams, head_rows)
+        likeliest, guesses = drafts(states, texts, given, model.weights.head, model.parameters.bigrams, head_rows)
         chosen = torch.tensor([one.tokens for one in guesses], device=model.device).view_as(likeliest)
         for runs, drafted in ((found, chosen), (plain, likeliest)):
             runs.saw((drafted == targets) & has_target, has_target)

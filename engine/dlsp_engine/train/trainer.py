@@ -137,7 +137,7 @@ class CanvasTrainer(Trainer[Parameters]):
                 for t in (base.tokens, base.probabilities)
             )
             taught.tokens, taught.probabilities = soft
-        loss = backward(hidden, model.weights.embedding, taught, recipe.rule, self.head_rows, 1 / recipe.accumulate)
+        loss = backward(hidden, model.weights.head, taught, recipe.rule, self.head_rows, 1 / recipe.accumulate)
         return loss, canvases.tokens.numel(), int(canvases.taught.sum())
 
 
@@ -158,7 +158,7 @@ def clean_pass(model: CanvasModel, batch: Batch, head_rows: int, soft: bool = Fa
     canvases see.
     """
     hidden, past = model.clean(batch.ids, batch.positions, batch.bias(model.weights.dtype))
-    return choices(hidden, model.weights.embedding, head_rows, soft), past
+    return choices(hidden, model.weights.head, head_rows, soft), past
 
 
 def canvas_states(model: CanvasModel, batch: Batch, canvases: Canvases, past: Past) -> torch.Tensor:

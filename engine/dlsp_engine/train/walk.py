@@ -35,7 +35,7 @@ def drafts(model: CanvasModel, prompt: list[int], answer: list[int], width: int)
         canvases.answered = positions.clamp(max=ids.shape[1] - 1)
         texts, given = canvases.contexts(batch), canvases.before(batch)[0, :, 1:]
         pairs = model.parameters.bigrams
-        found += drafted(hidden, texts, given, model.weights.embedding, pairs, CANVASES_PER_FORWARD * width)[1]
+        found += drafted(hidden, texts, given, model.weights.head, pairs, CANVASES_PER_FORWARD * width)[1]
     return found, int(base.greedy[0, -1])
 
 

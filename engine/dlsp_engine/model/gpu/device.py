@@ -55,6 +55,7 @@ def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> 
     room = MAX_POOL_BYTES
     if device == "cuda":
         matrices = sum(t.nbytes for layer in weights.layers for t in vars(layer).values()) + weights.embedding.nbytes
+        matrices += 0 if weights.own_head is None else weights.own_head.nbytes
         room = min(room, max(0, torch.cuda.mem_get_info()[0] - 2 * matrices) // 3)
     format = "int8" if dtype == "int8" else "dense"
     try:

@@ -61,7 +61,8 @@ class GpuWeights:
             norms = {name: getattr(layer, name).to(device, torch.float32) for name in ("attention_norm", "mlp_norm")}
             layers.append(GpuLayer(**matrices, **norms, qkv_bias=layer.qkv_bias.to(device), updates=updates))
         embedding = weights.embedding.to(device)
-        head = Matrix.of(embedding, format, weights.dtype)
+        own = embedding if weights.own_head is None else weights.own_head.to(device)
+        head = Matrix.of(own, format, weights.dtype)
         mask = adapter.mask_embedding.to(device, weights.dtype)
         pairs = adapter.bigrams.on(device) if adapter.bigrams else None
         return cls(layers, embedding, head, weights.norm.to(device, torch.float32), mask, pairs)

@@ -1,0 +1,200 @@
+"""A checkpoint in a GGUF file: its sizes, and its tensors in bf16. What the engine cannot run is refused on opening."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor
+from gguf.quants import dequantize
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError, out_of_memory
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.update import Update
+
+FAMILIES = ("qwen2",)  # by GGUF's names
+
+# Our name within a layer -> the GGUF tensors that are concatenated along their outputs.
+FUSED = {
+    "qkv.weight": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
+    "qkv.bias": ("attn_q.bias", "attn_k.bias", "attn_v.bias"),
+    "out.weight": ("attn_output.weight",),
+    "gate_up.weight": ("ffn_gate.weight", "ffn_up.weight"),
+    "down.weight": ("ffn_down.weight",),
+    "attention_norm": ("attn_norm.weight",),
+    "mlp_norm": ("ffn_norm.weight",),
+}
+
+EMBEDDING, HEAD, NORM = "token_embd.weight", "output.weight", "output_norm.weight"
+
+# How many rows of embedding and head are compared, and the most that two quantisations of one matrix differ relative to
+# its norm. Q2_K, the coarsest, differs by 0.3; a matrix of its own by 1 or more.
+COMPARED_ROWS, MAX_DIFFERENCE = 64, 0.5
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the rows of a matrix lie in a GGUF file."""
+
+    offset: int  # of the first row, in bytes
+    kind: int  # the number of the file's kind of quantisation
+    columns: int  # stored numbers of a row
+    dtype: str  # of a stored number
+
+
+class Gguf:
+    """An open GGUF file. Raises EngineError with the reason if it is damaged or the engine cannot run its model."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.reader = GGUFReader(path)
+        except Exception as error:  # the library raises whatever the damage leads to
+            if out_of_memory(error):
+                raise
+            raise EngineError(f"{path} is damaged or no GGUF file ({_words(error)}); get the file again.") from error
+        self._name = path.name
+        self._raw = {tensor.name: tensor for tensor in self.reader.tensors}
+        shape = _architecture(self.reader, self._raw, self._refuse)
+        self._check_tensors(shape)
+        self.architecture = replace(shape, tied=self._tied())
+        # A tied matrix is stored twice in some files; the head's copy is quantised less coarsely.
+        stored_twice = self.architecture.tied and HEAD in self._raw
+        self.embedding = HEAD if stored_twice else EMBEDDING
+        self.head = self.embedding if self.architecture.tied else HEAD
+
+    def tensor(self, name: str) -> Tensor:
+        """A tensor by its name in the file, in bf16."""
+        raw = self._raw[name]
+        try:
+            return bf16(raw.data, raw.tensor_type)
+        except NotImplementedError as error:
+            raise self._refuse(f"{name} is of the kind {raw.tensor_type.name}, which cannot be read") from error
+
+    def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
+        """The tensors of one layer by our names, with the update added."""
+        tensors = {
+            f"layers.{number}.{ours}": torch.cat([self.tensor(f"blk.{number}.{name}") for name in theirs])
+            for ours, theirs in FUSED.items()
+        }
+        if update:
+            update.add_to(tensors, self.architecture, [number])
+        return tensors
+
+    def place(self, name: str) -> Place:
+        """Where the rows of the matrix `name` lie in the file."""
+        raw = self._raw[name]
+        rows = raw.data.reshape(self.architecture.vocab, -1)
+        return Place(int(raw.data_offset), int(raw.tensor_type), rows.shape[1], rows.dtype.name)
+
+    def _check_tensors(self, shape: Architecture) -> None:
+        """Each tensor must be there and have the shape that the sizes demand; no other may be there, since the model
+        would need what we do not compute.
+        """
+        demanded = demanded_tensors(shape)
+        for name, size in demanded.items():
+            if name not in self._raw:
+                raise self._refuse(f"it has no tensor {name}")
+            if (found := _size(self._raw[name])) != size:
+                raise self._refuse(f"{name} has the shape {list(found)}, and {list(size)} by the sizes in the metadata")
+        if HEAD in self._raw and (found := _size(self._raw[HEAD])) != demanded[EMBEDDING]:
+            raise self._refuse(f"{HEAD} has the shape {list(found)}, and {EMBEDDING} {list(demanded[EMBEDDING])}")
+        if unknown := sorted(self._raw.keys() - demanded.keys() - {HEAD}):
+            raise self._refuse(f"models of the family {shape.family} have no tensor {unknown[0]} here")
+
+    def _tied(self) -> bool:
+        """Whether embedding and head are one matrix. A file may store it twice, each time quantised in another way, or
+        leave the embedding blank (bench/gpu/pack.py).
+        """
+        if HEAD not in self._raw:
+            return True
+        raw = self._raw[EMBEDDING], self._raw[HEAD]
+        step = max(1, len(raw[0].data) // COMPARED_ROWS)
+        embedding, head = (bf16(each.data[::step], each.tensor_type).float() for each in raw)
+        return not embedding.any() or bool((embedding - head).norm() < MAX_DIFFERENCE * head.norm())
+
+    def _refuse(self, why: str) -> EngineError:
+        return EngineError(f"The engine cannot run {self._name}: {why}.")
+
+
+def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:
+    """The tensors that a file must hold: name -> shape. The head is not among them."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    layer: dict[str, tuple[int, ...]] = {
+        "attn_q.weight": (queries, shape.dim),
+        "attn_k.weight": (keys, shape.dim),
+        "attn_v.weight": (keys, shape.dim),
+        "attn_q.bias": (queries,),
+        "attn_k.bias": (keys,),
+        "attn_v.bias": (keys,),
+        "attn_output.weight": (shape.dim, queries),
+        "ffn_gate.weight": (shape.ff, shape.dim),
+        "ffn_up.weight": (shape.ff, shape.dim),
+        "ffn_down.weight": (shape.dim, shape.ff),
+        "attn_norm.weight": (shape.dim,),
+        "ffn_norm.weight": (shape.dim,),
+    }
+    whole: dict[str, tuple[int, ...]] = {EMBEDDING: (shape.vocab, shape.dim), NORM: (shape.dim,)}
+    return whole | {f"blk.{i}.{name}": size for i in range(shape.layers) for name, size in layer.items()}
+
+
+def bf16(data: np.ndarray, kind: GGMLQuantizationType) -> Tensor:
+    """Stored rows of this kind of quantisation, dequantised."""
+    return torch.from_numpy(np.array(dequantize(data, kind), np.float32)).bfloat16()
+
+
+def _size(tensor: ReaderTensor) -> tuple[int, ...]:
+    """The tensor's shape, as PyTorch has it: GGUF says the innermost dimension first."""
+    return tuple(int(each) for each in reversed(tensor.shape))
+
+
+def _architecture(
+    reader: GGUFReader, tensors: dict[str, ReaderTensor], refuse: Callable[[str], EngineError]
+) -> Architecture:
+    """The model's sizes, read from the metadata, as if it were tied. Raises what `refuse` makes of a reason."""
+
+    def value(key: str) -> Any:
+        field = reader.get_field(key)
+        return None if field is None else field.contents()
+
+    family = value("general.architecture")
+    if family not in FAMILIES:
+        raise refuse(f"it is a model of the family {family or 'unknown'}, and the engine runs {', '.join(FAMILIES)}")
+
+    def size(key: str) -> int:
+        found = value(f"{family}.{key}")
+        if type(found) is not int or found < 1:
+            raise refuse(f"its metadata say {found} for {family}.{key}, where a positive number belongs")
+        return found
+
+    def number(key: str) -> float:
+        found = value(f"{family}.{key}")
+        if not isinstance(found, int | float) or not 0 < found < float("inf"):
+            raise refuse(f"its metadata say {found} for {family}.{key}, where a positive number belongs")
+        return float(found)
+
+    dim, heads, kv_heads = size("embedding_length"), size("attention.head_count"), size("attention.head_count_kv")
+    if dim % heads or dim // heads % 2 or heads % kv_heads:
+        raise refuse(f"{heads} heads, {kv_heads} of them for keys, do not divide its width of {dim}")
+    if (scaling := value(f"{family}.rope.scaling.type")) not in (None, "none"):
+        raise refuse(f"its positions are scaled by '{scaling}', which the engine does not compute")
+    if EMBEDDING not in tensors:
+        raise refuse(f"it has no tensor {EMBEDDING}")
+    return Architecture(
+        layers=size("block_count"),
+        dim=dim,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=dim // heads,
+        ff=size("feed_forward_length"),
+        vocab=_size(tensors[EMBEDDING])[0],
+        theta=number("rope.freq_base"),
+        eps=round(number("attention.layer_norm_rms_epsilon"), 12),
+        family=family,
+    )
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
