@@ -24,6 +24,7 @@ MAX_REPORT_BYTES = 1_000_000
 MAX_LINE_BYTES = 64_000
 MOST_GENERATION_BYTES = 4_000_000  # the last event of an answer of 32,768 tokens
 MOST_TOKENS_BYTES = 12_000_000  # the tokens of a prompt of 400,000 characters, and their texts
+MOST_REWRITE_BYTES = 500_000  # the changes of a window of 16,000 characters
 MAX_GAP_BYTES = 16_000_000  # 1,024 steps, each with the whole text so far
 
 
@@ -40,7 +41,7 @@ class EngineSilent(EngineGone):
 
 
 class Engine:
-    """A running engine. To cancel a request, close the iterator of `infill` or `sites` or cancel its task."""
+    """A running engine. To cancel a request, close the iterator of its events or cancel its task."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -86,6 +87,10 @@ class Engine:
     def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to judge sites, likewise."""
         return self._events("/v1/sites", request)
+
+    def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the events of a request to write windows anew, likewise."""
+        return self._events("/v1/rewrite", request, MOST_REWRITE_BYTES)
 
     async def _body(self, method: str, path: str, within: float = READ_TIMEOUT_S) -> bytes:
         """The body of a successful answer, complete within `within` seconds. Raises EngineGone."""
@@ -153,7 +158,7 @@ async def _lines(answer: Answer, most_bytes: int, most_line_bytes: int) -> Async
 
 def _asked_for(request: dict[str, Any]) -> int:
     """The number of answers that the request asks for, at least 1."""
-    return max(1, len(request.get("gaps", ())), len(request.get("sites", ()))) * request.get("n", 1)
+    return max(1, *(len(request.get(name, ())) for name in ("gaps", "sites", "windows"))) * request.get("n", 1)
 
 
 def _refusal(body: bytes) -> str:

@@ -144,6 +144,13 @@ class StubEngine:
             events.append({"event": "site", "site": number, **judged, "cost": COST})
         return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
 
+    def rewrite(self, request: dict[str, Any]) -> bytes:
+        """The first character of every window is to be an x."""
+        change = {"start": 0, "end": 1, "text": "x"}
+        judged = {"changes": [change], "reason": "end", "doubt": 1.0, "doubted": 0, "cost": COST}
+        events = [{"event": "rewrite", "window": at, **judged} for at in range(len(request["windows"]))]
+        return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])
+
     def tokens(self, request: dict[str, Any]) -> bytes:
         """Each character is a token, by its code. A chat's prompt is its last message."""
         prompt = request["prompt"] if "prompt" in request else request["messages"][-1]["content"]
@@ -169,6 +176,8 @@ class StubEngine:
     def fill(self, path: str, request: dict[str, Any]) -> bytes:
         if "sites" in request:
             return self.sites(request)
+        if path == "/v1/rewrite":
+            return self.rewrite(request)
         if path == "/v1/tokens":
             return self.tokens(request)
         if "gaps" not in request:

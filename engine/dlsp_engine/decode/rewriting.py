@@ -106,7 +106,7 @@ class Rewriting(Verified):
             nats = (logits.amax(-1)[rows] - own).tolist()
             logits[rows, tokens] = own + self.margin
             doubts |= {row: Doubt(each, within[row]) for row, each in zip(rows, nats, strict=True)}
-        for row in places.keys() - within.keys():
+        for row in places.keys() - within.keys() if len(self._stops) else ():
             end = logits[row, self._stops]
             logits[row, self._stops] = -torch.inf
             doubts[row] = Doubt(float(logits[row].max() - end.max()), len(old))

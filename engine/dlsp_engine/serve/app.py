@@ -25,6 +25,7 @@ from dlsp_engine.model.cache import living_bytes
 from dlsp_engine.serve.generate import parse_generate
 from dlsp_engine.serve.identity import proof
 from dlsp_engine.serve.requests import MAX_CHARACTERS, Parsed, TooLarge, parse
+from dlsp_engine.serve.rewrites import parse_rewrites
 from dlsp_engine.serve.scheduler import Busy, Scheduler
 from dlsp_engine.serve.sites import parse_sites
 from dlsp_engine.serve.stream import Stream
@@ -144,9 +145,9 @@ def app(service: Service) -> Starlette:
         return Response("".join(lines), media_type="application/x-ndjson")
 
     def streamed(parse: Callable[[Any], Parsed[Any]], in_thread: bool = False) -> Endpoint:
-        """Return an endpoint that reads the request's body with `parse` and streams the results of its gaps or sites.
-        If the request is refused, the response is an error that says why. `in_thread` if `parse` may take long, as it
-        does with a constraint.
+        """Return an endpoint that reads the request's body with `parse` and streams the results of its gaps, sites or
+        windows. If the request is refused, the response is an error that says why. `in_thread` if `parse` may take
+        long, as it does with a constraint.
         """
 
         async def answer(request: Request) -> Response:
@@ -177,6 +178,7 @@ def app(service: Service) -> Starlette:
             Route("/v1/generate", streamed(parse_generation, in_thread=True), methods=["POST"]),
             Route("/v1/tokens", tokens_of, methods=["POST"]),
             Route("/v1/sites", streamed(parse_sites), methods=["POST"]),
+            Route("/v1/rewrite", streamed(parse_rewrites), methods=["POST"]),
             Route("/v1/shutdown", shutdown, methods=["POST"]),
         ],
         middleware=[Middleware(Admission, token=service.token)],

@@ -10,6 +10,7 @@ from dlsp_engine.site import Site
 from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.grammars import Grammars
 from dlsp_engine.text.prompt import File, Gap
+from dlsp_engine.text.rewrite import Rewrite
 
 PRIORITIES = ("typing", "filling", "prefetch")
 MAX_GAPS = 64
@@ -22,7 +23,7 @@ MAX_CLIENT_CHARACTERS = 64
 GAP_FIELDS = {"prefix", "suffix", "middle", "path", "session"}
 OPTIONS = {field.name: field.default for field in fields(Options)}
 
-Asked = TypeVar("Asked", Gap, Site, Generation)
+Asked = TypeVar("Asked", Gap, Site, Generation, Rewrite)
 
 
 class TooLarge(EngineError):
@@ -119,7 +120,7 @@ def answers(body: dict[str, Any], options: Options) -> int:
 
 
 def gap_options(body: dict[str, Any], grammars: Grammars | None = None) -> Options:
-    """Return the options of gaps or sites, whose answers are short."""
+    """Return the options of gaps, sites or windows, whose answers are short."""
     chosen = options(body, grammars)
     if chosen.end not in ENDS:
         raise EngineError(f"'end' must be one of {', '.join(ENDS)}.")

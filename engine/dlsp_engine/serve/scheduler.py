@@ -16,12 +16,14 @@ from dlsp_engine.engine import Engine
 from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 from dlsp_engine.options import MAX_CONTEXT_TOKENS, Options
 from dlsp_engine.request import Request
+from dlsp_engine.rewrite import Rewritten
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import MAX_KEPT_BYTES, Sessions
 from dlsp_engine.serve.turns import Turns
 from dlsp_engine.site import Judgement, Site
 from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
+from dlsp_engine.text.rewrite import Rewrite
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ ENDING = "The engine is ending; ask again."
 BUSY = "The engine has too many requests waiting; ask again in a moment."
 
 
-Outcome = Fill | Judgement
+Outcome = Fill | Judgement | Rewritten
 
 
 class Busy(EngineError):
@@ -53,8 +55,8 @@ class Busy(EngineError):
 
 
 class Ticket:
-    """A gap, a site or a generation that `client` asks for. `number` is that of its HTTP request; later requests have
-    larger numbers.
+    """A gap, a site, a generation or a rewrite that `client` asks for. `number` is that of its HTTP request; later
+    requests have larger numbers.
 
     `on_step` and `on_end` are called from the scheduler's thread. `on_end` gets the outcome, or a sentence that says
     why there is none.
@@ -62,7 +64,7 @@ class Ticket:
 
     def __init__(
         self,
-        asked: Gap | Site | Generation,
+        asked: Gap | Site | Generation | Rewrite,
         options: Options,
         priority: int,
         on_step: Callable[[Request], None],
@@ -247,21 +249,26 @@ class Scheduler:
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         asked, options = ticket.asked, ticket.options
         opening = self.engine.prompt(asked)
-        most = MAX_PROMPT_TOKENS - 1 if isinstance(asked, Generation) else MAX_PROMPT_TOKENS
-        if (tokens := len(opening.tokens)) > most:
+        most = MAX_PROMPT_TOKENS - 1 if isinstance(asked, Generation | Rewrite) else MAX_PROMPT_TOKENS
+        tokens = len(opening.tokens)
+        if isinstance(asked, Rewrite):  # which is read once more behind the prompt
+            tokens += len(asked.rest(self.engine.tokenizer))
+        if tokens > most:
             raise EngineError(f"The prompt holds {tokens} tokens; at most {most} are taken.")
         session = self.sessions.take(ticket.session)
         if isinstance(asked, Site):
             request: Request = self.engine.site_request(asked, options, session, opening)
         else:
             if isinstance(asked, Gap):
-                filling = self.engine.request(asked, options, session, opening=opening)
+                writing = self.engine.request(asked, options, session, opening=opening)
+            elif isinstance(asked, Rewrite):
+                writing = self.engine.rewrite_request(asked, options, session, opening)
             else:
                 fitting = replace(options, max_tokens=min(options.max_tokens, MAX_CONTEXT_TOKENS - tokens))
-                filling = self.engine.generation_request(asked, fitting, session, opening)
-            if filling.set_aside:
-                self.sessions.keep_unnamed(filling.set_aside)
-            request = filling
+                writing = self.engine.generation_request(asked, fitting, session, opening)
+            if writing.set_aside:
+                self.sessions.keep_unnamed(writing.set_aside)
+            request = writing
         request.borrow(self.sessions)
         ticket.request = request
         return request
@@ -359,11 +366,13 @@ class Scheduler:
         ticket.on_end(outcome)
 
 
-def session_key(client: str, asked: Gap | Site | Generation) -> Hashable | None:
+def session_key(client: str, asked: Gap | Site | Generation | Rewrite) -> Hashable | None:
     """Return the key under which a ticket's session is kept; None for a request that names no session. Session names
     are private to a client. All sites of a client have one session, as its next edit is most likely judged with the
-    same files.
+    same files; so have its windows.
     """
+    if isinstance(asked, Rewrite):
+        return ("windows", client)
     if isinstance(asked, Site):
         return ("sites", client)
     kind = "generation" if isinstance(asked, Generation) else "gap"

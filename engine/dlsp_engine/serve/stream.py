@@ -12,11 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from dlsp_engine.decode.answer import Cost, Fill
 from dlsp_engine.request import GapRequest, Request
+from dlsp_engine.rewrite import Rewritten
 from dlsp_engine.serve.requests import Parsed
 from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from dlsp_engine.site import Likelihood, Site
 from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
+from dlsp_engine.text.rewrite import Rewrite
 
 # Events that are sent while an answer grows.
 PROGRESS = ("canvas", "text")
@@ -30,7 +32,7 @@ HEARTBEAT_S = 0.5
 
 
 class Stream(StreamingResponse):
-    """The streamed response to one request. Its gaps or sites are submitted to the scheduler on construction, which may
+    """The streamed response to one request. What it asks for is submitted to the scheduler on construction, which may
     raise Busy.
 
     Tickets that have not ended when the response ends, for example because the connection was closed, are cancelled.
@@ -46,7 +48,7 @@ class Stream(StreamingResponse):
         self._number = next(_numbers)
         try:
             # The newest request gets the session: an older one that still uses it is cancelled to free its KV cache.
-            named = [each for each in wanted.asked if not isinstance(each, Site)]
+            named = [each for each in wanted.asked if isinstance(each, Gap | Generation)]
             if named:
                 scheduler.cancel(wanted.client, [each.session for each in named], type(named[0]))
             for number, each in enumerate(wanted.asked):
@@ -84,7 +86,9 @@ class Stream(StreamingResponse):
             ticket.cancelled.set()
         self._tickets = []  # each ticket refers to this stream
 
-    def _ticket(self, number: int, answer: int, asked: Gap | Site | Generation, wanted: Parsed[Any]) -> Ticket:
+    def _ticket(
+        self, number: int, answer: int, asked: Gap | Site | Generation | Rewrite, wanted: Parsed[Any]
+    ) -> Ticket:
         sent = 0  # characters of a generation
 
         def put(event: dict[str, Any]) -> None:
@@ -129,6 +133,11 @@ def _ended(number: int, answer: int, outcome: Outcome | str) -> dict[str, Any]:
     if isinstance(outcome, Fill):
         event = {"event": "fill", "gap": number, "answer": answer, "text": outcome.text, "reason": outcome.reason}
         return event | {"cost": _cost(outcome.cost), "confidence": _confidence(outcome.confidence)}
+    if isinstance(outcome, Rewritten):
+        found = [asdict(change) for change in outcome.changes]
+        event = {"event": "rewrite", "window": number, "changes": found, "reason": outcome.reason}
+        doubt = {"doubt": round(outcome.doubt, 4), "doubted": outcome.doubted}
+        return event | doubt | {"cost": _cost(outcome.cost)}
     proposal = None
     if outcome.proposal:
         fill, likely = outcome.proposal

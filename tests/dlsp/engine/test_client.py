@@ -31,6 +31,12 @@ async def test_events_as_they_come(stub: StubEngine) -> None:
     assert events[1]["cost"] == COST
 
 
+async def test_each_window_of_a_rewrite(stub: StubEngine) -> None:
+    async with await engine_of(stub) as engine:
+        events = [event async for event in engine.rewrite({"windows": [{"text": "a\n"}, {"text": "b\n"}]})]
+    assert [(event["event"], event["window"]) for event in events] == [("rewrite", 0), ("rewrite", 1)]
+
+
 async def test_any_character_inside_a_text(stub: StubEngine) -> None:
     text = "a\u2028b\x85c\x0cd\ne😋"
     event = {"event": "fill", "gap": 0, "text": text, "reason": "line", "cost": COST}

@@ -1,0 +1,75 @@
+"""Parses and checks the bodies of `POST /v1/rewrite`."""
+
+import math
+from typing import Any
+
+from dlsp_engine.errors import EngineError
+from dlsp_engine.serve.requests import (
+    Parsed,
+    TooLarge,
+    bounded,
+    checked,
+    client,
+    files,
+    gap_options,
+    listed,
+    priority,
+    text,
+    unicode,
+)
+from dlsp_engine.text.prompt import File
+from dlsp_engine.text.rewrite import Rewrite
+
+MAX_WINDOWS = 16
+MAX_WINDOW_CHARACTERS = 16_000
+MAX_DIAGNOSTICS = 64
+MAX_MARGIN_NATS = 100.0
+MODES = ("verified", "autoregressive")
+OPTION_FIELDS = {"max_tokens", "mode", "schedule", "draft", "copy"}
+FIELDS = {"files", "edits", "windows", "margin", "priority", "client"} | OPTION_FIELDS
+WINDOW_FIELDS = {"path", "text", "before", "keep", "diagnostics"}
+
+
+def parse_rewrites(body: Any) -> Parsed[Rewrite]:
+    """Return the checked body. Raises EngineError with one sentence that names the field and the values it takes."""
+    checked(body, FIELDS)
+    given, edits, margin = files(body, "files"), files(body, "edits"), _margin(body.get("margin", 0))
+    windows = tuple(_window(window, given, edits, margin) for window in listed(body, "windows"))
+    if not 1 <= len(windows) <= MAX_WINDOWS:
+        raise EngineError(f"'windows' must hold 1 to {MAX_WINDOWS} windows.")
+    if any(max(len(window.text), len(window.before)) > MAX_WINDOW_CHARACTERS for window in windows):
+        raise TooLarge(f"'text' and 'before' of a window hold at most {MAX_WINDOW_CHARACTERS} characters each.")
+    bounded(
+        [part for each in windows for part in (each.path, each.text, each.before, *each.diagnostics)], given + edits
+    )
+    chosen = gap_options(body)
+    if chosen.mode not in MODES:
+        raise EngineError(f"'mode' must be one of {', '.join(MODES)}.")
+    return Parsed(windows, chosen, priority(body, "filling"), client(body))
+
+
+def _window(raw: Any, given: tuple[File, ...], edits: tuple[File, ...], margin: float) -> Rewrite:
+    checked(raw, WINDOW_FIELDS, "A window")
+    keep = raw.get("keep", 0)
+    if type(keep) is not int or keep < 0:
+        raise EngineError("'keep' in 'windows' must be a number of lines.")
+    diagnostics = listed(raw, "diagnostics")
+    if len(diagnostics) > MAX_DIAGNOSTICS or not all(isinstance(each, str) for each in diagnostics):
+        raise EngineError(f"'diagnostics' of a window must hold at most {MAX_DIAGNOSTICS} texts.")
+    return Rewrite(
+        text(raw, "text", "windows"),
+        text(raw, "before", "windows", ""),
+        text(raw, "path", "windows", ""),
+        keep,
+        given,
+        edits,
+        tuple(unicode(each, "'diagnostics' of a window") for each in diagnostics),
+        margin,
+    )
+
+
+def _margin(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not 0 <= value <= MAX_MARGIN_NATS:
+        raise EngineError(f"'margin' must be a number from 0 to {MAX_MARGIN_NATS:g}.")
+    return float(value)
