@@ -44,16 +44,21 @@ class Meter:
         from dlsp_engine.decode import answer, grammar, verify
 
         self.spent = 0.0
+        self._within = False
         for name in ("allowed", "advance", "rollback", "valid", "forced"):
             setattr(grammar.Match, name, self._timed(getattr(grammar.Match, name)))
-        answer.masked = verify.masked = self._timed(answer.masked)
+        verify.masked = self._timed(verify.masked)
+        answer.Answer._constrain = self._timed(answer.Answer._constrain)
 
     def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any) -> Any:
-            began = time.thread_time()
+            if self._within:
+                return function(*given)
+            began, self._within = time.thread_time(), True
             try:
                 return function(*given)
             finally:
+                self._within = False
                 self.spent += 1e3 * (time.thread_time() - began)
 
         return call

@@ -15,6 +15,7 @@ from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import Tokenizer
 
+TRIED_TOKENS = 8  # likeliest tokens that a constraint is asked for, one by one, before it computes a mask
 NOTHING = (
     "The constraint allows nothing at this place of the answer, not even its end. If it has several parts, they "
     "contradict each other here."
@@ -118,20 +119,15 @@ class Answer:
         return chosen
 
     def _constrain(self, chosen: list[int], logits: Tensor, draft: list[int], first: int) -> None:
-        """Replace what rows chose and the constraint does not allow; see `next_tokens`. A mask takes longer than asking
-        for one token, and is needed only where the likeliest token is not allowed, or to sample.
-        """
-        constraint, sampler = self.constraint, self._sampler
+        """Replace what rows chose and the constraint does not allow; see `next_tokens`."""
+        constraint, greedy = self.constraint, self._sampler.greedy
         assert constraint, "there is one"
         for token in draft[:first]:
             constraint.advance(token)
         advanced = first
         for i in range(min(len(logits), 1 + len(draft) - first)):
-            stands = sampler.greedy and constraint.valid(chosen[i : i + 1])
-            if not stands and (mask := constraint.allowed()) is not None:
-                if not mask.any():
-                    raise EngineError(NOTHING)
-                chosen[i] = sampler.choose(masked(logits[i], mask)[None], len(self.tokens) + first + i)[0]
+            if not (greedy and constraint.valid(chosen[i : i + 1])):
+                chosen[i] = self._chosen_within(logits[i], chosen[i], len(self.tokens) + first + i)
             if draft[first + i : first + i + 1] != [chosen[i]] or chosen[i] in self.tokenizer.stops:
                 break
             constraint.advance(chosen[i])
@@ -139,6 +135,26 @@ class Answer:
             if constraint.complete:
                 break
         constraint.rollback(advanced)
+
+    def _chosen_within(self, logits: Tensor, likeliest: int, place: int) -> int:
+        """Return the token that logits [vocab] choose among those that the constraint allows, as the answer's number
+        `place`; `likeliest` is their choice among all. A mask takes as long as asking for many tokens, so the likeliest
+        are tried first.
+        """
+        constraint, sampler = self.constraint, self._sampler
+        assert constraint, "there is one"
+        if sampler.greedy:
+            others, token = logits.clone(), likeliest
+            for _ in range(min(TRIED_TOKENS, len(logits) - 1)):
+                others[token] = -torch.inf
+                (token,) = sampler.choose(others[None], place)
+                if constraint.valid([token]):
+                    return token
+        if (mask := constraint.allowed()) is None:
+            return likeliest
+        if not mask.any():
+            raise EngineError(NOTHING)
+        return sampler.choose(masked(logits, mask)[None], place)[0]
 
     def draft_noise(self, candidates: np.ndarray, vocab: int) -> np.ndarray | None:
         """Return the noise with which the next tokens will be drawn, for candidates [tokens, n]; see

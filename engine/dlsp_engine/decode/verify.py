@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from dlsp_engine.decode.answer import Answer, fitted, masked
+from dlsp_engine.decode.answer import Answer, masked
 from dlsp_engine.decode.budget import Acceptance, Costs, StepPlan, best_plan, fixed_plan
 from dlsp_engine.decode.decoder import Decoder, masks
 from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, likeliest, only, pick, read_canvas
@@ -150,15 +150,12 @@ class Verified(Decoder):
         log_p, candidates = likeliest(canvas)
         noise = answer.draft_noise(candidates, canvas.shape[1])
         for row in range(len(canvas)):
-            mask = constraint.allowed()
-            if mask is None:
-                mask = np.ones(canvas.shape[1], bool)
-            if not mask.any():
-                break
-            allowed = fitted(mask, canvas.shape[1])[candidates[row]]
+            allowed = np.array([constraint.valid([token]) for token in candidates[row].tolist()], bool)
             if allowed.any():
                 found, own_noise = only(log_p[row], allowed), None if noise is None else noise[[row]][:, allowed]
                 parts.append(pick(found[None], candidates[[row]][:, allowed], text, bigrams, noise=own_noise))
+            elif (mask := constraint.allowed()) is None or not mask.any():
+                break
             else:
                 parts.append(pick(*likeliest(masked(canvas[row], mask)[None]), text, bigrams))
             (token,) = parts[-1].tokens
