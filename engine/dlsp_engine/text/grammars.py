@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from dlsp_engine.decode.constraint import Requirement
     from dlsp_engine.decode.name_places import Places
 
-KINDS = ("regex", "grammar", "json_schema", "choices", "identifiers", "balanced")
+CODE_KINDS = ("identifiers", "balanced")  # these need no compiling
+KINDS = ("regex", "grammar", "json_schema", "choices", *CODE_KINDS)
 MAX_CHARACTERS = 100_000  # of a constraint
 MAX_CHOICES = 1000
 MAX_IDENTIFIERS = 5000
@@ -36,8 +37,8 @@ TOO_COMPLEX = "'{}' in 'constraint' is too complex: it takes more than {} s to c
 
 
 class Grammars:
-    """Compiles constraints for one tokenizer, and keeps those that were used last. Threads may share it: they compile
-    one after the other.
+    """Compiles constraints for one tokenizer, and keeps those that were used last. Threads may share it: grammars
+    compile one after the other, and nobody else waits for them.
 
     A constraint is first compiled in a process of its own, within `grammar_check.MAX_CPU_S`, because one that is large
     or made to do harm could take minutes, or end the process that compiles it.
@@ -49,7 +50,8 @@ class Grammars:
         self._vocab = vocab
         self._library: Any = None  # the tokenizer in the library's form, made when it is first needed
         self._kept: OrderedDict[str, Requirement] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of what is kept
+        self._compiling = threading.Lock()
 
     @cached_property
     def _places(self) -> "Places":
@@ -72,23 +74,35 @@ class Grammars:
     def _part(self, kind: str, value: Any) -> "Requirement":
         source = _source(kind, value)
         key = json.dumps([kind, source])
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = self._compiled(kind, source)
-                if len(self._kept) > MAX_KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        if found := self._get(key):
+            return found
+        if kind in CODE_KINDS:
+            return self._keep(key, self._on_code(kind, source))
+        with self._compiling:
+            return self._get(key) or self._keep(key, self._compiled(kind, source))
 
-    def _compiled(self, kind: str, source: Any) -> "Requirement":
-        from dlsp_engine.decode.balanced import Balance  # constraints are seldom asked for
-        from dlsp_engine.decode.grammar import Grammar
+    def _get(self, key: str) -> "Requirement | None":
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: str, compiled: "Requirement") -> "Requirement":
+        with self._lock:
+            self._kept[key] = compiled
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+            return compiled
+
+    def _on_code(self, kind: str, source: Any) -> "Requirement":
+        from dlsp_engine.decode.balanced import Balance
         from dlsp_engine.decode.identifiers import Identifiers
 
-        if kind == "balanced":
-            return Balance(self._places.words)
-        if kind == "identifiers":
-            return Identifiers(source, self._places)
+        return Balance(self._places.words) if kind == "balanced" else Identifiers(source, self._places)
+
+    def _compiled(self, kind: str, source: Any) -> "Requirement":
+        from dlsp_engine.decode.grammar import Grammar  # constraints are seldom asked for
+
         _check(kind, source)
         stops = self._tokenizer.stops - self._tokenizer.spelled.keys()
         if self._library is None:

@@ -1,9 +1,13 @@
 """Constraints over HTTP, on a tiny model: answers that keep to them, errors, and grammars made to do harm."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import httpx
 import pytest
+
+from dlsp_engine.text import grammars
 
 GAP = {"prefix": "value = ", "suffix": "\n"}
 DOUBLING = "start: r0\n" + "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "a"?\n'
@@ -72,6 +76,31 @@ def test_where_else_a_gap_ends_is_refused(client: httpx.Client):
     assert answer.status_code == 400
     assert "'end'" in answer.json()["error"]
     assert client.post("/v1/sites", json={"sites": [], "constraint": {"regex": "a"}}).status_code == 400
+
+
+def test_nobody_waits_while_a_grammar_compiles(client: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+    """Requests without a constraint, with one that is kept, and with constraints on code."""
+    others = [{}, {"regex": "[0-9]{2}"}, {"identifiers": ["a"]}, {"balanced": True}]
+    asked(client, "/v1/infill", gaps=[GAP], constraint=others[1])
+    check, begun, go_on = grammars._check, Event(), Event()
+
+    def slow(kind: str, source: dict) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        check(kind, source)
+
+    monkeypatch.setattr(grammars, "_check", slow)
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(asked, client, "/v1/infill", gaps=[GAP], constraint={"regex": "[a-c]{3}"})
+        try:
+            assert begun.wait(60)
+            for constraint in others:
+                more = {"constraint": constraint} if constraint else {}
+                assert asked(client, "/v1/infill", gaps=[GAP], max_tokens=4, **more)[-1] == {"event": "done"}
+            assert not waiting.done()
+        finally:
+            go_on.set()
+        assert waiting.result()[-1] == {"event": "done"}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
