@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def configuration(shape: "Architecture", **more: Any) -> Any:
-    """transformers' description of a model of this shape."""
+    """transformers' description of a Qwen2 model of this shape."""
     from transformers import Qwen2Config
 
     return Qwen2Config(

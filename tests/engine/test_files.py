@@ -155,9 +155,9 @@ def test_what_was_made_of_a_file_goes_when_another_took_its_place(tmp_path: Path
 
 @pytest.mark.usefixtures("no_tokenizer")
 def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path):
-    write_gguf(tmp_path / "llama.gguf", "llama")
-    with pytest.raises(EngineError, match="llama"):
-        convert.converted(tmp_path / "llama.gguf", tmp_path)
+    write_gguf(tmp_path / "other.gguf", "bert")
+    with pytest.raises(EngineError, match="family bert, and the engine runs qwen2, qwen3, llama"):
+        convert.converted(tmp_path / "other.gguf", tmp_path)
     (tmp_path / "weights.safetensors").write_bytes(b"broken")
     with pytest.raises(EngineError, match="name the folder of a converted model"):
         Weights.load(tmp_path, torch.float32)

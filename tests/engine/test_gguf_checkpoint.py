@@ -118,8 +118,8 @@ def shaped(name: str, *size: int) -> Callable:
         (without("token_embd.weight"), "no tensor token_embd.weight"),
         (shaped("blk.0.ffn_down.weight", 32, 47), r"blk.0.ffn_down.weight has the shape \[32, 47\]"),
         (shaped("output.weight", 71, 32), r"output.weight has the shape \[71, 32\]"),
-        (shaped("blk.0.attn_q_norm.weight", 8), "no tensor blk.0.attn_q_norm.weight here"),
-        (shaped("blk.0.ffn_gate_exps.weight", 2, 48, 32), "no tensor blk.0.ffn_gate_exps.weight here"),
+        (shaped("blk.0.attn_q_norm.weight", 8), "a tensor blk.0.attn_q_norm.weight, which"),
+        (shaped("blk.0.ffn_gate_exps.weight", 2, 48, 32), "a tensor blk.0.ffn_gate_exps.weight, which"),
     ],
 )
 def test_tensors_of_another_model_are_refused(tmp_path: Path, change: Callable, reason: str):

@@ -88,7 +88,9 @@ def test_quantise_compiled(ops, rows, dim):
 
 
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize(("heads", "kv_heads", "d"), [(4, 2, 8), (14, 2, 64), (12, 2, 128)])
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "d"), [(4, 2, 8), (14, 2, 64), (4, 2, 80), (4, 2, 96), (12, 2, 128), (2, 1, 256)]
+)
 @pytest.mark.parametrize("transform", [False, True])
 def test_rope_compiled(ops, rows, heads, kv_heads, d, transform):
     width = (heads + 2 * kv_heads) * d

@@ -1,13 +1,16 @@
 """The sizes and constants of a model."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Architecture:
     """`dim` is the width of the residual stream, `ff` that of the feed-forward layer, `theta` the base of RoPE's
     frequencies, `eps` the constant of RMSNorm. `tied`: the head is the embedding's matrix. `family` is GGUF's name.
+    `head_norm`: queries and keys are normalised head by head. RoPE's frequencies are divided by `rope_divisors`, one
+    for each pair of a head's elements; empty if positions are not scaled.
     """
 
     layers: int
@@ -21,6 +24,8 @@ class Architecture:
     eps: float
     tied: bool = True
     family: str = "qwen2"
+    head_norm: bool = False
+    rope_divisors: tuple[float, ...] = ()
 
     @property
     def groups(self) -> int:
@@ -37,4 +42,10 @@ class Architecture:
 
     @classmethod
     def from_json(cls, text: str) -> "Architecture":
-        return cls(**json.loads(text))
+        return cls.of(json.loads(text))
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> "Architecture":
+        """From JSON's values, which know no tuples."""
+        divisors: tuple[float, ...] = tuple(values.get("rope_divisors", ()))
+        return replace(cls(**values), rope_divisors=divisors)

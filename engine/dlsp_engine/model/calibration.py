@@ -45,7 +45,7 @@ class Calibration:
         self._shape, self._length, self._levels = shape, length, kind.levels
         self._ops = Int8Ops.of(usable())
         self._x, self._y, self._scale = x, torch.zeros_like(x), torch.ones(len(x), 1)
-        cos, sin = rope_table(torch.arange(length), shape.head_dim, shape.theta)
+        cos, sin = rope_table(torch.arange(length), shape.head_dim, shape.theta, shape.rope_divisors)
         self._cos, self._sin = (each.repeat(len(x) // length, 1, 1) for each in (cos, sin))
 
     def pass_layer(self, bias: Tensor, quantised: Callable[[str, Tensor], Matrix]) -> None:

@@ -15,7 +15,24 @@ from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.update import Update
 
-FAMILIES = ("qwen2",)  # by GGUF's names
+
+@dataclass(frozen=True)
+class Family:
+    """What tells families of models apart that are otherwise alike: RMSNorm, RoPE, grouped heads, SwiGLU."""
+
+    bias: bool = False  # of queries, keys and values
+    head_norm: bool = False  # see `Architecture`
+    interleaved: bool = False  # element 2i of a query or key head in the file is element i, 2i + 1 element i + d / 2
+
+
+FAMILIES = {  # by GGUF's names
+    "qwen2": Family(bias=True),
+    "qwen3": Family(head_norm=True),
+    "llama": Family(interleaved=True),
+}
+
+ROPE_DIVISORS = "rope_freqs.weight"
+DEFAULT_THETA = 10_000.0  # where the metadata say none
 
 # Our name within a layer -> the GGUF tensors that are concatenated along their outputs.
 FUSED = {
@@ -75,10 +92,22 @@ class Gguf:
 
     def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
         """The tensors of one layer by our names, with the update added."""
-        tensors = {
-            f"layers.{number}.{ours}": torch.cat([self.tensor(f"blk.{number}.{name}") for name in theirs])
-            for ours, theirs in FUSED.items()
-        }
+        shape, block = self.architecture, f"blk.{number}."
+        tensors: dict[str, Tensor] = {}
+        for ours, theirs in FUSED.items():
+            names = [block + name for name in theirs]
+            parts = [self.tensor(name) if name in self._raw else torch.zeros(0) for name in names]
+            if ours == "qkv.weight" and FAMILIES[shape.family].interleaved:
+                parts[:2] = (_halves(part, shape.head_dim) for part in parts[:2])
+            if ours == "qkv.bias" and not FAMILIES[shape.family].bias:
+                parts = [torch.zeros(shape.qkv, dtype=torch.bfloat16)]
+            tensors[f"layers.{number}.{ours}"] = torch.cat(parts)
+        if shape.head_norm:
+            norms = (
+                self.tensor(f"{block}attn_{name}_norm.weight").expand(count, -1)
+                for name, count in (("q", shape.heads), ("k", shape.kv_heads))
+            )
+            tensors[f"layers.{number}.head_norm"] = torch.cat([*norms])
         if update:
             update.add_to(tensors, self.architecture, [number])
         return tensors
@@ -101,8 +130,10 @@ class Gguf:
                 raise self._refuse(f"{name} has the shape {list(found)}, and {list(size)} by the sizes in the metadata")
         if HEAD in self._raw and (found := _size(self._raw[HEAD])) != demanded[EMBEDDING]:
             raise self._refuse(f"{HEAD} has the shape {list(found)}, and {EMBEDDING} {list(demanded[EMBEDDING])}")
-        if unknown := sorted(self._raw.keys() - demanded.keys() - {HEAD}):
-            raise self._refuse(f"models of the family {shape.family} have no tensor {unknown[0]} here")
+        if unknown := sorted(self._raw.keys() - demanded.keys() - {HEAD, ROPE_DIVISORS}):
+            raise self._refuse(
+                f"it has a tensor {unknown[0]}, which the engine does not know in the family {shape.family}"
+            )
 
     def _tied(self) -> bool:
         """Whether embedding and head are one matrix. A file may store it twice, each time quantised in another way, or
@@ -126,9 +157,6 @@ def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:
         "attn_q.weight": (queries, shape.dim),
         "attn_k.weight": (keys, shape.dim),
         "attn_v.weight": (keys, shape.dim),
-        "attn_q.bias": (queries,),
-        "attn_k.bias": (keys,),
-        "attn_v.bias": (keys,),
         "attn_output.weight": (shape.dim, queries),
         "ffn_gate.weight": (shape.ff, shape.dim),
         "ffn_up.weight": (shape.ff, shape.dim),
@@ -136,8 +164,17 @@ def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:
         "attn_norm.weight": (shape.dim,),
         "ffn_norm.weight": (shape.dim,),
     }
+    if FAMILIES[shape.family].bias:
+        layer |= {"attn_q.bias": (queries,), "attn_k.bias": (keys,), "attn_v.bias": (keys,)}
+    if shape.head_norm:
+        layer |= {"attn_q_norm.weight": (shape.head_dim,), "attn_k_norm.weight": (shape.head_dim,)}
     whole: dict[str, tuple[int, ...]] = {EMBEDDING: (shape.vocab, shape.dim), NORM: (shape.dim,)}
     return whole | {f"blk.{i}.{name}": size for i in range(shape.layers) for name, size in layer.items()}
+
+
+def _halves(rows: Tensor, head_dim: int) -> Tensor:
+    """Rows [heads * head_dim, ...] of interleaved heads, in the order that RoPE has here: first halves, then second."""
+    return rows.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
 
 
 def bf16(data: np.ndarray, kind: GGMLQuantizationType) -> Tensor:
@@ -175,11 +212,37 @@ def _architecture(
             raise refuse(f"its metadata say {found} for {family}.{key}, where a positive number belongs")
         return float(found)
 
-    dim, heads, kv_heads = size("embedding_length"), size("attention.head_count"), size("attention.head_count_kv")
-    if dim % heads or dim // heads % 2 or heads % kv_heads:
-        raise refuse(f"{heads} heads, {kv_heads} of them for keys, do not divide its width of {dim}")
-    if (scaling := value(f"{family}.rope.scaling.type")) not in (None, "none"):
-        raise refuse(f"its positions are scaled by '{scaling}', which the engine does not compute")
+    def known(key: str) -> bool:
+        return value(f"{family}.{key}") is not None
+
+    def divisors(count: int) -> tuple[float, ...]:
+        """From a tensor, as for Llama 3, or one factor for all."""
+        scaling = value(f"{family}.rope.scaling.type")
+        if scaling not in (None, "none", "linear"):
+            raise refuse(f"its positions are scaled by '{scaling}', which the engine does not compute")
+        factor = number("rope.scaling.factor") if scaling == "linear" else 1.0
+        given = np.ones(count, np.float32)
+        if ROPE_DIVISORS in tensors:
+            given = np.asarray(tensors[ROPE_DIVISORS].data)
+            if given.shape != (count,) or given.dtype != np.float32 or not (np.isfinite(given) & (given > 0)).all():
+                raise refuse(f"{ROPE_DIVISORS} is not {count} positive float32 numbers")
+        scaled = tuple(float(each) * factor for each in given)
+        return () if set(scaled) == {1.0} else scaled
+
+    dim, heads = size("embedding_length"), size("attention.head_count")
+    kv_heads = size("attention.head_count_kv") if known("attention.head_count_kv") else heads
+    head_dim = size("attention.key_length") if known("attention.key_length") else dim // heads
+    if heads % kv_heads or (dim % heads and not known("attention.key_length")):
+        raise refuse(
+            f"{heads} heads for queries and {kv_heads} for keys do not go with each other and its width of {dim}"
+        )
+    if head_dim % 2 or (known("attention.value_length") and size("attention.value_length") != head_dim):
+        raise refuse(f"its heads of {head_dim} numbers, or those of its values, have a size that the engine cannot run")
+    if known("rope.dimension_count") and size("rope.dimension_count") != head_dim:
+        raise refuse("positions turn only a part of each of its heads, which the engine does not compute")
+    for key in ("attention.sliding_window", "expert_count"):
+        if value(f"{family}.{key}"):
+            raise refuse(f"it has {family}.{key}, which the engine does not compute")
     if EMBEDDING not in tensors:
         raise refuse(f"it has no tensor {EMBEDDING}")
     return Architecture(
@@ -187,12 +250,14 @@ def _architecture(
         dim=dim,
         heads=heads,
         kv_heads=kv_heads,
-        head_dim=dim // heads,
+        head_dim=head_dim,
         ff=size("feed_forward_length"),
         vocab=_size(tensors[EMBEDDING])[0],
-        theta=number("rope.freq_base"),
+        theta=number("rope.freq_base") if known("rope.freq_base") else DEFAULT_THETA,
         eps=round(number("attention.layer_norm_rms_epsilon"), 12),
         family=family,
+        head_norm=FAMILIES[family].head_norm,
+        rope_divisors=divisors(head_dim // 2),
     )
 
 

@@ -7,7 +7,7 @@ step gains from the processor's faster int8 products.
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate
 
@@ -34,6 +34,7 @@ from dlsp_kernels.kv_format import FLOAT32, INT8, KvFormat
 from dlsp_kernels.low_rank_add.compiled import CompiledLowRankAdd
 from dlsp_kernels.program.crew import leading
 from dlsp_kernels.program.instructions import Instructions, usable
+from dlsp_kernels.rope_heads.reference import rope_heads
 
 REMEMBERED = 4096  # rotated token embeddings that are kept, 4 kB each
 PROMPT_ROWS = 16  # clean rows of a session from which on they attend together; fewer are better shared among threads
@@ -97,6 +98,7 @@ def _update(ends: list[int], b: Tensor, b_scale: Tensor) -> Callable[[Tensor, sl
 class Int8Layer:
     qkv: Int8Linear
     qkv_bias: Tensor
+    head_norm: Tensor | None
     out: Int8Linear
     gate_up: Int8Linear
     down: Int8Linear
@@ -124,6 +126,7 @@ class Int8Weights:
         layers = [
             Int8Layer(
                 qkv_bias=_demand(groups[str(i)]["qkv_bias"], torch.float32, shape.qkv),
+                head_norm=groups[str(i)]["head_norm"] if shape.head_norm else None,
                 **{name: Int8Linear(groups[f"{i}.{name}"], *sizes, kind) for name, sizes in projections(shape).items()},
             )
             for i in range(shape.layers)
@@ -148,12 +151,14 @@ class Int8Qwen2(Model):
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._ops = Int8Ops.of(usable())
+        if self.shape.head_norm:
+            self._ops = replace(self._ops, rope_heads=partial(rope_heads, eps=self.shape.eps))
         self._by_programs = leading if usable() else nullcontext
         self._attention = fastest_attention(self.shape, self.kv)
         compiled = suited(self.shape.head_dim, self.kv) is not None
         self.alternatives = compiled
         # Whether all ops are native kernels: only then can a step be captured.
-        programs = usable() and isinstance(int8.kind, Compiled) and compiled
+        programs = usable() and isinstance(int8.kind, Compiled) and compiled and not self.shape.head_norm
         self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
@@ -181,7 +186,8 @@ class Int8Qwen2(Model):
             leave_if_asked()
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             qkv = layer.qkv(h, canvas)
-            q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform)
+            norm = () if layer.head_norm is None else (layer.head_norm,)
+            q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform, *norm)
             h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
             y = layer.out(h, canvas)
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)

@@ -50,6 +50,8 @@ def quantised(
             say(f"quantising layer {i} of {shape.layers}")
         layer, low = rotate_layer(dense, turn, shape), rotate_low_rank(plain, dense, turn, shape)
         tensors[f"{i}.qkv_bias"] = layer.qkv_bias
+        if layer.head_norm is not None:
+            tensors[f"{i}.head_norm"] = layer.head_norm
 
         def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low) -> Int8Matrix:
             _, outs = projections(shape)[name]

@@ -85,6 +85,8 @@ class Qwen2(Model):
             h = rms_norm(x, layer.attention_norm, shape.eps)
             qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head_dim)
             qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 1)
+            if layer.head_norm is not None:
+                qk = F.rms_norm(qk, qk.shape[-1:], eps=shape.eps) * layer.head_norm
             q, k = rope(qk, rows.cos, rows.sin).split([shape.heads, shape.kv_heads], 1)
             x = x + linear(attend(i, q, k, v), "out", layer.out)
             h = rms_norm(x, layer.mlp_norm, shape.eps)

@@ -43,6 +43,7 @@ def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
         down=turn.T @ hadamard(layer.down.float()),
         attention_norm=ones,
         mlp_norm=ones,
+        head_norm=None if layer.head_norm is None else layer.head_norm.float(),
     )
 
 
@@ -52,8 +53,11 @@ def balance(layer: Layer, shape: Architecture) -> Tensor:
 
     The error of quantised keys is least with f = sqrt(|k| / |q|), for sizes |k| and |q| as weights and biases let
     expect. Both channels of a pair that RoPE turns have the same f, and so have all query heads of a key head. f is a
-    power of two, so the products of queries and keys stay the same to the bit.
+    power of two, so the products of queries and keys stay the same to the bit. Where queries and keys are normalised,
+    all factors are 1: no bias makes channels large there.
     """
+    if layer.head_norm is not None:
+        return torch.ones(shape.qkv)
     heads, kv_heads, half = shape.heads, shape.kv_heads, shape.head_dim // 2
     rows = layer.qkv.float() * layer.attention_norm.float()
     squares = rows.square().sum(1) + layer.qkv_bias.float().square()

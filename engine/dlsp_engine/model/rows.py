@@ -88,7 +88,9 @@ def packed(batch: Batch, shape: Architecture) -> Packed:
     """Concatenate the rows of all sessions of a step, and reserve room for them in each cache."""
     for cache, rows in batch:
         cache.reserve(len(rows))
-    cos, sin = rope_table(torch.tensor([p for _, rows in batch for p in rows.positions]), shape.head_dim, shape.theta)
+    cos, sin = rope_table(
+        torch.tensor([p for _, rows in batch for p in rows.positions]), shape.head_dim, shape.theta, shape.rope_divisors
+    )
     canvas = [i for i, number in enumerate(c for _, rows in batch for c in rows.canvas) if number > 0]
     tokens = torch.tensor([t for _, rows in batch for t in rows.tokens])
     return Packed(tokens, cos, sin, _range(canvas))

@@ -36,7 +36,7 @@ class Description:
     def load(cls, file: Path) -> "Description":
         told = json.loads(file.read_text())
         return cls(
-            Architecture(**told["architecture"]), told["update"], Place(**told["embedding"]), Place(**told["head"])
+            Architecture.of(told["architecture"]), told["update"], Place(**told["embedding"]), Place(**told["head"])
         )
 
 

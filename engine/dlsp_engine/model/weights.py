@@ -24,6 +24,11 @@ class Layer:
     down: Tensor  # [dim, ff]
     attention_norm: Tensor  # [dim]
     mlp_norm: Tensor  # [dim]
+    head_norm: Tensor | None = None  # [heads + kv_heads, head_dim]: the norms of queries and keys, if they have any
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By their names here."""
+        return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
 
 
 class Embedding(Protocol):
@@ -79,7 +84,9 @@ class Weights:
 
     def to(self, where: torch.device | torch.dtype) -> "Weights":
         """A copy on another device or in another dtype."""
-        layers = [Layer(**{name: tensor.to(where) for name, tensor in vars(layer).items()}) for layer in self.layers]
+        layers = [
+            Layer(**{name: tensor.to(where) for name, tensor in layer.tensors().items()}) for layer in self.layers
+        ]
         own_head = None if self.own_head is None else self.own_head.to(where)
         return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where), own_head)
 
@@ -110,6 +117,9 @@ class Weights:
                         down=get(f"layers.{i}.down.weight", shape.dim, shape.ff),
                         attention_norm=get(f"layers.{i}.attention_norm", shape.dim),
                         mlp_norm=get(f"layers.{i}.mlp_norm", shape.dim),
+                        head_norm=get(f"layers.{i}.head_norm", shape.heads + shape.kv_heads, shape.head_dim)
+                        if shape.head_norm
+                        else None,
                     )
                     for i in range(shape.layers)
                 ]
@@ -143,6 +153,7 @@ class Weights:
                 down=matrix(shape.dim, shape.ff),
                 attention_norm=ones,
                 mlp_norm=ones,
+                head_norm=matrix(shape.heads + shape.kv_heads, shape.head_dim) if shape.head_norm else None,
             )
             for _ in range(shape.layers)
         ]

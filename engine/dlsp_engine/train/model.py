@@ -134,7 +134,7 @@ class CanvasModel:
         self, x: Tensor, positions: Tensor, bias: Tensor, lows: list[Low], past: Past | None
     ) -> tuple[Tensor, Past]:
         with positions.device:  # the table creates tensors on the default device
-            table = rope_table(positions.flatten(), self.shape.head_dim, self.shape.theta)
+            table = rope_table(positions.flatten(), self.shape.head_dim, self.shape.theta, self.shape.rope_divisors)
         cos, sin = (t.view(*positions.shape, 1, -1) for t in table)
         new: Past = []
         for i, layer in enumerate(self.weights.layers):
@@ -175,6 +175,8 @@ def heads(
     h = F.rms_norm(x, x.shape[-1:], layer.attention_norm, shape.eps)
     qkv = _linear(h, layer.qkv, low.get("qkv"), layer.qkv_bias).unflatten(-1, (-1, shape.head_dim))
     qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 2)
+    if layer.head_norm is not None:
+        qk = F.rms_norm(qk, qk.shape[-1:], eps=shape.eps) * layer.head_norm
     q, k = rope(qk, cos, sin).split([shape.heads, shape.kv_heads], 2)
     return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
 

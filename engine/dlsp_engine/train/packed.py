@@ -50,7 +50,7 @@ def hidden(weights: Weights, lows: list[Low], packed: Packed) -> Tensor:
     shape = weights.architecture
     x = weights.embedding[packed.ids][None]
     with x.device:  # the table creates tensors on the default device
-        table = rope_table(packed.positions, shape.head_dim, shape.theta)
+        table = rope_table(packed.positions, shape.head_dim, shape.theta, shape.rope_divisors)
     cos, sin = (t.view(1, len(packed.ids), 1, -1) for t in table)
     for layer, low in zip(weights.layers, lows, strict=True):
         q, k, v = heads(shape, layer, low, x, cos, sin)

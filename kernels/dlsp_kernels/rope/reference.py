@@ -2,13 +2,19 @@
 second.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 
-def rope_table(positions: Tensor, head_dim: int, theta: float) -> tuple[Tensor, Tensor]:
-    """positions [rows] -> cos, sin: float32 [rows, 1, head_dim / 2], the same for all heads."""
+def rope_table(positions: Tensor, head_dim: int, theta: float, divisors: Sequence[float] = ()) -> tuple[Tensor, Tensor]:
+    """positions [rows] -> cos, sin: float32 [rows, 1, head_dim / 2], the same for all heads. Frequencies are divided by
+    `divisors`, if there are any: head_dim / 2 numbers, which scale positions.
+    """
     frequency = theta ** (-torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
+    if divisors:
+        frequency = frequency / torch.tensor(divisors)
     angle = positions.float()[:, None, None] * frequency
     return angle.cos(), angle.sin()
 

@@ -59,8 +59,11 @@ def _hadamard(b: ir.IRBuilder, left: ir.Value, right: ir.Value) -> tuple[ir.Valu
     left, right = b.fadd(left, right), b.fsub(left, right)
     distance = half // 2
     while distance >= 2 * half // size:
-        partners = ints(half)([INT(lane ^ distance) for lane in range(half)])
-        signs = ir.VectorType(FLOAT, half)([FLOAT(-1.0 if lane & distance else 1.0) for lane in range(half)])
+        second = [lane // distance % 2 == 1 for lane in range(half)]  # of a pair
+        partners = ints(half)(
+            [INT(lane + (-distance if is_second else distance)) for lane, is_second in enumerate(second)]
+        )
+        signs = ir.VectorType(FLOAT, half)([FLOAT(-1.0 if is_second else 1.0) for is_second in second])
         left, right = (fma(b, one, signs, b.shuffle_vector(one, one, partners)) for one in (left, right))
         distance //= 2
     factor = same(FLOAT, size**-0.5, half)

@@ -49,12 +49,18 @@ def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> 
     """The model on `device`. `dtype` as in `Engine.load`: "int8" stores the matrices in int8, and still computes in
     bf16.
 
-    Raises EngineError when the GPU has too little free memory.
+    Raises EngineError when the GPU has too little free memory, or the kernels cannot run the model.
     """
+    if weights.architecture.head_norm:
+        raise EngineError(
+            "The GPU kernels have no norms of queries and keys, as this model needs: set DLSP_DEVICE to cpu."
+        )
     page = Pool.page_bytes(weights.architecture, weights.dtype)
     room = MAX_POOL_BYTES
     if device == "cuda":
-        matrices = sum(t.nbytes for layer in weights.layers for t in vars(layer).values()) + weights.embedding.nbytes
+        matrices = (
+            sum(t.nbytes for layer in weights.layers for t in layer.tensors().values()) + weights.embedding.nbytes
+        )
         matrices += 0 if weights.own_head is None else weights.own_head.nbytes
         room = min(room, max(0, torch.cuda.mem_get_info()[0] - 2 * matrices) // 3)
     format = "int8" if dtype == "int8" else "dense"

@@ -47,7 +47,7 @@ class GpuQwen2(Model):
         self.ops = StepOps(fused)
         self.graphs = Graphs(fused and self.device.type == "cuda", capturable=lambda: not self.ops.failures)
         positions = torch.arange(MAX_SESSION_PAGES * PAGE)
-        cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta)
+        cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta, self.shape.rope_divisors)
         self._cos, self._sin = (part[:, 0].contiguous().to(self.device) for part in (cos, sin))
         self._buffers: dict[BatchShape, Buffer] = {}
 

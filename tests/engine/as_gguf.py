@@ -1,0 +1,78 @@
+"""Tiny random models of transformers, and the GGUF files that hold the same: by the published mapping of names, apart
+from the engine's own.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import torch
+
+NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+WHOLE = {"model.embed_tokens": "token_embd", "lm_head": "output", "model.norm": "output_norm"}
+
+
+def model(family: str, tied: bool = False, head_dim: int = 8, vocab: int = 262, **more: Any) -> Any:
+    """A model of 2 layers with 4 heads, 2 of them for keys. Its weights are exact in bf16."""
+    import transformers
+
+    kind = {"qwen2": "Qwen2Config", "qwen3": "Qwen3Config", "llama": "LlamaConfig"}[family]
+    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": vocab}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": head_dim}
+    ends = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+    config = getattr(transformers, kind)(**(sizes | heads | ends | {"tie_word_embeddings": tied} | more))
+    torch.manual_seed(0)
+    made = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    with torch.no_grad():
+        for name, weight in made.named_parameters():
+            spread = 0.3 if "embed" in name else weight.shape[-1] ** -0.5
+            weight.normal_(1 if "norm" in name else 0, 0.2 if weight.ndim == 1 else 1.5 * spread)
+            weight.copy_(weight.bfloat16())
+    return made
+
+
+def write(path: Path, made: Any, family: str, divisors: list[float] | None = None) -> None:
+    """`divisors`: those of RoPE's frequencies."""
+    config = made.config
+    writer = gguf.GGUFWriter(path, family)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_vocab_size(config.vocab_size)
+    if divisors:
+        writer.add_tensor("rope_freqs.weight", np.array(divisors, np.float32))
+    for name, tensor in made.state_dict().items():
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        base, _, kind = name.rpartition(".")
+        heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(base.split(".")[-1])
+        if heads and family == "llama":  # its files pair neighbouring elements
+            halves = tensor.view(heads, 2, config.head_dim // 2, -1)
+            tensor = halves.swapaxes(1, 2).reshape(tensor.shape)
+        ours = WHOLE.get(base) or f"blk.{base.split('.')[2]}.{NAMES[base.split('.', 3)[3]]}"
+        writer.add_tensor(f"{ours}.{kind}", tensor.contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

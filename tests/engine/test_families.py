@@ -1,0 +1,129 @@
+"""Each family of models from a GGUF file, against transformers: logits in float32 and int8, and invariant 1."""
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dlsp_engine.engine import Engine
+from dlsp_engine.errors import EngineError
+from dlsp_engine.model import convert, int8_file
+from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.gpu import device
+from dlsp_engine.model.int8 import Int8Qwen2
+from dlsp_engine.model.qwen2 import Model, Qwen2
+from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.source import Description, GgufWeights
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.options import Options
+from dlsp_engine.text.prompt import Gap
+from dlsp_engine.text.tokenizer import ByteTokenizer
+from dlsp_kernels.int8_linear.kinds import best
+from tests.engine import as_gguf
+from tests.engine.test_files import no_tokenizer  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.usefixtures("no_tokenizer", "one_thread")
+
+FAMILIES = ["qwen2", "qwen3", "llama"]
+TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4]
+needs_int8 = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
+
+
+def dense(gguf: Path, cache: Path) -> Qwen2:
+    return Qwen2(Weights.load(convert.converted(gguf, cache, lambda line: None), torch.float32))
+
+
+def int8(gguf: Path, cache: Path) -> Int8Qwen2:
+    folder, kind = convert.converted(gguf, cache, lambda line: None, dense=False), best()
+    assert kind
+    weights = GgufWeights(gguf, Description.load(folder / convert.ABOUT), None)
+    adapter = Adapter.none(weights.embedding, weights.architecture)
+    return Int8Qwen2(weights, adapter, int8_file.stored(folder, weights, adapter, kind, lambda line: None))
+
+
+def difference(model: Model, theirs: Any) -> float:
+    """Of the logits, relative to their norm."""
+    rows = Rows()
+    rows.add_clean(TEXT, 0)
+    ours = model.head(model.forward([(model.new_cache(), rows)]))
+    with torch.inference_mode():
+        expected = theirs(torch.tensor([TEXT])).logits[0]
+    return float((ours - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_in_float32(tmp_path: Path, family: str, tied: bool):
+    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, tied), family)
+    assert difference(dense(tmp_path / "m.gguf", tmp_path), made) < 1e-4
+
+
+@needs_int8
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_in_int8(tmp_path: Path, family: str, tied: bool):
+    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, tied), family)
+    assert difference(int8(tmp_path / "m.gguf", tmp_path), made) < 0.05
+
+
+@needs_int8
+@pytest.mark.parametrize("head_dim", [64, 80, 96, 128, 256])
+@pytest.mark.parametrize("family", ["qwen3", "llama"])
+def test_sizes_of_heads(tmp_path: Path, family: str, head_dim: int):
+    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, head_dim=head_dim), family)
+    assert difference(dense(tmp_path / "m.gguf", tmp_path), made) < 1e-4
+    assert difference(int8(tmp_path / "m.gguf", tmp_path), made) < 0.05
+
+
+def test_positions_scaled_as_in_llama_3(tmp_path: Path):
+    theta, factor, low, high, length = 100.0, 8.0, 1.0, 4.0, 16
+    scaling = {"factor": factor, "low_freq_factor": low, "high_freq_factor": high}
+    rope = {"rope_type": "llama3", "rope_theta": theta, "original_max_position_embeddings": length} | scaling
+    made = as_gguf.model("llama", head_dim=16, rope_parameters=rope)
+    divisors = []
+    for i in range(8):
+        turns = length * theta ** (-2 * i / 16) / (2 * math.pi)  # within the length that it was trained with first
+        smooth = (turns - low) / (high - low)
+        divisors.append(1 / ((1 - smooth) / factor + smooth) if 0 < smooth < 1 else 1.0 if smooth >= 1 else factor)
+    assert len(set(divisors)) > 2, "all three cases"
+    as_gguf.write(tmp_path / "m.gguf", made, "llama", divisors)
+    assert difference(dense(tmp_path / "m.gguf", tmp_path), made) < 1e-4
+    as_gguf.write(tmp_path / "plain.gguf", made, "llama")
+    assert difference(dense(tmp_path / "plain.gguf", tmp_path), made) > 1e-2, "the scaling tells"
+
+
+@needs_int8
+@pytest.mark.parametrize("load", [dense, int8])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_verified_is_autoregressive(tmp_path: Path, family: str, load: Any):
+    """Invariant 1, with random, copied and right drafts, and without a canvas adapter."""
+    as_gguf.write(tmp_path / "m.gguf", as_gguf.model(family), family)
+    engine = Engine(load(tmp_path / "m.gguf", tmp_path), ByteTokenizer(), dtype=load.__name__)
+    rng = random.Random(7)
+    gaps = [Gap("a = [1, 2, 3, 4]\nb = [1, 2, 3, ", "\n"), Gap("x é", "日本"), Gap("", "")]
+    for gap in gaps:
+        expected = engine.fill(gap, Options(mode="autoregressive", max_tokens=24))
+        start = expected.cost.prompt_tokens
+
+        def right(tokens: list[int], expected: Any = expected, start: int = start) -> list[int]:
+            return list(expected.tokens[len(tokens) - start :][:5])
+
+        def spoiled(tokens: list[int]) -> list[int]:
+            return [t if rng.random() < 0.7 else rng.randrange(262) for t in right(tokens)]
+
+        for draft in (right, spoiled, lambda tokens: [rng.randrange(262) for _ in range(4)], None):
+            drafter = draft and (lambda tokens, draft=draft: (drafted := draft(tokens), [0.8] * len(drafted)))
+            fill = engine.fill(gap, Options(max_tokens=24), drafter=drafter)
+            assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason)
+            if draft is right and len(expected.tokens) > 8:
+                assert fill.cost.tau > 2, "right drafts must pay"
+
+
+def test_a_gpu_without_the_norms_says_so(tmp_path: Path):
+    as_gguf.write(tmp_path / "m.gguf", as_gguf.model("qwen3"), "qwen3")
+    weights = dense(tmp_path / "m.gguf", tmp_path).weights
+    with pytest.raises(EngineError, match=r"norms of queries and keys.*DLSP_DEVICE to cpu"):
+        device.load(weights, None, "cpu", "bfloat16")
