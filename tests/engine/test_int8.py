@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -239,12 +239,24 @@ def test_what_is_there_needs_no_folder_that_can_be_written(tiny, kind, file, mon
 
 
 def test_a_full_disk_is_one_sentence(tiny, kind, tmp_path, monkeypatch):
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr(int8_file, "save_file", full)
     with pytest.raises(EngineError, match="free some space"):
         int8_file.stored(tmp_path, tiny.model.weights, tiny.model.adapter, kind, lambda line: None)
+
+
+@pytest.mark.parametrize("more", range(9))
+def test_tensors_begin_at_a_cache_line(tmp_path, more):
+    """Whatever the header's length: a name that is `more` characters longer makes it so much longer."""
+    tensors = {"scale": torch.zeros(16), "weight": torch.zeros(3, 64, dtype=torch.int8)}
+    tensors |= {f"{'n' * (1 + more)}{number}": torch.zeros(128, dtype=torch.uint8) for number in range(12)}
+    int8_file._write(tmp_path / "int8-machine-adapter.safetensors", tensors)
+    (file,) = tmp_path.glob("*.safetensors")
+    with safe_open(file, framework="pt") as opened:
+        assert set(opened.keys()) == set(tensors)
+    assert (8 + int.from_bytes(file.read_bytes()[:8], "little")) % 64 == 0
 
 
 def test_what_a_killed_engine_left_half_written_goes(tiny, kind, file):

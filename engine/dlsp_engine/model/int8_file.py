@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from filelock import FileLock
@@ -23,7 +24,12 @@ from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels.int8_linear.kinds import Int8
 
 # The version of the file's content. Increase it with every change of the content.
-LAYOUT = 3
+LAYOUT = 4
+
+# The bytes that a processor loads from memory at once.
+CACHE_LINE = 64
+# The types of quantised weights as a safetensors file names them, in the order in which it has them.
+DTYPES = {torch.float32: "F32", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8"}
 
 
 def stored(
@@ -81,7 +87,7 @@ def _fingerprint(adapter: Adapter) -> str:
 def _write(path: Path, tensors: dict[str, Tensor]) -> None:
     partial = path.with_suffix(".partial")
     try:
-        save_file(tensors, partial)
+        save_file(tensors, partial, metadata=_padding(tensors))
         machine_of = path.name.split("-")[1]
         for old in path.parent.glob(f"int[48]-{machine_of}-*"):
             if old != partial:
@@ -89,6 +95,22 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
         manifest.publish(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _padding(tensors: dict[str, Tensor]) -> dict[str, str]:
+    """Metadata that makes the header so long that each tensor begins at a cache line: a program that loads 64 bytes
+    across two lines takes twice as long. A safetensors file has 8 bytes, the header as compact JSON padded by spaces to
+    a multiple of 8, then the tensors, by type and name.
+    """
+    order = list(DTYPES)
+    header: dict[str, Any] = {"__metadata__": {"padding": ""}}
+    at = 0
+    for name in sorted(tensors, key=lambda name: (order.index(tensors[name].dtype), name)):
+        tensor, begin = tensors[name], at
+        at += tensor.nbytes
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, at]}
+    length = 8 + len(json.dumps(header, separators=(",", ":")).encode())
+    return {"padding": " " * (-length % CACHE_LINE)}
 
 
 def _read(path: Path, shape: Architecture, kind: Int8) -> Int8Weights:
