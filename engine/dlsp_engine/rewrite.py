@@ -10,7 +10,7 @@ from torch import Tensor
 from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.answer import Answer, Cost
 from dlsp_engine.decode.draft import Copier
-from dlsp_engine.decode.rewriting import Rewriting
+from dlsp_engine.decode.rewriting import Doubt, Rewriting
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.model.rows import Rows
@@ -37,8 +37,8 @@ class Rewritten:
 
     `doubt` is the largest number of nats by which a token is likelier than the one that the window has in its place,
     below 0 if none is; `doubted` is where in the window's text that is, in characters. Both are of the places where the
-    answer agrees with the window, up to and with its first disagreement. `reason` is `end`, or `length` if the answer
-    grew too long: then nothing is changed.
+    answer agrees with the window, its first disagreements included. `reason` is `end` after the end token, `window`
+    where the answer came to the window's end, or `length` if it grew too long: then nothing is changed.
     """
 
     text: str
@@ -88,10 +88,9 @@ class RewriteRequest(Request):
         return self._decoder.done
 
     def outcome(self) -> Rewritten:
-        asked, answer, doubt = self.asked, self.answer, self._decoder.doubt
-        assert doubt, "the first row has one"
+        asked, answer, doubt = self.asked, self.answer, self._decoder.doubt or Doubt(0.0, 0)
         reason = answer.reason or "cancelled"
-        text = asked.whole(answer.text) if reason == "end" else asked.text
+        text = asked.text if reason == "length" else asked.whole(answer.text)
         before = len(asked.kept) + len(answer.tokenizer.decode(self._old[: doubt.at]))
         found = changes(asked.text, text)
         return Rewritten(text, found, tuple(answer.tokens), doubt.nats, before, reason, self.cost)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 SURE_TOKENS = 3  # that agree in a row, after which the new text counts as being back in the old one
+END_TOKENS = 32  # that agree in a row up to the end of the old text, after which the new text has ended as well
 MAX_MATCH_TOKENS = 8  # that are compared to find where the old text goes on
 SEARCHED_TOKENS = 256  # of the old text, behind where it was left
 
@@ -10,21 +11,27 @@ SEARCHED_TOKENS = 256  # of the old text, behind where it was left
 @dataclass(frozen=True)
 class Alignment:
     """`at` is the index in `old` of the token that comes next if the old text goes on; `len(old)` means that it ends.
-    `agreed` is how many tokens before it agree in a row; 0 if `at` is a guess. While fewer than SURE_TOKENS agree,
-    `left` is where the new text left the old one, and `written` are the new tokens since then.
+    `agreed` is how many tokens before it agree in a row; 0 if `at` is a guess. At the start it is END_TOKENS: all of
+    the new text agrees. While fewer than SURE_TOKENS agree, `left` is where the new text left the old one, and
+    `written` are the new tokens since then.
 
     The value depends on the new text's tokens alone, so it is the same however they were drafted.
     """
 
     old: tuple[int, ...]
     at: int = 0
-    agreed: int = SURE_TOKENS
+    agreed: int = END_TOKENS
     left: int = 0
     written: tuple[int, ...] = ()
 
     @property
     def sure(self) -> bool:
         return self.agreed >= SURE_TOKENS
+
+    @property
+    def ended(self) -> bool:
+        """Whether the new text has come to the end of the old one: what the model would write next stands behind it."""
+        return 0 < len(self.old) == self.at and self.agreed >= END_TOKENS
 
     def after(self, token: int) -> "Alignment":
         """Return the alignment after one more token of the new text."""

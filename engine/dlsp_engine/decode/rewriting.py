@@ -20,7 +20,7 @@ DRAFTED_P = 0.99  # confidence in a token of the old text where the new one agre
 @dataclass(frozen=True)
 class Doubt:
     """How many nats likelier than the old text's token the likeliest other one is; negative where the old one is
-    likelier. The old token is number `at` of the old text; the number of tokens means the end behind it.
+    likelier. The old token is number `at` of the old text.
     """
 
     nats: float
@@ -35,6 +35,9 @@ class Rewriting(Verified):
     A token of the old text stands unless another one is more than `margin` nats likelier. That holds where the new text
     agrees with the old one (`Alignment.sure`); elsewhere, and at margin 0 everywhere, the likeliest token is taken, so
     the answer is that of autoregressive decoding. `doubt` is the largest one at these places so far.
+
+    Besides at the end token, the answer ends where it has come to the end of the old text (`Alignment.ended`), with the
+    reason `window`. The model would go on with what stands behind the window, unless it was trained to stop there.
 
     In the mode `autoregressive` nothing is drafted.
     """
@@ -53,7 +56,6 @@ class Rewriting(Verified):
         self._alone = answer.options.mode == "autoregressive"
         self._alignment, self._followed = Alignment(tuple(old)), 0
         self._room = PREFILL_ROWS
-        self._stops = torch.tensor(sorted(answer.tokenizer.stops), dtype=torch.long)
         super().__init__(session, answer, drafting, drafter)
 
     def plan(self, sharing: int, room: int = PREFILL_ROWS) -> Rows:
@@ -106,12 +108,15 @@ class Rewriting(Verified):
             nats = (logits.amax(-1)[rows] - own).tolist()
             logits[rows, tokens] = own + self.margin
             doubts |= {row: Doubt(each, within[row]) for row, each in zip(rows, nats, strict=True)}
-        for row in places.keys() - within.keys() if len(self._stops) else ():
-            end = logits[row, self._stops]
-            logits[row, self._stops] = -torch.inf
-            doubts[row] = Doubt(float(logits[row].max() - end.max()), len(old))
-            logits[row, self._stops] = end + self.margin
         return doubts
+
+    def _commit(self, tokens: list[int], log_p: list[float], cached: int) -> None:
+        alignment, count = self._alignment, 0
+        while count < len(tokens) and not alignment.ended:
+            alignment, count = alignment.after(tokens[count]), count + 1
+        super()._commit(tokens[:count], log_p[:count], cached)
+        if alignment.ended:
+            self.answer.reason = self.answer.reason or "window"
 
     def _decide(self, sharing: int) -> StepPlan:
         if self._alone:
@@ -142,18 +147,17 @@ class Rewriting(Verified):
 def rewritten_plainly(
     model: Model, prompt: list[int], old: list[int], stops: frozenset[int], most: int, margin: float = 0.0
 ) -> list[int]:
-    """Return the new text of `old` after `prompt`, with the token that ends it, at most `most` tokens: one token after
-    the other, each from a forward over all tokens before it. The reference for `Rewriting`.
+    """Return the new text of `old` after `prompt`, with the end token if there is one, at most `most` tokens: one token
+    after the other, each from a forward over all tokens before it. The reference for `Rewriting`.
     """
     answer: list[int] = []
     alignment = Alignment(tuple(old))
-    while len(answer) < most and not (answer and answer[-1] in stops):
+    while len(answer) < most and not alignment.ended and not (answer and answer[-1] in stops):
         rows = Rows()
         rows.add_clean([*prompt, *answer], 0)
         logits = model.head(model.forward([(model.new_cache(), rows)])[-1:])[0].clone()
-        if alignment.sure:
-            stands = [old[alignment.at]] if alignment.at < len(old) else sorted(stops)
-            logits[stands] += margin
+        if alignment.sure and alignment.at < len(old):
+            logits[old[alignment.at]] += margin
         answer.append(int(logits.argmax()))
         alignment = alignment.after(answer[-1])
     return answer

@@ -9,7 +9,7 @@ from dlsp_engine.text.tokenizer import Tokenizer
 @dataclass(frozen=True)
 class Rewrite:
     """A window of the file `path`: lines whose text is `text` now and was `before` when the latest edit began. The
-    first `keep` lines stay as they are.
+    first `keep` lines stay as they are, but never the last one.
 
     `files` are other files, `edits` are earlier edits as diffs, and `diagnostics` are messages about the window. A
     token of the window stands unless another one is more than `margin` nats likelier (`decode.rewriting`).
@@ -32,7 +32,7 @@ class Rewrite:
     @property
     def kept(self) -> str:
         """The lines that stay as they are."""
-        return "".join(line + "\n" for line in self.body.split("\n")[:-1][: self.keep])
+        return "".join(line + "\n" for line in self.body.split("\n")[:-2][: self.keep])
 
     def rest(self, tokenizer: Tokenizer) -> list[int]:
         """Return the tokens of the lines that may change, as they are now: the draft of the answer."""
