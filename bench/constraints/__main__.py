@@ -1,8 +1,10 @@
 """What constraints cost a step, and how many tokens a step commits with them: `python -m bench.constraints`.
 
 Each case is a chat that the real model answers: freely and under its constraint, by turns, from copies of one prefilled
-session. Times are processor time of the thread of the steps, which other programs on the machine hardly change: that of
-a whole step, that of what a step does beside the forward pass, and that of what is done for the constraint alone.
+session. Then the text under the constraint is decoded once more without it, every choice of the model replaced by the
+text's next token: so tau with and without the constraint is that of the same texts. Times are processor time of the
+thread of the steps, which other programs on the machine hardly change: that of a whole step, that of what a step does
+beside the forward pass, and that of what is done for the constraint alone.
 """
 
 import argparse
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from dlsp_engine import Engine, Fill
 
 MODES = ("autoregressive", "verified")
-FREE, BOUND = "free", "bound"
+WAYS = FREE, BOUND, TOLD = "free", "bound", "told"
 SYSTEM = "Answer briefly."
 
 
@@ -84,8 +86,22 @@ def answered(engine: "Engine", request: Any, meter: Meter) -> Run:
     return run
 
 
+def tell(request: Any, tokens: Sequence[int]) -> None:
+    """Let each row of a request choose the token that `tokens`, the answer, has there."""
+    answer = request.answer
+
+    def chosen(logits: Any, draft: list[int], first: int = 0) -> list[int]:
+        at = len(answer.tokens) + first
+        known = list(tokens[at : at + len(logits)])
+        return known + [tokens[-1]] * (len(logits) - len(known))
+
+    answer.next_tokens = chosen
+
+
 def measured(engine: "Engine", case: Case, tokens: int, repeats: int, meter: Meter) -> dict[str, Run]:
-    """By `mode/free` and `mode/bound`: an answer, its times those of all repetitions."""
+    """By `mode/free` and `mode/bound`: an answer, its times those of all repetitions. And by `mode/told`: that of
+    `mode/bound` without its constraint.
+    """
     from dlsp_engine import Options
     from dlsp_engine.text.chat import Generation
 
@@ -109,6 +125,12 @@ def measured(engine: "Engine", case: Case, tokens: int, repeats: int, meter: Met
                     before.steps += run.steps
                     before.beside += run.beside
                     before.constraint += run.constraint
+    for mode in MODES:
+        if (bound := runs[f"{mode}/{BOUND}"].fill) and bound.tokens:
+            options = Options(mode=mode, max_tokens=len(bound.tokens))
+            request = engine.generation_request(asked, options, session.copy())
+            tell(request, bound.tokens)
+            runs[f"{mode}/{TOLD}"] = answered(engine, request, meter)
     return runs
 
 
@@ -128,8 +150,8 @@ def compile_ms(engine: "Engine", case: Case) -> dict[str, float]:
 
 def summary(found: dict[Case, dict[str, Run]]) -> dict[str, float]:
     """By mode and kind of constraint: what a step does for the constraint, in milliseconds and as a share of the step;
-    what an answer takes beside the forward pass by token, free and bound; and tau, over all answers and over those that
-    are the same with and without the constraint.
+    what an answer takes beside the forward pass by token, free and bound; and tau, over all answers, and over the
+    texts of the bound ones, decoded with and without the constraint.
     """
     metrics: dict[str, float] = {}
     for mode in MODES:
@@ -146,20 +168,16 @@ def summary(found: dict[Case, dict[str, Run]]) -> dict[str, float]:
                 repeats = len(runs_of[0].steps) / runs_of[0].fill.cost.forwards if runs_of[0].fill else 1
                 tokens = repeats * sum(run.fill.cost.tokens for run in runs_of if run.fill)
                 metrics[f"{name}/beside_ms_per_token/{way}"] = sum(ms for run in runs_of for ms in run.beside) / tokens
-            same = [runs for runs in own if alike(runs, mode)]
-            metrics[f"{name}/answers"], metrics[f"{name}/same_text"] = len(own), len(same)
-            for which, some in (("all", own), ("same_text", same)):
-                for way in (FREE, BOUND):
-                    fills = [run.fill for runs in some if (run := runs[f"{mode}/{way}"]).fill]
-                    if fills:
-                        spent = sum(fill.cost.forwards for fill in fills)
-                        metrics[f"{name}/tau/{which}/{way}"] = sum(fill.cost.tokens for fill in fills) / spent
+            metrics[f"{name}/answers"] = len(own)
+            metrics |= {f"{name}/tau/{way}": tau([runs.get(f"{mode}/{way}") for runs in own]) for way in WAYS}
+            metrics[f"{name}/tau/bound_to_told"] = metrics[f"{name}/tau/{BOUND}"] / metrics[f"{name}/tau/{TOLD}"]
     return {name: round(value, 4) for name, value in metrics.items()}
 
 
-def alike(runs: dict[str, Run], mode: str) -> bool:
-    free, bound = (runs[f"{mode}/{way}"].fill for way in (FREE, BOUND))
-    return bool(free and bound and free.text == bound.text)
+def tau(runs: Sequence[Run | None]) -> float:
+    """Tokens of the answers, end tokens left out, by forwards."""
+    fills = [run.fill for run in runs if run and run.fill]
+    return sum(len(fill.tokens) for fill in fills) / max(1, sum(fill.cost.forwards for fill in fills))
 
 
 def percentile(values: Sequence[float], at: int) -> float:

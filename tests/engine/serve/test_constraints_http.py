@@ -7,23 +7,10 @@ from threading import Event
 import httpx
 import pytest
 
+from bench.constraints.hostile import HOSTILE
 from dlsp_engine.text import grammars
 
 GAP = {"prefix": "value = ", "suffix": "\n"}
-DOUBLING = "start: r0\n" + "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "a"?\n'
-CHAIN = "start: r0\n" + "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(5000)) + 'r5000: "a"\n'
-
-HOSTILE = {
-    "nested text": {"regex": "(" * 20_000 + "a" + ")" * 20_000},
-    "repeated repetition": {"regex": "((a{1,1000}){1,1000}){1,1000}"},
-    "left recursion": {"grammar": 'start: start start | "a" | start start start'},
-    "exponentially many ways": {"grammar": DOUBLING},
-    "a stack that overflows": {"grammar": CHAIN},
-    "an automaton of a million states": {"json_schema": {"type": "integer", "multipleOf": 999_983}},
-    "ten thousand properties": {"json_schema": {"properties": {f"p{n}": {"type": "string"} for n in range(3000)}}},
-    "a schema of itself": {"json_schema": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}},
-    "nothing": {"json_schema": {"$ref": "#"}},
-}
 
 
 def asked(client: httpx.Client, path: str, **body: object) -> list[dict]:
