@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from dlsp.completions import infill
+from dlsp.completions import infill, steering
 from dlsp.completions.anchor import Anchor
 from dlsp.completions.gate import gate
 from dlsp.completions.state import DocumentState
@@ -98,9 +98,16 @@ class Generator:
                 return CompletionResult(skip=skip)
             anchor, middle = Anchor(cursor.before, cursor.after, context), ""
             state.set_anchor(anchor)
-        fields = {"session": cursor.uri, "end": infill.end_rule(cursor.before), "mode": cursor.settings.mode}
+        fields: dict[str, Any] = {
+            "session": cursor.uri,
+            "end": infill.end_rule(cursor.before),
+            "mode": cursor.settings.mode,
+        }
         if priority != "typing":
             fields["priority"] = priority
+        sampled = bool((overrides or {}).get("temperature"))
+        if not sampled and (wanted := steering.constraint(cursor.settings.steer, anchor.context, cursor.name or "")):
+            fields["constraint"] = wanted
         return infill.request(anchor.context, middle=middle, path=cursor.name, **(fields | dict(overrides or {})))
 
 

@@ -20,6 +20,7 @@ LOGS = ("plain", "text")
 ALL_LANGUAGES = "*"
 EVERYTHING = ("*",)
 MAX_THREADS = 256
+STEERS = ("off", "brackets", "names", "both")
 
 
 def _model(value: Any) -> Model | None:
@@ -146,6 +147,13 @@ class Settings:
         "Whether an engine that is started adds the infill update to the weights; false for the model as it was "
         "published.",
         {"type": "boolean"},
+    )
+    steer: str = _setting(
+        STEERS[0],
+        _one_of("way to steer", STEERS),
+        "What suggestions are steered to: `names` that stand in what the model sees, after dots and in calls; "
+        "`brackets` and strings that are closed; `both`; or `off`.",
+        {"enum": list(STEERS)},
     )
     sizing: Sizing = Sizing()
 

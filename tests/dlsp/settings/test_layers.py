@@ -243,6 +243,7 @@ def test_the_json_schema_has_every_setting_and_agrees_with_the_extension() -> No
         "context",
         "threads",
         "infill_update",
+        "steer",
     }
     assert schema["additionalProperties"] is False
     assert all(each["description"].endswith((".", "`.")) for each in schema["properties"].values())
