@@ -44,8 +44,16 @@ def model(family: str, tied: bool = False, head_dim: int = 8, vocab: int = 262, 
     return made
 
 
-def write(path: Path, made: Any, family: str, divisors: list[float] | None = None) -> None:
-    """`divisors`: those of RoPE's frequencies."""
+def words(vocab: int) -> list[str]:
+    """A word of two letters for each token, so that a text says which tokens it was made of."""
+    return [chr(ord("a") + number // 26) + chr(ord("a") + number % 26) for number in range(vocab)]
+
+
+def write(path: Path, made: Any, family: str, divisors: list[float] | None = None, kind: str = "F32") -> None:
+    """`divisors`: those of RoPE's frequencies. `kind`: how matrices are quantised. The tokenizer has `words`, and the
+    last of them ends a text.
+    """
+    quantisation = gguf.GGMLQuantizationType[kind]
     config = made.config
     writer = gguf.GGUFWriter(path, family)
     writer.add_block_count(config.num_hidden_layers)
@@ -60,18 +68,30 @@ def write(path: Path, made: Any, family: str, divisors: list[float] | None = Non
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(words(config.vocab_size))
+    writer.add_token_types([gguf.TokenType.NORMAL] * (config.vocab_size - 1) + [gguf.TokenType.CONTROL])
+    writer.add_token_merges(["a a"])
+    writer.add_eos_token_id(config.vocab_size - 1)
+    writer.add_add_bos_token(False)
     if divisors:
         writer.add_tensor("rope_freqs.weight", np.array(divisors, np.float32))
     for name, tensor in made.state_dict().items():
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
-        base, _, kind = name.rpartition(".")
+        base, _, what = name.rpartition(".")
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(base.split(".")[-1])
         if heads and family == "llama":  # its files pair neighbouring elements
             halves = tensor.view(heads, 2, config.head_dim // 2, -1)
             tensor = halves.swapaxes(1, 2).reshape(tensor.shape)
         ours = WHOLE.get(base) or f"blk.{base.split('.')[2]}.{NAMES[base.split('.', 3)[3]]}"
-        writer.add_tensor(f"{ours}.{kind}", tensor.contiguous().numpy())
+        numbers = tensor.contiguous().numpy()
+        if numbers.ndim == 1:
+            writer.add_tensor(f"{ours}.{what}", numbers)
+        else:
+            stored = gguf.quants.quantize(numbers, quantisation)
+            writer.add_tensor(f"{ours}.{what}", stored, raw_dtype=quantisation)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

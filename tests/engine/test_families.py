@@ -29,6 +29,8 @@ pytestmark = pytest.mark.usefixtures("no_tokenizer", "one_thread")
 
 FAMILIES = ["qwen2", "qwen3", "llama"]
 TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4]
+TOKENS = 16
+TIES = {"F32": 0.02, "Q8_0": 0.2, "Q5_0": 0.2}  # of the logits' spread, by the kind of matrices
 needs_int8 = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
 
 
@@ -120,6 +122,36 @@ def test_verified_is_autoregressive(tmp_path: Path, family: str, load: Any):
             assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason)
             if draft is right and len(expected.tokens) > 8:
                 assert fill.cost.tau > 2, "right drafts must pay"
+
+
+@pytest.mark.parametrize("kind", TIES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_texts_of_llama_cpp(tmp_path: Path, family: str, kind: str):
+    """llama.cpp reads the same file. Up to ties: it computes with inputs of 8 bits, and holds keys and values in
+    float16, so a token that it takes must be within its rounding of our best one.
+    """
+    from bench.peers.llama import Llama
+    from bench.peers.side import Ask
+
+    as_gguf.write(tmp_path / "m.gguf", as_gguf.model(family, head_dim=16), family, kind=kind)
+    ours, theirs = dense(tmp_path / "m.gguf", tmp_path), Llama(tmp_path / "m.gguf", ngram=False, threads=1, context=256)
+    words = as_gguf.words(262)
+    same = every = 0
+    for first in range(4):
+        prompt = [first, *TEXT]
+        asked = Ask("", "", "", tuple(prompt), "token", TOKENS)
+        text = theirs.answer(asked, "autoregressive").text
+        for word in [text[at : at + 2] for at in range(0, len(text), 2)]:
+            rows = Rows()
+            rows.add_clean(prompt, 0)
+            logits = ours.head(ours.forward([(ours.new_cache(), rows)]))[-1]
+            token = words.index(word)
+            assert logits.max() - logits[token] < TIES[kind] * logits.std(), (first, len(prompt))
+            same += int(logits.argmax() == token)
+            every += 1
+            prompt.append(token)
+    assert every > 2 * TOKENS
+    assert same > 0.9 * every
 
 
 def test_a_gpu_without_the_norms_says_so(tmp_path: Path):
