@@ -14,6 +14,7 @@ from torch import Tensor
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.update import Update
+from dlsp_engine.text import gguf_header
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Gguf:
 
     def __init__(self, path: Path) -> None:
         try:
+            gguf_header.check(path)
             self.reader = GGUFReader(path)
         except Exception as error:  # the library raises whatever the damage leads to
             if out_of_memory(error):
@@ -229,6 +231,8 @@ def _architecture(
         scaled = tuple(float(each) * factor for each in given)
         return () if set(scaled) == {1.0} else scaled
 
+    if (layers := size("block_count")) > len(tensors):
+        raise refuse(f"its metadata say {layers} layers, and it has {len(tensors)} tensors")
     dim, heads = size("embedding_length"), size("attention.head_count")
     kv_heads = size("attention.head_count_kv") if known("attention.head_count_kv") else heads
     head_dim = size("attention.key_length") if known("attention.key_length") else dim // heads
@@ -246,7 +250,7 @@ def _architecture(
     if EMBEDDING not in tensors:
         raise refuse(f"it has no tensor {EMBEDDING}")
     return Architecture(
-        layers=size("block_count"),
+        layers=layers,
         dim=dim,
         heads=heads,
         kv_heads=kv_heads,

@@ -1,24 +1,19 @@
 """Prompts that are no gap: a chat, rendered by the checkpoint's own template, or any text and tokens."""
 
 import json
-import mmap
 import re
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dlsp_engine.errors import EngineError
+from dlsp_engine.text import gguf_header
 from dlsp_engine.text.prompt import Prompt
 from dlsp_engine.text.tokenizer import Spelling, Tokenizer
 
 TEMPLATE_KEY = "tokenizer.chat_template"  # GGUF's name of the template
 NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]  # Unicode keeps them for internal use
-
-# GGUF's metadata types, by number: fixed ones with their bytes; then text and array.
-FIXED_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-TEXT, ARRAY = 8, 9
 
 
 @dataclass(frozen=True)
@@ -145,45 +140,8 @@ def _sentence(error: Exception) -> str:
 def template_in(gguf: Path) -> str | None:
     """Return the chat template in a GGUF file's metadata; None if there is none. Raises EngineError if the file is
     damaged.
-
-    The `gguf` package reads all metadata and all tensors' descriptions, which takes seconds.
     """
-    with gguf.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            return _template(data)
-        except (struct.error, KeyError, UnicodeDecodeError, OverflowError, RecursionError) as error:
-            raise EngineError(f"{gguf} is damaged; run `dlsp model pull`.") from error
-
-
-def _template(data: mmap.mmap) -> str | None:
-    if data[:4] != b"GGUF":
-        raise struct.error
-    at = 24  # after magic, version, number of tensors, number of entries
-    for _ in range(struct.unpack_from("<Q", data, 16)[0]):
-        key, at = _bytes(data, at)
-        kind, at = struct.unpack_from("<I", data, at)[0], at + 4
-        if key == TEMPLATE_KEY.encode():
-            return _bytes(data, at)[0].decode()
-        at = _after(data, at, kind)
-    return None
-
-
-def _bytes(data: mmap.mmap, at: int) -> tuple[bytes, int]:
-    """Return the text that begins at `at`, and where it ends."""
-    end = at + 8 + struct.unpack_from("<Q", data, at)[0]
-    return data[at + 8 : end], end
-
-
-def _after(data: mmap.mmap, at: int, kind: int) -> int:
-    """Return where a value of this type ends that begins at `at`."""
-    if kind == TEXT:
-        return at + 8 + struct.unpack_from("<Q", data, at)[0]
-    if kind != ARRAY:
-        return at + FIXED_BYTES[kind]
-    kind, count = struct.unpack_from("<IQ", data, at)
-    at += 12
-    if kind in FIXED_BYTES:
-        return at + count * FIXED_BYTES[kind]
-    for _ in range(count):
-        at = _after(data, at, kind)
-    return at
+    try:
+        return gguf_header.text_of(gguf, TEMPLATE_KEY)
+    except gguf_header.DAMAGED as error:
+        raise EngineError(f"{gguf} is damaged; run `dlsp model pull`.") from error

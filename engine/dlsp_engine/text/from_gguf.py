@@ -33,8 +33,14 @@ def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
             f"This GGUF file has a tokenizer of the kind '{kind or 'none'}', '{value('pre') or 'none'}'; "
             f"the engine reads byte-level BPE ('gpt2') of the kinds {', '.join(WORD_PATTERNS)}."
         )
-    words: list[str] = value("tokens")
-    merges = [tuple(merge.split(" ", 1)) for merge in value("merges")]
+    try:
+        return _built(value("tokens"), value("merges"), value("token_type"), pattern)
+    except Exception as error:  # whatever is missing or does not fit; the library raises plain Exception
+        raise EngineError(f"This GGUF file's tokenizer is damaged ({_words(error)}); get the file again.") from error
+
+
+def _built(words: list[str], pairs: list[str], types: list[int], pattern: str) -> Tokenizer:
+    merges: Any = [tuple(merge.split(" ", 1)) for merge in pairs]
     bpe: Any = models.BPE(  # its type stub has no constructor
         {word: token for token, word in enumerate(words)},
         merges,
@@ -47,8 +53,12 @@ def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.TemplateProcessing(single="$A:0", pair="$A:0 $B:1", special_tokens=[])
-    for word, token_type in zip(words, value("token_type"), strict=True):
+    for word, token_type in zip(words, types, strict=True):
         if token_type in (TokenType.CONTROL, TokenType.USER_DEFINED):
             special = token_type == TokenType.CONTROL
             tokenizer.add_tokens([AddedToken(word, special=special, normalized=False)])
     return tokenizer
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
