@@ -31,7 +31,7 @@ PARSE_S = 0.1
 # Seconds of CPU time that the check of an answer may take in the child.
 CUT_S = 0.1
 # Seconds of wall-clock time after which the child is killed.
-DEADLINE_S = 0.3
+DEADLINE_S = 0.25
 # Document bytes that are granted one more second; ordinary code is parsed faster than that.
 BYTES_S = 4_000_000
 # Seconds to wait for the first child to start. Later ones are not awaited: until one is ready, documents are plain

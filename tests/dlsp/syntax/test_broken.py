@@ -136,5 +136,5 @@ def test_an_answer_that_takes_too_long_is_left(path: str, text: str) -> None:
     began, computed = time.monotonic(), time.process_time()
     assert cut_broken(text, "\n" * 1_000, "\n" * 1_000, source) == text
     assert time.process_time() - computed < DEADLINE_S, "this process only waits"
-    assert time.monotonic() - began < 3 * DEADLINE_S
+    assert time.monotonic() - began < 4 * DEADLINE_S
     until_parsed(Source(language))  # the child may have been killed; it is started again

@@ -87,7 +87,7 @@ def test_a_document_that_takes_too_long_is_plain_text(rehearsal: Rehearsal, path
     assert other.update(CODE)
     began = time.monotonic()
     assert slow.update(text) is None
-    assert time.monotonic() - began < 2 * DEADLINE_S
+    assert time.monotonic() - began < 3 * DEADLINE_S
     began = time.process_time()
     for number in range(100):
         assert slow.update(text + "x" * number) is None
