@@ -32,7 +32,7 @@ def write_gguf(path: Path, family: str = "qwen2") -> dict[str, np.ndarray]:
 @pytest.fixture
 def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     made = SimpleNamespace(save=lambda path: Path(path).write_text("{}"))
-    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda reader: made)
+    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda *_: made)
 
 
 @pytest.mark.usefixtures("no_tokenizer")

@@ -29,7 +29,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Path]:
     """Makes and loads all converted files of a tiny model as an engine's start does, and returns their folder."""
     text = json.dumps({"vocabulary": {f"word{i}": i for i in range(300)}})
     tokenizer = SimpleNamespace(save=lambda path: Path(path).write_text(text))
-    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda reader: tokenizer)
+    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda *_: tokenizer)
     gguf_file.write(tmp_path / "m.gguf", 2, 32, 48, 70)
 
     def make() -> Path:

@@ -28,7 +28,7 @@ RANK = 3
 @pytest.fixture(autouse=True)
 def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     made = SimpleNamespace(save=lambda path: Path(path).write_text("{}"))
-    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda reader: made)
+    monkeypatch.setattr(convert, "tokenizer_from_gguf", lambda *_: made)
 
 
 @pytest.fixture

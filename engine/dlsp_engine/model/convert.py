@@ -20,6 +20,7 @@ from dlsp_engine.model.gguf_checkpoint import NORM, Gguf
 from dlsp_engine.model.source import Description
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
+from dlsp_engine.text.tokenizer import QwenTokenizer
 
 # The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
 FORMAT = "1"
@@ -145,5 +146,5 @@ def _weights(model: Gguf, source: str, target: Path, say: Say, update: Update | 
 
 def _tokenizer(model: Gguf, target: Path) -> None:
     partial = target.with_suffix(".partial")
-    tokenizer_from_gguf(model.reader).save(str(partial))
+    tokenizer_from_gguf(model.reader, QwenTokenizer.DEMANDED).save(str(partial))
     manifest.publish(partial, target)

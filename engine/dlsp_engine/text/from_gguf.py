@@ -1,5 +1,7 @@
 """Builds a `tokenizers.Tokenizer` from the metadata of a GGUF file."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gguf import GGUFReader, TokenType
@@ -16,11 +18,12 @@ WORD_PATTERNS = {
 }
 
 
-def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
+def tokenizer_from_gguf(reader: GGUFReader, demanded: Mapping[str, int] = MappingProxyType({})) -> Tokenizer:
     """Return a byte-level BPE tokenizer with the file's vocabulary, merges and added tokens.
 
     Control tokens become special tokens, user-defined ones (`<tool_call>`) do not. Unused ids stay in the vocabulary so
-    that no id changes. Raises EngineError if the file has another kind of tokenizer, or none.
+    that no id changes. Raises EngineError if the file has another kind of tokenizer, or none, or lacks one of the
+    `demanded` tokens, given with their ids.
     """
 
     def value(key: str) -> Any:
@@ -33,8 +36,14 @@ def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
             f"This GGUF file has a tokenizer of the kind '{kind or 'none'}', '{value('pre') or 'none'}'; "
             f"the engine reads byte-level BPE ('gpt2') of the kinds {', '.join(WORD_PATTERNS)}."
         )
+    words: list[str] = value("tokens") or []
+    if lacking := [name for name, token in demanded.items() if words[token : token + 1] != [name]]:
+        raise EngineError(
+            f"This model's tokenizer has no token {lacking[0]} with the number {demanded[lacking[0]]}; "
+            "the engine fills gaps by the tokens of Qwen2.5-Coder and runs no model without them."
+        )
     try:
-        return _built(value("tokens"), value("merges"), value("token_type"), pattern)
+        return _built(words, value("merges"), value("token_type"), pattern)
     except Exception as error:  # whatever is missing or does not fit; the library raises plain Exception
         raise EngineError(f"This GGUF file's tokenizer is damaged ({_words(error)}); get the file again.") from error
 

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from tokenizers import Tokenizer as HubTokenizer
@@ -92,6 +92,15 @@ class QwenTokenizer(Spelling):
     words = 151643
     stops = frozenset(range(151643, 151936))
     _ALPHABET = _byte_alphabet()
+
+    # The tokens that prompts are made of, which the file must have under these very ids.
+    DEMANDED: ClassVar[dict[str, int]] = {
+        "<|fim_prefix|>": prefix,
+        "<|fim_middle|>": middle,
+        "<|fim_suffix|>": suffix,
+        "<|repo_name|>": repository,
+        "<|file_sep|>": file,
+    }
 
     def __init__(self, folder: Path) -> None:
         path = folder / "tokenizer.json"
