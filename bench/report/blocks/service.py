@@ -56,7 +56,7 @@ def restart(results: Needed) -> str:
     size = max(int(name.split("/")[0]) for name in metrics if name.endswith("/ratio"))
     return prose(
         f"After the engine's restart the first token behind a prompt of {size:,} tokens, read from disk, takes "
-        f"{metrics[f'{size}/ratio']:.2f} of the time that it took when the prompt was new (`python -m bench.restart`)."
+        f"{metrics[f'{size}/ratio']:.1%} of the time that it took when the prompt was new (`python -m bench.restart`)."
     )
 
 
