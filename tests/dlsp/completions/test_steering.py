@@ -1,9 +1,15 @@
 """The constraint that steers suggestions."""
 
+import attrs
 import pytest
 
+from dlsp.completions.anchor import Anchor
+from dlsp.completions.generation import Generator
+from dlsp.completions.state import DocumentState
 from dlsp.completions.steering import MAX_NAMES, constraint
 from dlsp.context.parts import Context, Part
+from dlsp.settings.schema import Settings
+from tests.dlsp.completions.cursors import cursor
 
 CONTEXT = Context(
     (Part("shop/cart.py", 0, "class Cart:\n    def add_item(self): ...\n", "import"),),
@@ -36,3 +42,30 @@ def test_there_are_not_more_than_the_engine_takes() -> None:
 
 def test_nothing_known_requires_nothing() -> None:
     assert constraint("names", Context((), (), Part("a.ts", 0, "", "behind")), "a.ts") == {}
+
+
+class _Ready:
+    """Engines that are all ready."""
+
+    is_ready = True
+
+    def connection(self, *_: object) -> "_Ready":
+        return self
+
+
+async def _in_thread(*_: object) -> None:
+    raise AssertionError("the anchor has the context")
+
+
+@pytest.mark.parametrize(
+    ("steer", "overrides", "steered"),
+    [("off", {}, False), ("both", {}, True), ("both", {"temperature": 0.8}, False), ("both", {"temperature": 0}, True)],
+)
+async def test_requests_are_steered_where_the_setting_says_so(steer: str, overrides: dict, steered: bool) -> None:
+    settings = attrs.evolve(Settings(), steer=steer)
+    state, at = DocumentState(settings), cursor("cart.", "\n", settings=settings)
+    state.set_anchor(Anchor(at.before, at.after, CONTEXT))
+    request = await Generator(_Ready(), _in_thread).request(at, state, "typing", overrides=overrides)  # type: ignore[arg-type]
+    assert isinstance(request, dict)
+    assert ("constraint" in request) == steered
+    assert request.get("constraint", {}) == (constraint(steer, CONTEXT, "sum.py") if steered else {})
