@@ -28,7 +28,10 @@ def tokenizer_from_gguf(reader: GGUFReader, demanded: Mapping[str, int] = Mappin
 
     def value(key: str) -> Any:
         field = reader.get_field(f"tokenizer.ggml.{key}")
-        return None if field is None else field.contents()
+        try:
+            return None if field is None else field.contents()
+        except UnicodeDecodeError:
+            raise EngineError(f"The tokenizer in this GGUF file is damaged: '{key}' is not UTF-8.") from None
 
     kind, pattern = value("model"), WORD_PATTERNS.get(value("pre"))
     if kind != "gpt2" or pattern is None:
