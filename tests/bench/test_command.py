@@ -53,7 +53,7 @@ def test_a_count_that_is_none_is_refused_before_anything_is_loaded(given: str, c
     assert "argument --runs" in capsys.readouterr().err
 
 
-def test_what_was_found_before_it_was_told_to_end_counts(capsys) -> None:
+def test_what_was_found_before_it_was_stopped_counts(capsys) -> None:
     def found(ends_at: int) -> Iterator[int]:
         for number in range(3):
             if number == ends_at:

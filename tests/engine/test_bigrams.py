@@ -41,7 +41,7 @@ def test_information_is_what_it_says(pairs: Bigrams):
     assert (pairs.information(20, np.arange(VOCAB)) == 0).all(), "nothing is known of what never occurred"
 
 
-def test_a_device_is_told_the_same(pairs: Bigrams):
+def test_a_device_gets_the_same(pairs: Bigrams):
     """Whole numbers of any size come to it as int32."""
     told = replace(pairs, count=pairs.count.astype(np.int16)).on(torch.device("cpu"))
     assert {table.dtype for table in (told.starts, told.after, told.count, told.alone)} == {torch.int32}

@@ -66,7 +66,7 @@ def test_the_table_has_a_line_for_each_contender_of_each_measure(monkeypatch: py
         ("avx2", "AVX2 AVX512", "AVX2", "could not be restricted"),
     ],
 )
-def test_the_reader_is_told_when_instruction_sets_differ(isa: str, peer: str, own: str, said: str | None):
+def test_the_report_says_when_instruction_sets_differ(isa: str, peer: str, own: str, said: str | None):
     told = notes({PEER: {"isa": peer, "version": "1.2"}, "int8": {"isa": own}}, isa)
     assert len(told) == (said is not None)
     assert said is None or said in told[0]

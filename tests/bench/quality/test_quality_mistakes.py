@@ -28,7 +28,7 @@ LOOP = Task(
         ("", False, True),
     ],
 )
-def test_a_repeated_suffix_and_a_broken_tree_are_told_apart(text, repeats, breaks):
+def test_a_repeated_suffix_and_a_broken_tree_are_distinguished(text, repeats, breaks):
     assert (repeats_suffix(LOOP, text), breaks_syntax(LOOP, text)) == (repeats, breaks)
 
 

@@ -37,7 +37,7 @@ def keystroke(text: str | None, right: bool, facts: dict, left: int, agrees: int
     return common | {"text": text, "right": right, "facts": facts, "left": left, "agrees": agrees} | more
 
 
-def test_what_is_shown_and_what_is_asked_are_told_apart(journal: Journal):
+def test_what_is_shown_and_what_is_asked_are_distinguished(journal: Journal):
     show, ask = samples(places(journal)), samples(asked(journal))
     assert len(ask.right) == 20 * 60
     assert len(show.right) < len(ask.right)

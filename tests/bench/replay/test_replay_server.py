@@ -44,7 +44,7 @@ async def contender(tap: Tap, tmp_path: Path) -> AsyncIterator[Dlsp]:
     await contender.close()
 
 
-async def test_the_server_is_told_what_is_typed_and_deleted(contender: Dlsp, stub: StubEngine):
+async def test_the_server_receives_what_is_typed_and_deleted(contender: Dlsp, stub: StubEngine):
     await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
     await contender.wait(10)
     await contender.act(Place(TEXT[:AT] + "x = 🎈", TEXT[AT:], "x = 🎈"))

@@ -60,7 +60,7 @@ def test_text_that_may_become_a_call_is_held_back(text: str, shown: str) -> None
     assert CallReader(NAMES).read(text) == (shown, ())
 
 
-def test_a_call_is_told_as_soon_as_it_is_closed() -> None:
+def test_a_call_is_sent_as_soon_as_it_is_closed() -> None:
     reader = CallReader(NAMES)
     text = f"I add.\n<tool_call>{ADD}</tool_call>\n<tool_call>"
     assert reader.read(text) == ("I add.", (CALLED,))

@@ -161,7 +161,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert machine.disk(DEFAULT).good, "nothing is to be written any more"
 
 
-def test_a_model_file_that_is_no_such_file_is_told(
+def test_a_model_file_that_is_no_such_file_is_reported(
     stub: StubEngine, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DLSP_MODEL_FILE", "/nope.gguf")

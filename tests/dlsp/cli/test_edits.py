@@ -37,7 +37,7 @@ def test_the_answer_is_a_diff(project: Path) -> None:
     assert "+++ b/more.py\n@@ -1 +1 @@\n-from fees import late_fee\n+from fees import overdue_fee\n" in done.stdout
 
 
-def test_places_that_are_not_certain_are_told_and_left_out(project: Path) -> None:
+def test_places_that_are_not_certain_are_reported_and_left_out(project: Path) -> None:
     """A comment names the function, or says something else."""
     (project / "fees.py").write_text("def overdue_fee(days):\n    return days\n\n\n# The late_fee is due.\n")
     done = edits(project, "--diff", "change.diff")

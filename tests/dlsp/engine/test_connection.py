@@ -112,7 +112,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_failed_start_is_tried_again_ever_later_and_told_once(making: Making) -> None:
+async def test_a_failed_start_is_tried_again_ever_later_and_reported_once(making: Making) -> None:
     seen = Seen()
     making.outcomes = [UserError("It is broken.")] * 4 + [Engine()]
     for at, tries in ((0, 1), (0.9, 1), (1.1, 2), (2.9, 2), (3.2, 3), (7.3, 4), (15, 4), (15.4, 5)):
@@ -125,7 +125,7 @@ async def test_a_failed_start_is_tried_again_ever_later_and_told_once(making: Ma
     assert seen.statuses[-3:] == ["failed", "loading", "ready"]
 
 
-async def test_what_was_mended_is_told_when_it_breaks_again(making: Making) -> None:
+async def test_what_was_mended_is_reported_when_it_breaks_again(making: Making) -> None:
     seen = Seen()
     gone = EngineGone("It is gone.")
     making.outcomes = [UserError("It is broken."), Engine(gone), UserError("It is broken.")]

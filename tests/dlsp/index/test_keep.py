@@ -277,7 +277,7 @@ def test_nothing_of_the_project_is_run(root: Path, monkeypatch: pytest.MonkeyPat
     assert not (root / "run").exists()
 
 
-def test_an_end_of_its_own_is_told_in_the_log_and_another_process_follows(
+def test_an_end_of_its_own_is_reported_in_the_log_and_another_process_follows(
     root: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dlsp.index.process.RESTART_DELAY_S", 0.1)

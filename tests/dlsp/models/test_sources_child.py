@@ -41,12 +41,12 @@ def test_a_download_that_stalls_is_given_up_and_ended(tmp_path: Path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_a_failure_is_told_by_its_last_words(tmp_path: Path):
+def test_a_failure_is_reported_by_its_last_words(tmp_path: Path):
     with pytest.raises(Unavailable, match=r"failed \(no such part\)"):
         run("sys.exit('WARNING: trying\\nERROR: no such part\\n')", tmp_path)
 
 
-def test_a_full_disk_is_told_apart(tmp_path: Path):
+def test_a_full_disk_is_recognised(tmp_path: Path):
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)) as caught:
         run(f"raise OSError({errno.ENOSPC}, os.strerror({errno.ENOSPC}))", tmp_path)
     assert caught.value.errno == errno.ENOSPC

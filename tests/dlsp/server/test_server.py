@@ -222,7 +222,7 @@ async def test_the_engine_goes_and_comes_back(editor: Editor, stub: StubEngine) 
     assert await editor.suggestion(URI, 1, 11) is not None
 
 
-async def test_a_missing_model_is_told_once(
+async def test_a_missing_model_is_reported_once(
     state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "empty"))

@@ -68,7 +68,7 @@ def test_a_changed_project_file_applies_at_once(user: Told, tmp_path: Path) -> N
     assert it.of(tmp_path).mode == "verified"
 
 
-def test_what_cannot_be_used_is_told_once_and_harms_no_other(user: Told, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_reported_once_and_harms_no_other(user: Told, tmp_path: Path) -> None:
     it = user.layers
     it.set_initial({"mode": 3, "model": "no-such", "log": ["text"], "modle": "1.5b"})
     for _ in range(3):
@@ -93,7 +93,7 @@ def test_a_project_cannot_let_text_into_the_log(user: Told, tmp_path: Path) -> N
     assert "'log' cannot be set in pyproject.toml" in user.told[0]
 
 
-def test_settings_that_are_no_table_are_told_once(user: Told, tmp_path: Path) -> None:
+def test_settings_that_are_no_table_are_reported_once(user: Told, tmp_path: Path) -> None:
     it = user.layers
     it.set_initial("fast")
     for _ in range(2):
@@ -125,7 +125,7 @@ def test_odd_settings_are_none(user: Told, given: object) -> None:
 
 
 @pytest.mark.parametrize("glob", ["!", "foo\\"])
-def test_a_glob_that_is_none_is_told_and_the_others_stand(user: Told, tmp_path: Path, glob: str) -> None:
+def test_a_glob_that_is_none_is_reported_and_the_others_stand(user: Told, tmp_path: Path, glob: str) -> None:
     project(tmp_path, f"ignore = ['private/', '{glob}']")
     user.layers.set_initial({"ignore": [glob, "*.sql"]})
     assert user.layers.of(tmp_path).ignore == ("private/", "*.sql")
@@ -189,7 +189,7 @@ def test_while_the_project_file_is_being_edited_what_it_excluded_stays_so(user: 
     assert user.layers.of(tmp_path).ignore == ()
 
 
-def test_what_was_mended_is_told_when_it_is_wrong_again(user: Told, tmp_path: Path) -> None:
+def test_what_was_mended_is_reported_when_it_is_wrong_again(user: Told, tmp_path: Path) -> None:
     for mode in ("magic", "verified", "magic"):
         user.layers.set_pushed({"dlsp": {"mode": mode}})
         for folder in (None, tmp_path):

@@ -397,7 +397,7 @@ def test_leaving_the_buffer_takes_the_suggestion_along(manners: Neovim, folder: 
     assert manners.screen()[0] == "return"
 
 
-def test_an_accept_is_told_to_the_server(manners: Neovim) -> None:
+def test_an_accept_is_sent_to_the_server(manners: Neovim) -> None:
     manners.lua(
         """
         told = {}

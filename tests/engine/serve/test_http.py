@@ -108,14 +108,14 @@ def test_typing_goes_before_prefetching(client: httpx.Client, engine: SlowEngine
     assert {6, 300} not in engine.together
 
 
-def test_a_failed_step_is_told_and_the_engine_goes_on(client: httpx.Client, engine: SlowEngine):
+def test_a_failed_step_is_reported_and_the_engine_goes_on(client: httpx.Client, engine: SlowEngine):
     engine.fails = RuntimeError("out of luck")
     assert "log" in events(client, {"gaps": [GAP]})[-1]["error"]
     engine.fails = None
     assert events(client, {"gaps": [GAP]})[-1] == {"event": "done"}
 
 
-def test_out_of_memory_is_told_and_gives_the_kept_sessions_up(
+def test_out_of_memory_is_reported_and_gives_the_kept_sessions_up(
     client: httpx.Client, engine: SlowEngine, service: Service
 ):
     events(client, {"gaps": [GAP | {"session": "a"}], "max_tokens": 2})

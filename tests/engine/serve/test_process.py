@@ -49,7 +49,7 @@ SERVE = ["serve", "--model", "m", "--gguf", "m.gguf", "--threads", "1"]
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended at once there")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_an_engine_that_is_told_to_end_tells_who_waits_and_leaves_no_state_file(tmp_path: Path, name: str):
+def test_an_engine_that_is_stopped_answers_who_waits_and_leaves_no_state_file(tmp_path: Path, name: str):
     command = [sys.executable, "-c", MAIN, *SERVE, "--cache", str(tmp_path), "--state", str(tmp_path)]
     empty = {**os.environ, "DLSP_DEVICE": ""}  # as if it were not set
     engine = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=empty, umask=0)

@@ -139,7 +139,7 @@ def test_what_was_learned_is_what_the_engine_answers(small: Weights, tmp_path: P
         assert (made.text, made.reason) == (answer, "end")
 
 
-def test_ends_that_come_too_early_or_not_at_all_are_told_apart(small: Weights) -> None:
+def test_ends_that_come_too_early_or_not_at_all_are_distinguished(small: Weights) -> None:
     """By what the model says after each token of the answer."""
     low, one = noisy(scale=0.3), fill_of("x(", "abc")
     rows = Packed.of([one], CPU)
