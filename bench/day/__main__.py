@@ -26,7 +26,7 @@ from bench.day.recording import Action, Pause, recording
 from bench.day.server import Clock
 from dlsp import paths
 from dlsp.engine import state
-from dlsp.models.catalogue import DEFAULT
+from dlsp.models.catalogue import find
 from tests.dlsp.editor import Editor
 from tests.dlsp.stub_engine import StubEngine
 
@@ -36,6 +36,10 @@ CUT_S = 5.0
 STEP_S, MOMENT_S = 300.0, 0.02
 # How often an answer of the stub engine is what is typed next.
 RIGHT_SHARE = 0.1
+# The engine's model: `auto` might start another one beside it.
+SIZE = "0.5b"
+# Megabytes for keys and values: so few that they are full soon, and what still grows is something else.
+KV_MB = "128"
 # How many times use is sampled, about.
 SAMPLES = 200
 
@@ -70,7 +74,8 @@ async def run(seconds: float, seed: int, real: bool) -> Outcome:
 async def _engine(place: Path, real: bool) -> AsyncIterator[StubEngine | None]:
     """The stub engine in this process; or None, while the real one runs for this bench alone."""
     if real:
-        async with own_engine(DEFAULT):
+        os.environ["DLSP_KV_MB"] = KV_MB
+        async with own_engine(find(SIZE)):
             yield None
         return
     (state_folder := place / "state").mkdir(mode=0o700)
@@ -81,7 +86,7 @@ async def _engine(place: Path, real: bool) -> AsyncIterator[StubEngine | None]:
 
 async def _played(actions: list[Action], seed: int, place: Path, files: list[Path], stub: StubEngine | None) -> Outcome:
     project = place / "work" / "project"
-    editor = Editor(project, options={"suggest": "eager"})
+    editor = Editor(project, options={"suggest": "eager", "model": SIZE})
     clock = Clock(place / "clock")
     if stub:
         editor.command = (sys.executable, "-m", "bench.day.server", str(place / "clock"))
@@ -113,7 +118,7 @@ async def _played(actions: list[Action], seed: int, place: Path, files: list[Pat
         assert server is not None
         samples: list[Sample] = []
         every, done = max(1, len(actions) // SAMPLES), 0
-        engine = None if stub else state.read(DEFAULT.name)
+        engine = None if stub else state.read(find(SIZE).name)
 
         def after(action: Action) -> None:
             nonlocal done
