@@ -96,10 +96,10 @@ def destination(found: state.State) -> Check:
 
 def update(health: Mapping[str, Any]) -> Check:
     """Whether the weights include the infill update."""
-    version = _step(health).get("update", "")
-    said = (
-        f"infill update {version} is in the weights" if version else "no infill update: the model as it was published"
-    )
+    version, why = _step(health).get("update", ""), _step(health).get("no_update", "")
+    said = f"infill update {version} is in the weights"
+    if not version:
+        said = f"no infill update: {why or 'the model as it was published'}"
     return Check("update", True, said, data={"version": version})
 
 

@@ -51,8 +51,8 @@ AnyRequest = TypeVar("AnyRequest", bound=Request)
 class Engine:
     """Creates requests for gaps, sites and rewrites, and runs their steps. `costs` are those of a step on this machine.
 
-    `update` is the version of the infill update in the weights, empty for none. `no_canvas` says why a canvas adapter
-    that was found is not used, and is empty otherwise.
+    `update` is the version of the infill update in the weights, empty for none. `no_update` and `no_canvas` say why an
+    infill update and a canvas adapter that were found are not used, and are empty otherwise.
     """
 
     def __init__(
@@ -63,12 +63,14 @@ class Engine:
         dtype: str = "float32",
         update: str = "",
         no_canvas: str = "",
+        no_update: str = "",
     ) -> None:
         self.model = model
         self.backend = model.backend(costs)
         self.dtype = dtype
         self.update = update
         self.no_canvas = no_canvas
+        self.no_update = no_update
         self.tokenizer = tokenizer
         # Without an adapter the model cannot denoise canvases: no token of theirs is expected to be accepted.
         first = FIRST_ACCEPTANCE if model.adapter.has_updates else (0.0,)
@@ -110,7 +112,7 @@ class Engine:
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.calibration import sample
-        from dlsp_engine.model.convert import ABOUT, converted
+        from dlsp_engine.model.convert import ABOUT, content, converted
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
         from dlsp_engine.model.source import Description, GgufWeights
@@ -127,17 +129,17 @@ class Engine:
         update = Update.beside(adapters, gguf) if infill_update else None
         folder, int8 = converted(gguf, cache, update=update, dense=False), best()
         about = Description.load(folder / ABOUT)
-        if not about.update:
+        no_update = ""
+        if update and not about.update:
+            no_update = f"infill update {update.metadata.get('version', '')} was made for another file of this name"
             update = None
         if dtype == "auto":
             dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
         shipped = adapters / f"{gguf.stem}.safetensors"
         low_rank, no_canvas = None, ""
-        if adapter and shipped.exists():
+        if adapter and shipped.exists() and not (no_canvas := mismatch(shipped, update, content(gguf))):
             low_rank = Adapter.load(shipped, gguf.name, about.architecture, dense)
-            no_canvas = mismatch(low_rank, shipped, update)
-            low_rank = None if no_canvas else low_rank
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(_tokenizer, folder)
             if device == "cpu" and dtype in ("int8", "int4"):
@@ -159,7 +161,8 @@ class Engine:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
                 model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)
         costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
-        engine = cls(model, tokenizer.result(), costs, dtype, update.metadata["version"] if update else "", no_canvas)
+        version = update.metadata["version"] if update else ""
+        engine = cls(model, tokenizer.result(), costs, dtype, version, no_canvas, no_update)
         engine.gguf, engine.weights = gguf, folder.name
         return engine
 

@@ -11,13 +11,16 @@ import torch
 from filelock import FileLock
 from safetensors.torch import save_file
 
+from dlsp_engine.decode.budget import Costs
+from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model import convert, manifest
-from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.adapter import projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.source import Description
 from dlsp_engine.model.update import Update, mismatch
 from dlsp_engine.model.weights import Weights
+from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_engine.train import pair
 from tests.engine import gguf_file
 
@@ -141,26 +144,53 @@ def test_a_damaged_update_is_one_sentence(gguf: Path) -> None:
     assert Update.beside(gguf.parent, gguf) is None
 
 
+def write_adapter(path: Path, **metadata: str) -> Path:
+    save_file({"mask_embedding": torch.zeros(1)}, path, metadata=metadata)
+    return path
+
+
 def test_an_adapter_drafts_only_for_weights_it_was_made_for(tmp_path: Path, gguf: Path) -> None:
-    path = tmp_path / "adapter.safetensors"
-    path.write_bytes(b"what its hash is of")
     write_update(gguf)
     update = update_of(gguf)
-    of_base, of_update = Adapter(torch.zeros(1), []), Adapter(torch.zeros(1), [], {"update_sha256": update.sha256})
-    assert mismatch(of_base, path, None) == ""
-    assert mismatch(of_update, path, update) == ""
-    assert "was not made for the base without" in mismatch(of_update, path, None)
-    assert "was not made for the infill update u0" in mismatch(of_base, path, update)
+    of_base = write_adapter(tmp_path / "of-base.safetensors", version="a1")
+    of_update = write_adapter(tmp_path / "of-update.safetensors", update_sha256=update.sha256)
+    assert mismatch(of_base, None) == ""
+    assert mismatch(of_update, update) == ""
+    assert "was not made for the base without" in mismatch(of_update, None)
+    assert "adapter a1 was not made for the infill update u0" in mismatch(of_base, update)
 
-    write_update(gguf, seed=2, canvas_adapters=json.dumps([sha256(path.read_bytes()).hexdigest()]))
+    write_update(gguf, seed=2, canvas_adapters=json.dumps([sha256(of_base.read_bytes()).hexdigest()]))
     measured = update_of(gguf)
-    assert mismatch(of_base, path, measured) == "", "the update says that it was measured with it"
-    assert mismatch(of_update, path, measured) == "", "by its file, whatever it was trained on"
+    assert mismatch(of_base, measured) == "", "the update says that it was measured with it"
+    assert "was not made for the infill update u2" in mismatch(of_update, measured)
 
     write_update(gguf, seed=3)
     before = update_of(gguf)
-    assert pair.main([str(before.path), str(path)]) == 0
-    assert mismatch(of_base, path, update_of(gguf)) == "", "measured, and written down"
+    assert pair.main([str(before.path), str(of_base)]) == 0
+    assert mismatch(of_base, update_of(gguf)) == "", "measured, and written down"
     assert update_of(gguf).metadata.items() >= {"version": "u3", "base": "m.gguf"}.items()
-    path.write_bytes(b"another")
-    assert "was not made for the infill update u2" in mismatch(of_base, path, measured)
+    write_adapter(of_base, version="a2")
+    assert "was not made for the infill update u2" in mismatch(of_base, measured)
+
+
+def test_an_adapter_does_not_draft_for_another_file_of_its_base_s_name(tmp_path: Path, gguf: Path) -> None:
+    path = write_adapter(tmp_path / "a.safetensors", version="a1", base_sha256=convert.sha256(gguf))
+    assert mismatch(path, None, convert.content(gguf)) == ""
+    gguf_file.write(gguf, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, np.float16)
+    assert mismatch(path, None, convert.content(gguf)) == "canvas adapter a1 was made for another file of this name"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_an_engine_says_which_files_of_its_model_s_name_it_leaves_out(
+    tmp_path: Path, gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dlsp_engine.engine._tokenizer", lambda folder: ByteTokenizer())
+    monkeypatch.setattr("dlsp_engine.engine.remembered", lambda *_: Costs())
+    write_update(gguf)
+    write_adapter(gguf.with_name("m.safetensors"), version="a1", base=gguf.name, base_sha256=convert.sha256(gguf))
+    gguf_file.write(gguf, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, np.float16)
+    engine = Engine.load(gguf, tmp_path, "float32", device="cpu", adapters=gguf.parent)
+    assert not engine.update
+    assert engine.no_update == "infill update u0 was made for another file of this name"
+    assert engine.no_canvas == "canvas adapter a1 was made for another file of this name"
+    assert not engine.model.adapter.has_updates

@@ -121,3 +121,12 @@ class Adapter:
         first, second = torch.randint(0, shape.vocab, (2, 4 * shape.vocab), generator=generator).numpy()
         bigrams = Bigrams.counted(first, second, shape.vocab, 2 * shape.vocab)
         return cls(torch.randn(shape.dim, generator=generator), layers, bigrams=bigrams)
+
+
+def metadata_of(path: Path) -> dict[str, str]:
+    """The metadata of an adapter file. Raises EngineError when it cannot be read."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise EngineError(f"The canvas adapter {path} cannot be read ({error}); install dlsp again.") from error

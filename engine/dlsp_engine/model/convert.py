@@ -46,7 +46,7 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     `say` reports progress. Raises EngineError when the folder cannot be written.
     """
     version = f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
-    folder = cache / "converted" / f"{gguf.stem}-{_content(gguf)}-{version}"
+    folder = cache / "converted" / f"{gguf.stem}-{content(gguf)}-{version}"
     about, tokenizer, weights = folder / ABOUT, folder / "tokenizer.json", folder / "weights.safetensors"
     files = (about, tokenizer, weights) if dense else (about, tokenizer)
     manifest.sweep(folder)
@@ -81,7 +81,7 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     return folder
 
 
-def _content(gguf: Path) -> str:
+def content(gguf: Path) -> str:
     """The first 12 hex digits of the file's SHA-256, which are the same for every copy of the file.
 
     They are taken from the note that `dlsp model pull` writes next to the file, if the file has not changed since.

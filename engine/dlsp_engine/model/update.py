@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.adapter import LowRank, metadata_of, projections
 from dlsp_engine.model.architecture import Architecture
 
 LARGEST_BYTES = 95_000_000  # an update and a canvas adapter of one model, as they are shipped
@@ -64,19 +64,25 @@ class Update:
                     weight.copy_(torch.addmm(weight.float(), low.b, low.a))
 
 
-def mismatch(adapter: Adapter, path: Path, update: Update | None) -> str:
-    """Why the canvas adapter read from `path` cannot draft for weights with this update, or with none; empty if it can.
+def mismatch(path: Path, update: Update | None, base: str = "") -> str:
+    """Why the canvas adapter in the file `path` cannot draft for weights with this update, or with none; empty if it
+    can.
 
-    It can if it was trained on these very weights: its `update_sha256` is the update's hash, or is missing if there is
-    no update. It also can if the update lists it among the adapters that were measured on the changed base.
+    It can if it was trained on these very weights: `base`, the first digits of the SHA-256 of the base's file, begins
+    its `base_sha256`, where both are known; and its `update_sha256` is the update's hash, or is missing if there is no
+    update. It also can if the update lists it among the adapters that were measured on the changed base.
     """
-    trained_on = adapter.metadata.get("update_sha256", "")
+    metadata = metadata_of(path)
+    name = f"canvas adapter {metadata.get('version', path.name)}"
+    if not metadata.get("base_sha256", base).startswith(base):
+        return f"{name} was made for another file of this name"
+    trained_on = metadata.get("update_sha256", "")
     if trained_on == (update.sha256 if update else ""):
         return ""
     if update and sha256(path) in json.loads(update.metadata.get("canvas_adapters", "[]")):
         return ""
     of = f"infill update {update.metadata.get('version', '')}" if update else "base without an infill update"
-    return f"canvas adapter {adapter.metadata.get('version', path.name)} was not made for the {of}"
+    return f"{name} was not made for the {of}"
 
 
 def sha256(path: Path) -> str:

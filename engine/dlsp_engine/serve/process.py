@@ -83,6 +83,7 @@ def serve(
                 "device": device,
                 "replaced": engine.backend.replaced,
                 "update": engine.update,
+                "no_update": engine.no_update,
                 "no_canvas": engine.no_canvas,
                 "costs": _table(engine.backend.costs),
             },

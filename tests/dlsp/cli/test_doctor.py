@@ -93,6 +93,7 @@ def test_what_is_in_the_weights_and_why_no_canvas_drafts_for_them() -> None:
     assert adapter.said == step["no_canvas"]
     assert "mode `autoregressive`" in adapter.todo
     assert "as it was published" in engine.update({"step": {"update": ""}}).said
+    assert "was made for another file" in engine.update({"step": {"no_update": "it was made for another file"}}).said
     assert engine.adapter({"adapter": "cpu-3", "step": step}).good
 
 
