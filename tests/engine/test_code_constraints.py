@@ -24,7 +24,9 @@ PIECES = [
     *("...", ".\n", ". ", ").app", '".app', '".foo', "'.x", '""', '"""', "# .foo(", "// .foo(", "1.", "1.foo", "()"),
     *("([", "])", ")]", "{}", "[(]", "(]", "\n)", ")\n", ")\n)", "(\n", '("', '")', "')", "\\\n", '\\"', '"\n', "\n\n"),
 ]
-FRAGMENTS = ["app", "items", "foo", "def ", "from ", *".()[]{}\"' \n#/1ß"]
+PIECES += [".(", "?.(", ".[", ".#foo", "#app", ".0", "0)", ".\n\t", "\n\tfoo", "\tapp", "if (", "if(", "f(", " func"]
+PIECES += ["c (", " import", "'a", "'a>", "'(", "&'", "')'"]
+FRAGMENTS = ["app", "items", "foo", "def ", "from ", "func ", "'a", *".()[]{}\"' \n#/1ß"]
 
 
 class PiecesTokenizer(ByteTokenizer):
@@ -65,8 +67,8 @@ def check_masks(constraint: Constraint, rng: random.Random, steps: int) -> None:
         constraint.advance(run[0])
 
 
-@pytest.mark.parametrize("path", ["a.py", "a.c"])
-@pytest.mark.parametrize("number", range(30))
+@pytest.mark.parametrize("path", ["a.py", "a.c", "a.rs", "a.rb"])
+@pytest.mark.parametrize("number", range(20))
 def test_masks_say_of_each_token_what_is_said_of_it_alone(path: str, number: int):
     rng = random.Random(number)
     text = "".join(rng.choices(FRAGMENTS, k=rng.randrange(12)))
@@ -113,6 +115,60 @@ def accepted(constraint: Constraint, text: str, end: bool = True) -> bool:
 def test_names_after_dots_and_of_calls(before: str, text: str, behind: str, allowed: bool):
     constraint = Identifiers(NAMES, PLACES).begin(Gap(before, behind, path="a.py"), 0)
     assert accepted(constraint, text) == allowed
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "text", "allowed"),
+    [
+        ("a.go", "n, ok := x", ".(int)", True),
+        ("a.go", "x.", "(int)", True),
+        ("a.go", "x.", "(foo(1))", False),
+        ("a.go", "x", ".\n\tapp(1)", True),
+        ("a.go", "x", ".\n\tfoo(1)", False),
+        ("a.go", "x", ".\n", False),
+        ("a.go", "func (s *Server) ", "foo(n int) { s.app(n) }", True),
+        ("a.go", "func (s *Server) ", "foo(n int) { s.foo(n) }", False),
+        ("a.go", "", "func(n int) { }", True),
+        ("a.js", "a", "?.(1)", True),
+        ("a.js", "a?.", "[0].app", True),
+        ("a.js", "a?.", "[0].foo", False),
+        ("a.js", "this.", "#app = 1", True),
+        ("a.js", "this.", "#foo = 1", False),
+        ("a.js", "", "if(x) { while (len(x)) { } }", True),
+        ("a.js", "", "if(x) { foo (x); bar(x); }", False),
+        ("a.rs", "let y = pair", ".0 + pair.1", True),
+        ("a.rs", "let y = pair.", "0.foo(1)", False),
+        ("a.rs", "fn f<'a>(x: &'a str) { ", "x.app }", True),
+        ("a.rs", "fn f<'a>(x: &'a str) { ", "x.foo }", False),
+        ("a.rs", "let c = ", "['a', '\\'', '.', '(']; x.app", True),
+        ("a.rs", "let c = ", "['a', '\\'', '.', '(']; x.foo", False),
+        ("a.java", "", "import foo.bar.*;\nx.app();", True),
+        ("a.java", "", "import foo.bar.*;\nx.foo();", False),
+        ("a.py", "", "from foo.bar import x\n", True),
+        ("a.py", "", "import foo.bar\nfoo.bar\n", False),
+        ("a.py", "x.", "(app)", False),
+        ("a.py", "x.", "0", False),
+    ],
+)
+def test_what_follows_a_dot_in_each_language(path: str, before: str, text: str, allowed: bool):
+    constraint = Identifiers(NAMES, PLACES).begin(Gap(before, "\n", path=path), 0)
+    assert accepted(constraint, text) == allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("x: &'a str)", True),
+        ("x: &'a str", False),
+        ("')')", True),
+        ("')'", False),
+        ("'\\'')", True),
+        ("x: &'a (u8, &'b T))", True),
+        ("x: &'", False),
+    ],
+)
+def test_a_lifetime_of_rust_is_no_string(text: str, allowed: bool):
+    assert accepted(Balance(PLACES.words).begin(Gap("fn f(", "\n", path="a.rs"), 0), text) == allowed
 
 
 @pytest.mark.parametrize(

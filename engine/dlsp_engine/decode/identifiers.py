@@ -14,6 +14,7 @@ from dlsp_engine.decode.name_places import (
     KEYWORDS,
     MEMBER,
     NAME,
+    NOT_CALLED,
     OTHER,
     VALUE,
     Place,
@@ -113,7 +114,7 @@ class Identifiers:
                 allowed |= behind & places.unled
         if not name:
             demands = places.demands(modes, Place(CODE, MEMBER))
-            for token in places.dotted:
+            for token in places.nameless:
                 allowed[token] = self._met(demands.get(token, (b"",)))
         return allowed
 
@@ -121,7 +122,7 @@ class Identifiers:
         places, behind = self.places, self._of_rests(modes)
         allowed = behind.copy()
         allowed[places.calling] = False
-        for rest in self._rests(name):
+        for rest in {*self._rests(name), *(word[len(name) :] for word in NOT_CALLED if word.startswith(name))}:
             led = [token for token in places.led.get(rest, []) if places.calls[token]] if rest else places.called
             allowed[led] = behind[led]
         for keyword, kind in KEYWORDS.items():
@@ -202,4 +203,5 @@ class Names:
         return []
 
     def _may_end(self, place: Place) -> bool:
-        return self.identifiers.after(self.modes, place, self.follows) is not None
+        hanging = place.kind == MEMBER and not place.name and self.follows[:1].isspace()
+        return not hanging and self.identifiers.after(self.modes, place, self.follows) is not None

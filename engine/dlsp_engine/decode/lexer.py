@@ -17,7 +17,8 @@ Bracket = tuple[str, int]
 
 class Lexer:
     """Knows the brackets, strings and comments that most languages have. Strings in triple quotes or backticks may span
-    lines; other strings end with their line. Any closing bracket closes the innermost open one, whatever its kind.
+    lines; other strings end with their line. Any closing bracket closes the innermost open one, whatever its kind. In
+    Rust a single quote begins a lifetime, as in `&'a str`, or a character, as in `'a'`.
 
     `open` are the brackets that are open, outermost first. `column` is the indentation of the current line, as far as
     it is known. `comments` is what comments begin with.
@@ -29,7 +30,8 @@ class Lexer:
         self.column = 0
         self.indenting = True  # whether the current line has only white space so far
         self.comments = "//" if PurePath(path).suffix in _SLASH_COMMENTS else "#"
-        self._mode = "code"  # or string, empty, triple, backtick, comment, slash
+        self.lifetimes = PurePath(path).suffix == ".rs"
+        self._mode = "code"  # or string, empty, triple, backtick, comment, slash; tick and letter behind `'` and `'a`
         self._quote = ""
         self._quotes = 0  # quotes in a row, at the start of a string or at the possible end of one in triple quotes
         self._escaped = False
@@ -44,12 +46,12 @@ class Lexer:
     @property
     def in_code(self) -> bool:
         """Whether the next character is outside strings and comments, unless it makes the last one begin a comment."""
-        return self._mode in ("code", "empty", "slash")
+        return self._mode in ("code", "empty", "slash", "letter")
 
     @property
     def in_string(self) -> bool:
         """Whether the text so far ends in a string."""
-        return self._mode == "string" or self.in_long_string
+        return self._mode in ("string", "tick") or self.in_long_string
 
     @property
     def in_long_string(self) -> bool:
@@ -82,6 +84,10 @@ class Lexer:
             self._mode, self._quotes = "triple", 0
         elif self._mode == "slash" and char == "/":
             self._mode = "comment"
+        elif self._mode == "tick":
+            self._tick(char)
+        elif self._mode == "letter" and char == "'":
+            self._mode = "code"
         else:
             self._code(char)
 
@@ -107,9 +113,20 @@ class Lexer:
         else:
             self._quotes = 0
 
+    def _tick(self, char: str) -> None:
+        if char.isascii() and (char.isalpha() or char == "_"):
+            self._mode = "letter"
+        elif char in "'\n":
+            self._mode = "code"
+        else:
+            self._mode, self._quote, self._quotes = "string", "'", 0
+            self._string(char)
+
     def _code(self, char: str) -> None:
         self._mode = "code"
-        if char in "\"'":
+        if char == "'" and self.lifetimes:
+            self._mode = "tick"
+        elif char in "\"'":
             self._mode, self._quote, self._quotes = "string", char, 1
         elif char == "`":
             self._mode = "backtick"

@@ -4,7 +4,8 @@ know in little time what each of all tokens would do.
 
 import re
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
+from pathlib import PurePath
 
 import numpy as np
 
@@ -21,10 +22,12 @@ PLAIN = re.compile(rb"[^()\[\]{}\"'`\\\n#/]*")  # bytes that change no mode, exc
 class Modes:
     """What a `Lexer` is in: plain code, a kind of string, a comment. Modes are numbered; `after[mode][byte]` is the one
     behind a byte. For each mode, `code` says whether the next byte is code, `quote` is that of the string of one line
-    that it is in, `escaped` whether a backslash is before, `open` whether it is a string of any kind.
+    that it is in, `escaped` whether a backslash is before, `open` whether it is a string of any kind. `python` says
+    whether the language is Python.
     """
 
-    def __init__(self, lexer: Lexer) -> None:
+    def __init__(self, lexer: Lexer, python: bool) -> None:
+        self.python = python
         found, lexers = {lexer.state: CODE}, [lexer]
         self.after: list[list[int]] = []
         for each in lexers:  # grows as modes are found
@@ -51,13 +54,14 @@ class Modes:
 
 
 def modes_of(path: str) -> Modes:
-    """Return the modes of a file's language, as far as `Lexer` tells languages apart."""
-    return _modes(Lexer(path).comments)
+    """Return the modes of a file's language, as far as `Lexer` tells languages apart, and Python."""
+    lexer = Lexer(path)
+    return _modes(lexer.comments, lexer.lifetimes, PurePath(path).suffix in (".py", ".pyi"))
 
 
-@lru_cache(2)
-def _modes(comments: str) -> Modes:
-    return Modes(Lexer(".c" if comments == "//" else ""))
+@cache
+def _modes(comments: str, lifetimes: bool, python: bool) -> Modes:
+    return Modes(Lexer("a.rs" if lifetimes else "a.c" if comments == "//" else ""), python)
 
 
 def before(text: str) -> bytes:

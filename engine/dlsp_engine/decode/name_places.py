@@ -11,19 +11,32 @@ from dlsp_engine.decode.modes import CODE, Modes, Words
 # Kinds of places. In a name: one after a dot, one that may be called, one that may be anything.
 MEMBER, NAME, FREE = "member", "name", "free"
 _VALUE, _OTHER, _DEFINING = "value", "other", "defining"
+# In the line of an import; in the brackets before the name of a method, as in Go's `func (s *Server) Name`.
+_IMPORT, _RECEIVER = "import", "receiver"
 
 # Behind these words, names are new; or a dot stands for no member.
 KEYWORDS = {
     **dict.fromkeys((b"def", b"class", b"fn", b"func", b"fun", b"function", b"struct", b"enum", b"trait"), _DEFINING),
     **dict.fromkeys((b"interface", b"impl"), _DEFINING),
-    **dict.fromkeys((b"from", b"import", b"return", b"in", b"case", b"else", b"as"), _OTHER),
+    **dict.fromkeys((b"from", b"import", b"package", b"namespace", b"using", b"use", b"include"), _IMPORT),
+    **dict.fromkeys((b"return", b"in", b"case", b"else", b"as"), _OTHER),
 }
+# Words before a bracket that call nothing.
+NOT_CALLED = frozenset(
+    b"if elif while for foreach switch match when until unless catch except with return yield await throw assert not "
+    b"and or in is lambda function func fun fn async sizeof typeof super new delete void constructor".split()
+)
 
 _LEAD = re.compile(rb"[A-Za-z0-9_$\x80-\xff]*")
 _NAME_BYTES = frozenset(byte for byte in range(256) if _LEAD.fullmatch(bytes([byte])))
 _WHITE = frozenset(b" \t\r\n")
 _VALUE_ENDS = frozenset(b")]}\"'`?!")
-_NEEDING = re.compile(rb"[.(]")
+_DIGITS = frozenset(b"0123456789")
+_IMPORT_BYTES = _NAME_BYTES | frozenset(b" \t.*:,{}<>/-")
+# What may follow a dot besides a name, but not in Python: Go's `x.(T)` and its lines that end in a dot, JavaScript's
+# `x?.(`, `x?.[` and `x.#private`, Rust's `x.0`.
+_LOOSE = frozenset(b"([#\t\r\n") | _DIGITS
+_NEEDING = re.compile(rb"[.(]|^[\[#\t\r\n0-9]")
 
 
 def lead(text: bytes) -> bytes:
@@ -45,7 +58,7 @@ def ends_name(place: Place, new: Place, byte: int) -> bool:
     """Whether a byte that leads from one place to the next ends a name that has to be known."""
     if place.kind == MEMBER:
         return bool(place.name) and len(new.name) <= len(place.name)
-    return place.kind == NAME and byte == ord("(")
+    return place.kind == NAME and byte == ord("(") and place.name not in NOT_CALLED
 
 
 VALUE, OTHER, DEFINING = Place(CODE, _VALUE), Place(CODE, _OTHER), Place(CODE, _DEFINING)
@@ -60,28 +73,42 @@ class Places:
 
     @staticmethod
     def after(modes: Modes, place: Place, byte: int) -> Place | None:
-        """Return the place behind a byte; None if it is behind a dot and begins no name."""
+        """Return the place behind a byte; None if it cannot follow a dot."""
         mode = modes.after[place.mode][byte]
         if not (modes.code[place.mode] and modes.code[mode]):
             return Place(mode, _VALUE) if place.kind != MEMBER or place.name else None
         kind, name = place.kind, place.name
+        if kind == MEMBER and not name:
+            return Places._behind_dot(modes, mode, byte)
+        if kind == _IMPORT and byte in _IMPORT_BYTES:
+            return Place(mode, _IMPORT)
+        if kind == _RECEIVER or (kind == _DEFINING and byte == ord("(")):
+            return Place(mode, _DEFINING if byte == ord(")") else _RECEIVER)
         if byte in _NAME_BYTES:
             return Places._in_name(mode, kind, name, byte)
-        if kind == MEMBER and not name:
-            return Place(mode, _OTHER) if byte == ord(".") else None  # a range, as in `a..b`
         if byte == ord("."):
             return Place(mode, MEMBER) if kind in (_VALUE, NAME, MEMBER) else Place(mode, _OTHER)
         if byte in _WHITE:
             if kind == NAME:
                 return Place(mode, KEYWORDS.get(name, _VALUE))
-            return Place(mode, _VALUE if kind in (MEMBER, FREE) else kind)
+            return Place(mode, _VALUE if kind in (MEMBER, FREE, _IMPORT) else kind)
         return Place(mode, _VALUE if byte in _VALUE_ENDS else _OTHER)
+
+    @staticmethod
+    def _behind_dot(modes: Modes, mode: int, byte: int) -> Place | None:
+        if byte == ord("."):  # a range, as in `a..b`
+            return Place(mode, _OTHER)
+        if modes.python or byte not in _LOOSE:
+            return Place(mode, MEMBER, bytes([byte])) if byte in _NAME_BYTES else None
+        if byte in _DIGITS:
+            return Place(mode, FREE)
+        return Place(mode, _OTHER if byte in b"([" else MEMBER)
 
     @staticmethod
     def _in_name(mode: int, kind: str, name: bytes, byte: int) -> Place:
         if kind in (MEMBER, NAME):
             return Place(mode, kind, name + bytes([byte]))
-        if kind in (FREE, _DEFINING) or ord("0") <= byte <= ord("9"):
+        if kind in (FREE, _DEFINING) or byte in _DIGITS:
             return Place(mode, FREE)
         return Place(mode, NAME, bytes([byte]))
 
@@ -142,9 +169,11 @@ class Places:
         return np.array([bool(word) and not led for led, word in pairs], bool)
 
     @cached_property
-    def dotted(self) -> list[int]:
-        """The tokens that begin with a dot."""
-        return [token for token in self._needing if self.words.bytes[token][:1] == b"."]
+    def nameless(self) -> list[int]:
+        """The tokens that may follow a dot and do not begin with a name."""
+        return [
+            token for token, word in enumerate(self.words.bytes) if word[:1] == b"." or _LOOSE.intersection(word[:1])
+        ]
 
     @cached_property
     def calls(self) -> np.ndarray:
