@@ -8,6 +8,8 @@ import jsonschema
 from lark import Lark
 from lark.exceptions import LarkError
 
+from tests.constraints import code
+
 REGEXES = [
     r"[a-z]{2,5} = [0-9]{1,4}(, [a-z]+)*;",
     r"(é|日本)+x{3}",
@@ -102,21 +104,41 @@ SEVERAL: list[dict[str, Any]] = [
     {"grammar": 'start: "a"* "b"*', "regex": "a{2,4}b{1,3}", "choices": ["aab", "aabbb", "aaaabb", "b"]},
 ]
 
+CODE: list[dict[str, Any]] = [
+    {"identifiers": ["a", "ab", "x1"]},
+    {"balanced": True},
+    {"identifiers": ["a", "ab"], "balanced": True},
+    {"identifiers": ["a", "ab", "bé"], "regex": r"[ab.(), é]{4,12}"},
+    {"identifiers": ["a", "b"], "balanced": True, "regex": r'[ab.()\[\]" ]{4,}'},
+    {"identifiers": ["a", "b"], "grammar": 'start: NAME ("." NAME | "(" NAME ")")*\nNAME: /[abc]/'},
+    {"identifiers": ["a"], "choices": ["x.a(", "x.b(1)", "a.a", "x.a", "ab(x)"]},
+    {"balanced": True, "regex": r'[()\[\]{}ab"\n]{6,}'},
+    {"balanced": True, "choices": ["f(a)", "f(a", "f(", "f)", "[f(a)]"]},
+    {"balanced": True, "json_schema": {"type": "array", "items": SHORT, "maxItems": 2}},
+    {"balanced": True, "regex": "[()a]{3,5}"},  # may come to where nothing is allowed
+]
+
 CONSTRAINTS: list[dict[str, Any]] = [
     *({"regex": regex} for regex in REGEXES),
     *({"grammar": grammar} for grammar in GRAMMARS),
     *({"json_schema": schema} for schema in SCHEMAS),
     *({"choices": choices} for choices in CHOICES),
     *SEVERAL,
+    *CODE,
+    *CODE,  # so that a third of the cases is on code
 ]
 
 
-def accepts(constraint: dict[str, Any], text: str) -> bool:
-    """Whether `re`, Lark or jsonschema accepts the text, for each part of the constraint."""
-    return all(accepted(kind, value, text) for kind, value in constraint.items())
+def accepts(constraint: dict[str, Any], text: str, before: str, behind: str) -> bool:
+    """Whether a checker of its own kind accepts the text between two others, for each part of the constraint."""
+    return all(accepted(kind, value, text, before, behind) for kind, value in constraint.items())
 
 
-def accepted(kind: str, value: Any, text: str) -> bool:
+def accepted(kind: str, value: Any, text: str, before: str, behind: str) -> bool:
+    if kind == "identifiers":
+        return code.named(value, before, text)
+    if kind == "balanced":
+        return code.balanced(before, text, behind)
     if kind == "regex":
         return re.fullmatch(value, text) is not None
     if kind == "choices":
