@@ -17,7 +17,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve one model to its user until idle")
     serve.add_argument("--model", required=True, help="the model's name, for the state file")
-    serve.add_argument("--gguf", required=True, type=Path)
+    serve.add_argument("--gguf", required=True, type=Path, help="the GGUF file, or folder of safetensors")
     serve.add_argument("--cache", required=True, type=Path, help="where converted weights lie")
     serve.add_argument("--state", required=True, type=Path, help="where lock and state file lie")
     serve.add_argument("--dtype", default="auto", help="auto, int4, int8, bfloat16 or float32")

@@ -79,8 +79,8 @@ class Engine:
         self.site_acceptance = Acceptance(list(first))
         self.generation_acceptance = Acceptance(list(first))
         self.rewrite_acceptance = Acceptance(list(first))
-        self.gguf: Path | None = None  # the file that it was loaded from
-        self.weights = ""  # names the GGUF file's content and the update in it
+        self.gguf: Path | None = None  # the file or folder that it was loaded from
+        self.weights = ""  # names the checkpoint's content and the update in it
 
     @classmethod
     def load(
@@ -94,12 +94,12 @@ class Engine:
         kv: str = "auto",
         adapters: Path = ADAPTERS,
     ) -> "Engine":
-        """Load the model in a GGUF file, with its tokenizer, the infill update and the canvas adapter that ship for it,
-        and the costs of a step, measured if needed.
+        """Load the model in a GGUF file or a folder of safetensors, with its tokenizer, the infill update and canvas
+        adapter that ship for it, and the costs of a step, measured if needed.
 
-        The GGUF file is converted first if needed; the converted weights are memory-mapped. In int8 the embedding is
-        read from the GGUF file, and no other copy of the weights is kept. A canvas adapter that was
-        neither trained nor measured on these weights is left out.
+        The checkpoint is converted first if needed; the converted weights are memory-mapped. In int8 the embedding is
+        read from the checkpoint's own file, and no other copy of the weights is kept. A canvas adapter that was neither
+        trained nor measured on these weights is left out.
 
         `device` is one of `devices.DEVICES`; `auto` takes an NVIDIA GPU if there is one. The dtype `auto` means
         bfloat16 on a GPU. On a CPU it means int8 if the machine has an int8 matmul, since of the types with as good
@@ -112,10 +112,10 @@ class Engine:
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model.calibration import sample
-        from dlsp_engine.model.convert import ABOUT, content, converted
+        from dlsp_engine.model.convert import ABOUT, content, converted, stem
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
-        from dlsp_engine.model.source import Description, GgufWeights
+        from dlsp_engine.model.source import Description, StoredWeights
         from dlsp_engine.model.update import Update, mismatch
         from dlsp_kernels.int8_linear.compiled import Compiled
         from dlsp_kernels.int8_linear.kinds import best
@@ -124,7 +124,7 @@ class Engine:
         device = devices.resolve(device)
         if dtype not in DTYPES:
             raise EngineError(f"dtype '{dtype}' is not one of {', '.join(DTYPES)}.")
-        if not gguf.is_file():
+        if not gguf.exists():
             raise EngineError(f"There is no model at {gguf}; run `dlsp model pull`.")
         update = Update.beside(adapters, gguf) if infill_update else None
         folder, int8 = converted(gguf, cache, update=update, dense=False), best()
@@ -136,7 +136,7 @@ class Engine:
         if dtype == "auto":
             dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
-        shipped = adapters / f"{gguf.stem}.safetensors"
+        shipped = adapters / f"{stem(gguf)}.safetensors"
         low_rank, no_canvas = None, ""
         if adapter and shipped.exists() and not (no_canvas := mismatch(shipped, update, content(gguf))):
             low_rank = Adapter.load(shipped, gguf.name, about.architecture, dense)
@@ -151,7 +151,7 @@ class Engine:
                     raise EngineError(
                         "This model's queries and keys are normalised, which 4 bits lack; set dtype to 'int8'."
                     )
-                rows = GgufWeights(gguf, about, update)
+                rows = StoredWeights(gguf, about, update)
                 low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
                 int8_weights = stored(folder, rows, low_rank, int8, sample=text)
@@ -160,7 +160,9 @@ class Engine:
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
                 model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)
-        costs = remembered(model, f"{gguf.stem} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json")
+        costs = remembered(
+            model, f"{stem(gguf)} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json"
+        )
         version = update.metadata["version"] if update else ""
         engine = cls(model, tokenizer.result(), costs, dtype, version, no_canvas, no_update)
         engine.gguf, engine.weights = gguf, folder.name

@@ -16,7 +16,7 @@ from dlsp_engine.model.gpu import device
 from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import Rows
-from dlsp_engine.model.source import Description, GgufWeights
+from dlsp_engine.model.source import Description, StoredWeights
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -41,7 +41,7 @@ def dense(gguf: Path, cache: Path) -> Qwen2:
 def int8(gguf: Path, cache: Path) -> Int8Qwen2:
     folder, kind = convert.converted(gguf, cache, lambda line: None, dense=False), best()
     assert kind
-    weights = GgufWeights(gguf, Description.load(folder / convert.ABOUT), None)
+    weights = StoredWeights(gguf, Description.load(folder / convert.ABOUT), None)
     adapter = Adapter.none(weights.embedding, weights.architecture)
     return Int8Qwen2(weights, adapter, int8_file.stored(folder, weights, adapter, kind, lambda line: None))
 

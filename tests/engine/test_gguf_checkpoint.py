@@ -17,7 +17,7 @@ from dlsp_engine.model.gguf_checkpoint import Gguf
 from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
-from dlsp_engine.model.source import Description, GgufWeights
+from dlsp_engine.model.source import Description, StoredWeights
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.kinds import best
 from tests.engine import gguf_file
@@ -69,7 +69,7 @@ def test_int8_has_the_head_of_its_own_too(tmp_path: Path):
     write(gguf := tmp_path / "m.gguf", tied=False)
     folder, kind = convert.converted(gguf, tmp_path, dense=False), best()
     assert kind
-    weights = GgufWeights(gguf, Description.load(folder / convert.ABOUT), None)
+    weights = StoredWeights(gguf, Description.load(folder / convert.ABOUT), None)
     adapter = Adapter.none(weights.embedding, weights.architecture)
     model = Int8Qwen2(weights, adapter, int8_file.stored(folder, weights, adapter, kind))
     expected = logits(Qwen2(Weights.load(convert.converted(gguf, tmp_path), torch.float32)))

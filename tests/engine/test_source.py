@@ -12,7 +12,7 @@ import torch
 from dlsp_engine.model import convert, int8_file
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gguf_checkpoint import Gguf, Place
-from dlsp_engine.model.source import Description, GgufWeights, StoredRows
+from dlsp_engine.model.source import Description, StoredRows, StoredWeights
 from dlsp_engine.model.update import Update
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.kinds import best
@@ -38,10 +38,10 @@ def quiet(_: str) -> None:
     pass
 
 
-def both(cache: Path, gguf: Path, update: Update | None) -> tuple[GgufWeights, Weights]:
+def both(cache: Path, gguf: Path, update: Update | None) -> tuple[StoredWeights, Weights]:
     folder = convert.converted(gguf, cache, quiet, update, dense=False)
     assert not (folder / "weights.safetensors").exists()
-    read = GgufWeights(gguf, Description.load(folder / convert.ABOUT), update)
+    read = StoredWeights(gguf, Description.load(folder / convert.ABOUT), update)
     assert convert.converted(gguf, cache, quiet, update) == folder
     return read, Weights.load(folder, torch.bfloat16)
 
@@ -79,7 +79,7 @@ def test_the_int8_file_is_the_same_and_no_other_is_kept(tmp_path: Path, tiny_ggu
     kind, adapter = best(), Adapter.random(SHAPE)
     assert kind
     folder = convert.converted(tiny_gguf, tmp_path, quiet, dense=False)
-    read = GgufWeights(tiny_gguf, Description.load(folder / convert.ABOUT), None)
+    read = StoredWeights(tiny_gguf, Description.load(folder / convert.ABOUT), None)
     int8_file.stored(folder, read, adapter, kind, quiet)
     (made,) = folder.glob("*.safetensors")
     digest = sha256(made.read_bytes()).digest()

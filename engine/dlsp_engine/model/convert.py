@@ -1,7 +1,8 @@
-"""Converts a GGUF file to what the engine reads at start: a tokenizer, a description, and where they are needed the
+"""Converts a checkpoint to what the engine reads at start: a tokenizer, a description, and where they are needed the
 weights in bf16 with fused projections.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -16,10 +17,13 @@ from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model import manifest
-from dlsp_engine.model.gguf_checkpoint import NORM, Gguf
-from dlsp_engine.model.source import Description
+from dlsp_engine.model.gguf_checkpoint import Gguf
+from dlsp_engine.model.safetensors_checkpoint import CONFIG, Safetensors
+from dlsp_engine.model.safetensors_files import INDEX
+from dlsp_engine.model.source import Description, opened
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
+from dlsp_engine.text.from_tokenizer_json import FILE, tokenizer_from_folder
 from dlsp_engine.text.tokenizer import QwenTokenizer
 
 # The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
@@ -35,8 +39,9 @@ def _to_stderr(line: str) -> None:
 
 
 def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | None = None, dense: bool = True) -> Path:
-    """The folder of this GGUF file's conversion, which is made on first use: `checkpoint.json`, a `Description`, and
-    `tokenizer.json`; if `dense` also `weights.safetensors`, in bf16, which an int8 step does not need.
+    """The folder of a checkpoint's conversion, which is made on first use: `checkpoint.json`, a `Description`, and
+    `tokenizer.json`; if `dense` also `weights.safetensors`, in bf16, which an int8 step does not need. The checkpoint
+    is a GGUF file, or a folder of safetensors.
 
     `update` is added to the weights if it was trained for this file. When two engines start at once, one converts and
     the other waits. A conversion that was killed is started again, and so is one whose files are no longer what their
@@ -46,7 +51,7 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     `say` reports progress. Raises EngineError when the folder cannot be written.
     """
     version = f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
-    folder = cache / "converted" / f"{gguf.stem}-{content(gguf)}-{version}"
+    folder = cache / "converted" / f"{stem(gguf)}-{content(gguf)}-{version}"
     about, tokenizer, weights = folder / ABOUT, folder / "tokenizer.json", folder / "weights.safetensors"
     files = (about, tokenizer, weights) if dense else (about, tokenizer)
     manifest.sweep(folder)
@@ -61,7 +66,7 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
                 if update and not update.belongs_to(gguf):
                     say(f"{gguf.name} is not the file that the infill update was trained for: it is left as it is")
                     update = None
-                model = Gguf(gguf)
+                model = opened(gguf)
                 if about in lacking and not model.architecture.tied:
                     weights.unlink(missing_ok=True)  # it may lack the head, as those of earlier versions did
                     lacking = [file for file in files if not manifest.whole(file)]
@@ -81,19 +86,32 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     return folder
 
 
-def content(gguf: Path) -> str:
-    """The first 12 hex digits of the file's SHA-256, which are the same for every copy of the file.
+def stem(checkpoint: Path) -> str:
+    """The checkpoint's name: its file's without the ending, or its folder's."""
+    return checkpoint.name.removesuffix(".gguf")
 
-    They are taken from the note that `dlsp model pull` writes next to the file, if the file has not changed since.
+
+def content(checkpoint: Path) -> str:
+    """The first 12 hex digits of the file's SHA-256, which are the same for every copy of the file; of a folder, those
+    of the hashes of all its files that are read.
     """
-    stat = gguf.stat()
+    if not checkpoint.is_dir():
+        return _sha256(checkpoint)[:12]
+    read = [*checkpoint.glob("*.safetensors"), *(checkpoint / name for name in (CONFIG, INDEX, FILE))]
+    hashes = [f"{file.name} {_sha256(file)}\n" for file in sorted(read) if file.is_file()]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:12]
+
+
+def _sha256(file: Path) -> str:
+    """From the note that dlsp writes beside a file that it has brought, if the file has not changed since."""
+    stat = file.stat()
     try:
-        note = json.loads(gguf.with_name(f"{gguf.name}.accepted").read_text())
+        note = json.loads(file.with_name(f"{file.name}.accepted").read_text())
         if (note["size"], note["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
-            return str(note["sha256"])[:12]
+            return str(note["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return sha256(gguf)[:12]
+    return sha256(file)
 
 
 _FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+|[0-9a-f]{12})-(?P<format>\d+)(?:-u[0-9a-f]{12})?")
@@ -116,7 +134,7 @@ def _forget_others(folder: Path, replaced: bool) -> None:
                 shutil.rmtree(each, ignore_errors=True)
 
 
-def _describe(model: Gguf, target: Path, update: Update | None) -> None:
+def _describe(model: Gguf | Safetensors, target: Path, update: Update | None) -> None:
     about = Description(
         model.architecture, update.sha256 if update else "", model.place(model.embedding), model.place(model.head)
     )
@@ -125,9 +143,9 @@ def _describe(model: Gguf, target: Path, update: Update | None) -> None:
     manifest.publish(partial, target)
 
 
-def _weights(model: Gguf, source: str, target: Path, say: Say, update: Update | None) -> None:
+def _weights(model: Gguf | Safetensors, source: str, target: Path, say: Say, update: Update | None) -> None:
     shape = model.architecture
-    tensors = {"embedding": model.tensor(model.embedding), "norm": model.tensor(NORM)}
+    tensors = {"embedding": model.tensor(model.embedding), "norm": model.tensor(model.norm)}
     if not shape.tied:
         tensors["head"] = model.tensor(model.head)
     for layer in range(shape.layers):
@@ -144,7 +162,12 @@ def _weights(model: Gguf, source: str, target: Path, say: Say, update: Update | 
         partial.unlink(missing_ok=True)
 
 
-def _tokenizer(model: Gguf, target: Path) -> None:
+def _tokenizer(model: Gguf | Safetensors, target: Path) -> None:
     partial = target.with_suffix(".partial")
-    tokenizer_from_gguf(model.reader, QwenTokenizer.DEMANDED).save(str(partial))
+    demanded = QwenTokenizer.DEMANDED
+    if isinstance(model, Gguf):
+        tokenizer = tokenizer_from_gguf(model.reader, demanded)
+    else:
+        tokenizer = tokenizer_from_folder(model.path, model.architecture.vocab, demanded)
+    tokenizer.save(str(partial))
     manifest.publish(partial, target)

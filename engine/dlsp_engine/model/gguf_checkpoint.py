@@ -55,16 +55,19 @@ COMPARED_ROWS, MAX_DIFFERENCE = 64, 0.5
 
 @dataclass(frozen=True)
 class Place:
-    """Where the rows of a matrix lie in a GGUF file."""
+    """Where the rows of a matrix lie in a checkpoint's file."""
 
     offset: int  # of the first row, in bytes
-    kind: int  # the number of the file's kind of quantisation
+    kind: int  # GGUF's number of the kind of quantisation
     columns: int  # stored numbers of a row
     dtype: str  # of a stored number
+    file: str = ""  # its name, if the checkpoint is a folder
 
 
 class Gguf:
     """An open GGUF file. Raises EngineError with the reason if it is damaged or the engine cannot run its model."""
+
+    norm = NORM
 
     def __init__(self, path: Path) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A model's dense weights, read from its GGUF file where they are needed: the int8 step keeps none of them but its
+"""A model's dense weights, read from its own files where they are needed: the int8 step keeps none of them but its
 embedding, of which it reads a row a token.
 """
 
@@ -15,7 +15,8 @@ from gguf import GGMLQuantizationType
 from torch import Tensor
 
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.gguf_checkpoint import NORM, Gguf, Place, bf16
+from dlsp_engine.model.gguf_checkpoint import Gguf, Place, bf16
+from dlsp_engine.model.safetensors_checkpoint import Safetensors
 from dlsp_engine.model.update import Update
 from dlsp_engine.model.weights import Layer
 
@@ -40,14 +41,25 @@ class Description:
         )
 
 
+def opened(path: Path) -> Gguf | Safetensors:
+    """The checkpoint in a GGUF file, or in a folder of safetensors. Raises EngineError if the engine cannot run it."""
+    return Safetensors(path) if path.is_dir() else Gguf(path)
+
+
 class StoredRows:
-    """A matrix in a GGUF file, in bf16: rows are dequantised as they are read."""
+    """A matrix in a checkpoint's file, in bf16: rows are dequantised as they are read."""
 
     dtype = torch.bfloat16
 
-    def __init__(self, gguf: Path, place: Place, count: int) -> None:
+    def __init__(self, checkpoint: Path, place: Place, count: int) -> None:
         self._kind = GGMLQuantizationType(place.kind)
-        self._rows = np.memmap(gguf, place.dtype, "r", place.offset, (count, place.columns))
+        self._rows = np.memmap(
+            checkpoint / place.file if place.file else checkpoint,
+            place.dtype,
+            "r",
+            place.offset,
+            (count, place.columns),
+        )
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -65,30 +77,30 @@ class StoredRows:
         return (self[first : first + count] for first in range(0, len(self), count))
 
 
-class GgufWeights:
-    """The weights of a GGUF file with an infill update, in bf16. Each use of a layer reads it anew."""
+class StoredWeights:
+    """The weights of a checkpoint with an infill update, in bf16. Each use of a layer reads it anew."""
 
-    def __init__(self, gguf: Path, about: Description, update: Update | None) -> None:
-        self._path, self._update = gguf, update
+    def __init__(self, checkpoint: Path, about: Description, update: Update | None) -> None:
+        self._path, self._update = checkpoint, update
         self.architecture = about.architecture
-        self.embedding = StoredRows(gguf, about.embedding, about.architecture.vocab)
-        self.head = StoredRows(gguf, about.head, about.architecture.vocab)
+        self.embedding = StoredRows(checkpoint, about.embedding, about.architecture.vocab)
+        self.head = StoredRows(checkpoint, about.head, about.architecture.vocab)
 
     @property
     def norm(self) -> Tensor:
-        return self._file.tensor(NORM)
+        return self._file.tensor(self._file.norm)
 
     @property
     def layers(self) -> Sequence[Layer]:
         return _Layers(self._file, self._update)
 
     @cached_property
-    def _file(self) -> Gguf:
-        return Gguf(self._path)  # takes seconds, and is needed only to quantise
+    def _file(self) -> Gguf | Safetensors:
+        return opened(self._path)  # takes seconds, and is needed only to quantise
 
 
 class _Layers(Sequence[Layer]):
-    def __init__(self, file: Gguf, update: Update | None) -> None:
+    def __init__(self, file: Gguf | Safetensors, update: Update | None) -> None:
         self._file, self._update = file, update
 
     def __len__(self) -> int:

@@ -44,12 +44,12 @@ class Update:
     @classmethod
     def beside(cls, adapters: Path, gguf: Path) -> "Update | None":
         """The update that is shipped for a GGUF file, in the folder of the canvas adapters; None if there is none."""
-        path = adapters / f"{gguf.stem}.infill-update.safetensors"
+        path = adapters / f"{gguf.name.removesuffix('.gguf')}.infill-update.safetensors"
         return cls.of(path) if path.exists() else None
 
     def belongs_to(self, gguf: Path) -> bool:
         """Whether it was trained on this very file, byte for byte."""
-        return self.metadata.get("base_sha256") == sha256(gguf)
+        return gguf.is_file() and self.metadata.get("base_sha256") == sha256(gguf)
 
     def add_to(self, tensors: dict[str, Tensor], shape: Architecture, layers: Iterable[int] | None = None) -> None:
         """Add the update to the weights of some layers, or of all, in place: W + b a in float32, rounded to the dtype

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from dlsp_engine.errors import EngineError
+from dlsp_engine.model.safetensors_files import read_json
 from dlsp_engine.text import gguf_header
 from dlsp_engine.text.prompt import Prompt
 from dlsp_engine.text.tokenizer import Spelling, Tokenizer
 
 TEMPLATE_KEY = "tokenizer.chat_template"  # GGUF's name of the template
+MAX_TEMPLATE_BYTES = 1_000_000
 NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]  # Unicode keeps them for internal use
 
 
@@ -137,11 +139,24 @@ def _sentence(error: Exception) -> str:
     return " ".join(str(error).split())[:300].rstrip(".") + "."
 
 
-def template_in(gguf: Path) -> str | None:
-    """Return the chat template in a GGUF file's metadata; None if there is none. Raises EngineError if the file is
-    damaged.
+def template_in(checkpoint: Path) -> str | None:
+    """Return the chat template in a GGUF file's metadata, or in a checkpoint's folder; None if there is none. Raises
+    EngineError if the file is damaged.
     """
+    if checkpoint.is_dir():
+        return _template_beside(checkpoint)
     try:
-        return gguf_header.text_of(gguf, TEMPLATE_KEY)
+        return gguf_header.text_of(checkpoint, TEMPLATE_KEY)
     except gguf_header.DAMAGED as error:
-        raise EngineError(f"{gguf} is damaged; run `dlsp model pull`.") from error
+        raise EngineError(f"{checkpoint} is damaged; run `dlsp model pull`.") from error
+
+
+def _template_beside(folder: Path) -> str | None:
+    apart, config = folder / "chat_template.jinja", folder / "tokenizer_config.json"
+    try:
+        if apart.is_file() and apart.stat().st_size <= MAX_TEMPLATE_BYTES:
+            return apart.read_text(encoding="utf-8")
+        found = read_json(config).get("chat_template") if config.is_file() else None
+    except (OSError, ValueError) as error:
+        raise EngineError(f"The chat template in {folder} cannot be read ({error}).") from error
+    return found if isinstance(found, str) and len(found) <= MAX_TEMPLATE_BYTES else None

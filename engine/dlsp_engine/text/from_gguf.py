@@ -39,23 +39,33 @@ def tokenizer_from_gguf(reader: GGUFReader, demanded: Mapping[str, int] = Mappin
             f"This GGUF file has a tokenizer of the kind '{kind or 'none'}', '{value('pre') or 'none'}'; "
             f"the engine reads byte-level BPE ('gpt2') of the kinds {', '.join(WORD_PATTERNS)}."
         )
-    words: list[str] = value("tokens") or []
+    return tokenizer_of(value("tokens") or [], value("merges"), value("token_type"), value("pre"), demanded)
+
+
+def tokenizer_of(
+    words: list[str], merges: list[Any], types: list[int], kind: str, demanded: Mapping[str, int]
+) -> Tokenizer:
+    """A byte-level BPE tokenizer of words by id, merges (`a b`, or pairs), GGUF's types of tokens by id, and the name
+    of a scheme in WORD_PATTERNS.
+
+    Raises EngineError if these do not fit each other, or one of the `demanded` tokens is lacking.
+    """
     if lacking := [name for name, token in demanded.items() if words[token : token + 1] != [name]]:
         raise EngineError(
             f"This model's tokenizer has no token {lacking[0]} with the number {demanded[lacking[0]]}; "
             "the engine fills gaps by the tokens of Qwen2.5-Coder and runs no model without them."
         )
     try:
-        return _built(words, value("merges"), value("token_type"), pattern)
+        return _built(words, merges, types, WORD_PATTERNS[kind])
     except Exception as error:  # whatever is missing or does not fit; the library raises plain Exception
-        raise EngineError(f"This GGUF file's tokenizer is damaged ({_words(error)}); get the file again.") from error
+        raise EngineError(f"This model's tokenizer is damaged ({_words(error)}); get it again.") from error
 
 
-def _built(words: list[str], pairs: list[str], types: list[int], pattern: str) -> Tokenizer:
-    merges: Any = [tuple(merge.split(" ", 1)) for merge in pairs]
+def _built(words: list[str], merges: list[Any], types: list[int], pattern: str) -> Tokenizer:
+    pairs: Any = [tuple(merge.split(" ", 1) if isinstance(merge, str) else merge) for merge in merges]
     bpe: Any = models.BPE(  # its type stub has no constructor
         {word: token for token, word in enumerate(words)},
-        merges,
+        pairs,
         continuing_subword_prefix="",
         end_of_word_suffix="",
     )

@@ -1,0 +1,155 @@
+"""A checkpoint in a folder: `config.json` and safetensors files, as the model hub's libraries write them. What the
+engine cannot run is refused on opening.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType
+from torch import Tensor
+
+from dlsp_engine.errors import EngineError, out_of_memory
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.gguf_checkpoint import COMPARED_ROWS, FAMILIES, Place, bf16
+from dlsp_engine.model.hub_config import architecture
+from dlsp_engine.model.safetensors_files import DTYPES, Stored, read_json, tensors_in
+from dlsp_engine.model.update import Update
+
+CONFIG = "config.json"
+EMBEDDING, HEAD, NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
+
+# Our name within a layer -> the tensors that are concatenated along their outputs.
+FUSED = {
+    "qkv.weight": ("self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
+    "qkv.bias": ("self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"),
+    "out.weight": ("self_attn.o_proj.weight",),
+    "gate_up.weight": ("mlp.gate_proj.weight", "mlp.up_proj.weight"),
+    "down.weight": ("mlp.down_proj.weight",),
+    "attention_norm": ("input_layernorm.weight",),
+    "mlp_norm": ("post_attention_layernorm.weight",),
+}
+HEAD_NORMS = ("self_attn.q_norm.weight", "self_attn.k_norm.weight")
+
+# A buffer that old libraries saved, which the sizes say again.
+IGNORED = ".self_attn.rotary_emb.inv_freq"
+
+
+class Safetensors:
+    """An open checkpoint. Raises EngineError with the reason if it is damaged or the engine cannot run its model."""
+
+    norm = NORM
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self._name = folder, folder.name
+        try:
+            config = read_json(folder / CONFIG)
+            self._stored = {name: at for name, at in tensors_in(folder).items() if not name.endswith(IGNORED)}
+        except FileNotFoundError as error:
+            raise self._refuse(f"it has no {Path(str(error.filename)).name}") from error
+        except OSError as error:
+            raise self._refuse(f"{error.filename} cannot be read ({error.strerror})") from error
+        except Exception as error:  # whatever the damage leads to
+            if out_of_memory(error):
+                raise
+            raise self._refuse(str(error)) from error
+        if EMBEDDING not in self._stored or len(self._stored[EMBEDDING].shape) != 2:
+            raise self._refuse(f"it has no tensor {EMBEDDING}")
+        self.architecture = architecture(config, self._stored[EMBEDDING].shape[0], self._refuse)
+        self._check_tensors()
+        self.embedding = EMBEDDING
+        self.head = EMBEDDING if self.architecture.tied else HEAD
+        if self.architecture.tied and HEAD in self._stored and not self._same(EMBEDDING, HEAD):
+            raise self._refuse(f"config.json says that {HEAD} is the embedding, and it is not")
+
+    def tensor(self, name: str) -> Tensor:
+        """A tensor by its name in the files, in bf16."""
+        return self._rows(name, 1).reshape(self._stored[name].shape)
+
+    def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
+        """The tensors of one layer by our names, with the update added."""
+        shape, block = self.architecture, f"model.layers.{number}."
+        tensors: dict[str, Tensor] = {}
+        for ours, theirs in FUSED.items():
+            if ours == "qkv.bias" and not FAMILIES[shape.family].bias:
+                tensors[f"layers.{number}.{ours}"] = torch.zeros(shape.qkv, dtype=torch.bfloat16)
+            else:
+                tensors[f"layers.{number}.{ours}"] = torch.cat([self.tensor(block + name) for name in theirs])
+        if shape.head_norm:
+            norms = zip(HEAD_NORMS, (shape.heads, shape.kv_heads), strict=True)
+            parts = [self.tensor(block + name).expand(count, -1) for name, count in norms]
+            tensors[f"layers.{number}.head_norm"] = torch.cat(parts)
+        if update:
+            update.add_to(tensors, shape, [number])
+        return tensors
+
+    def place(self, name: str) -> Place:
+        """Where the rows of the tensor `name` lie."""
+        at = self._stored[name]
+        kind, number_bytes, dtype = DTYPES[at.dtype]
+        columns = at.shape[1] if len(at.shape) == 2 else 1
+        return Place(at.offset, int(kind), columns * (number_bytes if dtype == "uint8" else 1), dtype, at.file)
+
+    def _check_tensors(self) -> None:
+        """Each tensor must be there and have the shape that the sizes demand; no other may be there, since the model
+        would need what we do not compute.
+        """
+        shape = self.architecture
+        if shape.layers > len(self._stored):
+            raise self._refuse(f"config.json says {shape.layers} layers, and it has {len(self._stored)} tensors")
+        demanded = demanded_tensors(shape)
+        for name, size in demanded.items():
+            if name not in self._stored:
+                raise self._refuse(f"it has no tensor {name}")
+            self._check(name, self._stored[name], size)
+        if HEAD in self._stored:
+            self._check(HEAD, self._stored[HEAD], demanded[EMBEDDING])
+        if unknown := sorted(self._stored.keys() - demanded.keys() - {HEAD}):
+            raise self._refuse(
+                f"it has a tensor {unknown[0][:80]}, which the engine does not know in the family {shape.family}"
+            )
+
+    def _check(self, name: str, at: Stored, size: tuple[int, ...]) -> None:
+        if at.shape != size:
+            raise self._refuse(f"{name} has the shape {[*at.shape]}, and {[*size]} by the sizes in config.json")
+        if at.dtype not in DTYPES:
+            raise self._refuse(f"{name} is of the dtype {at.dtype[:20]}, and the engine reads {', '.join(DTYPES)}")
+
+    def _same(self, one: str, other: str) -> bool:
+        """By some of their rows."""
+        step = max(1, self.architecture.vocab // COMPARED_ROWS)
+        return torch.equal(self._rows(one, step), self._rows(other, step))
+
+    def _rows(self, name: str, step: int) -> Tensor:
+        """Every `step`-th row of a tensor, as rows [n, columns] in bf16."""
+        place, count = self.place(name), self._stored[name].shape[0]
+        rows = np.memmap(self.path / place.file, place.dtype, "r", place.offset, (count, place.columns))
+        return bf16(rows[::step], GGMLQuantizationType(place.kind))
+
+    def _refuse(self, why: str) -> EngineError:
+        return EngineError(f"The engine cannot run {self._name}: {' '.join(why.split())}.")
+
+
+def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:
+    """The tensors that the files must hold: name -> shape; the head only if it is no copy of the embedding."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    layer: dict[str, tuple[int, ...]] = {
+        "self_attn.q_proj.weight": (queries, shape.dim),
+        "self_attn.k_proj.weight": (keys, shape.dim),
+        "self_attn.v_proj.weight": (keys, shape.dim),
+        "self_attn.o_proj.weight": (shape.dim, queries),
+        "mlp.gate_proj.weight": (shape.ff, shape.dim),
+        "mlp.up_proj.weight": (shape.ff, shape.dim),
+        "mlp.down_proj.weight": (shape.dim, shape.ff),
+        "input_layernorm.weight": (shape.dim,),
+        "post_attention_layernorm.weight": (shape.dim,),
+    }
+    if FAMILIES[shape.family].bias:
+        sizes = zip("qkv", (queries, keys, keys), strict=True)
+        layer |= {f"self_attn.{name}_proj.bias": (size,) for name, size in sizes}
+    if shape.head_norm:
+        layer |= dict.fromkeys(HEAD_NORMS, (shape.head_dim,))
+    whole: dict[str, tuple[int, ...]] = {EMBEDDING: (shape.vocab, shape.dim), NORM: (shape.dim,)}
+    if not shape.tied:
+        whole[HEAD] = (shape.vocab, shape.dim)
+    return whole | {f"model.layers.{i}.{name}": size for i in range(shape.layers) for name, size in layer.items()}
