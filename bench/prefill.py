@@ -26,7 +26,7 @@ from bench.peers.prompts import passage, prompt
 from bench.peers.side import Ask
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
-from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 
 PIECE_TOKENS = 1024
 SPARE_TOKENS = 64  # of the context, for what frames the prompt and for the answer
@@ -94,7 +94,7 @@ def main() -> int:
     model = catalogue.find(asked.model)
     gguf, threads = store.path(model), psutil.cpu_count(logical=False) or 1
     prompts = asks(
-        sizes[-1], QwenTokenizer(converted(gguf, weights_cache(asked.dtype, infill_update=False), dense=False)), rng
+        sizes[-1], ModelTokenizer(converted(gguf, weights_cache(asked.dtype, infill_update=False), dense=False)), rng
     )
     with ExitStack() as stack:
         sides = {

@@ -23,7 +23,7 @@ from bench.progress import progress
 from dlsp import paths
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
-from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer
 
 SAVED_MB = "1000"
 
@@ -63,7 +63,7 @@ async def answers(model: catalogue.Model, prefixes: Sequence[str]) -> tuple[floa
 
 def measure(model: catalogue.Model, sizes: Sequence[int], rounds: int, seed: int) -> list[dict[str, float]]:
     folder = converted(store.path(model), weights_cache("int8", infill_update=False), dense=False)
-    tokenizer, rng = QwenTokenizer(folder), random.Random(seed)
+    tokenizer, rng = ModelTokenizer(folder), random.Random(seed)
     samples: list[dict[str, float]] = []
     with progress("rounds", rounds) as advance:
         for _ in range(rounds):

@@ -16,7 +16,7 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu.pool import PagedCache
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.weights import Weights
-from dlsp_engine.text.tokenizer import ByteTokenizer, QwenTokenizer, Tokenizer
+from dlsp_engine.text.tokenizer import ByteTokenizer, ModelTokenizer, Tokenizer
 
 Sample = dict[str, Any]
 
@@ -84,7 +84,7 @@ class Setting:
         tokenizer: Tokenizer = AnyTokenizer()
         if self.is_real(name):
             assert self.weights
-            tokenizer = QwenTokenizer(self.weights)
+            tokenizer = ModelTokenizer(self.weights)
         return Engine(model, tokenizer)
 
     def cache(self, model: GpuQwen2, length: int) -> PagedCache:

@@ -18,7 +18,7 @@ from bench.peers.contenders import Field
 from bench.peers.summary import notes
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
-from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer
 
 
 def summary(samples: Sequence[Sample]) -> dict[str, float]:
@@ -68,7 +68,7 @@ def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     threads = psutil.cpu_count(logical=False) or 1
     room = max(sizes.contexts) + max(sizes.gaps) + 64
     contenders, missing = Field(gguf, [asked.dtype], threads, context=room, several=True).enter(stack)
-    tokenizer = QwenTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False))
+    tokenizer = ModelTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False))
     total = len(list(sizes.all()))
     taken = until_stopped(measure(contenders, sizes, tokenizer), f"{model.name}, {threads} threads", total)
     samples = [one for of in taken for one in of]

@@ -14,7 +14,7 @@ from bench.peers.prompts import chosen, rounds
 from bench.peers.summary import notes, sample, show, summary
 from dlsp.models import catalogue, store
 from dlsp_engine.model.convert import converted
-from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer
 
 
 @guarded()
@@ -44,7 +44,7 @@ def _arguments() -> argparse.Namespace:
 def _run(asked: argparse.Namespace, stack: ExitStack) -> int:
     model = catalogue.find(asked.model)
     gguf, tasks = store.path(model), chosen(asked.gaps)
-    todo = rounds(tasks, QwenTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False)))
+    todo = rounds(tasks, ModelTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False)))
     threads = psutil.cpu_count(logical=False) or 1
     contenders, missing = Field(gguf, asked.dtypes.split(","), threads, asked.isa).enter(stack)
     replies = measure(contenders, todo, asked.measures.split(","))

@@ -25,11 +25,11 @@ class Transformers:
             raise Missing(f"transformers cannot be imported ({error}).") from None
         from dlsp_engine.model.convert import converted
         from dlsp_engine.model.weights import Weights
-        from dlsp_engine.text.tokenizer import QwenTokenizer
+        from dlsp_engine.text.tokenizer import ModelTokenizer
 
         torch.set_num_threads(threads)
         folder = converted(gguf, weights_cache("bfloat16", infill_update=False))
-        self._tokenizer = QwenTokenizer(folder)
+        self._tokenizer = ModelTokenizer(folder)
         weights = Weights.load(folder, torch.bfloat16)
         stops = sorted(self._tokenizer.stops)
         ends = {"eos_token_id": stops, "pad_token_id": stops[0], "dtype": "bfloat16"}

@@ -72,8 +72,10 @@ def _round(task: Task, tokenizer: Tokenizer, rng: random.Random) -> Round:
 
 def prompt(prefix: str, suffix: str, middle: str, tokenizer: Tokenizer) -> tuple[int, ...]:
     """The fill-in-the-middle prompt that every side is given."""
-    tokens = [tokenizer.prefix, *tokenizer.encode(prefix), tokenizer.suffix, *tokenizer.encode(suffix)]
-    return (*tokens, tokenizer.middle, *tokenizer.encode(middle))
+    fim = tokenizer.template.fim
+    assert fim, "a model that fills gaps"
+    around = fim.around(tokenizer.encode(prefix), tokenizer.encode(suffix))
+    return (*tokenizer.template.start, *around, *tokenizer.encode(middle))
 
 
 def _cut(line: str, tokenizer: Tokenizer) -> int:

@@ -32,7 +32,7 @@ from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, temp
 from dlsp_engine.text.grammars import Grammars
 from dlsp_engine.text.prompt import Gap, Prompt, prompt
 from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
-from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 from dlsp_engine.threads import using
 
 DTYPES = ("auto", "int4", "int8", "bfloat16", "float32")
@@ -311,7 +311,7 @@ class Engine:
 
 def _tokenizer(folder: Path) -> Tokenizer:
     """Load the tokenizer and build its index for token healing, which takes a moment."""
-    tokenizer = QwenTokenizer(folder)
+    tokenizer = ModelTokenizer(folder)
     tokenizer.completions(b" ")
     return tokenizer
 

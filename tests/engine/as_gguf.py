@@ -2,6 +2,7 @@
 from the engine's own.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,27 @@ def words(vocab: int) -> list[str]:
     return [chr(ord("a") + number // 26) + chr(ord("a") + number % 26) for number in range(vocab)]
 
 
-def write(path: Path, made: Any, family: str, divisors: list[float] | None = None, kind: str = "F32") -> None:
-    """`divisors`: those of RoPE's frequencies. `kind`: how matrices are quantised. The tokenizer has `words`, and the
-    last of them ends a text.
+def two_letters(writer: gguf.GGUFWriter, vocab: int) -> None:
+    """A tokenizer with `words`; the last of them ends a text."""
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(words(vocab))
+    writer.add_token_types([gguf.TokenType.NORMAL] * (vocab - 1) + [gguf.TokenType.CONTROL])
+    writer.add_token_merges(["a a"])
+    writer.add_eos_token_id(vocab - 1)
+    writer.add_add_bos_token(False)
+
+
+def write(
+    path: Path,
+    made: Any,
+    family: str,
+    divisors: list[float] | None = None,
+    kind: str = "F32",
+    tokenizer: Callable[[gguf.GGUFWriter, int], None] = two_letters,
+) -> None:
+    """`divisors`: those of RoPE's frequencies. `kind`: how matrices are quantised. `tokenizer` writes the metadata of
+    one with as many words as it is told.
     """
     quantisation = gguf.GGMLQuantizationType[kind]
     config = made.config
@@ -68,13 +87,7 @@ def write(path: Path, made: Any, family: str, divisors: list[float] | None = Non
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_vocab_size(config.vocab_size)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("qwen2")
-    writer.add_token_list(words(config.vocab_size))
-    writer.add_token_types([gguf.TokenType.NORMAL] * (config.vocab_size - 1) + [gguf.TokenType.CONTROL])
-    writer.add_token_merges(["a a"])
-    writer.add_eos_token_id(config.vocab_size - 1)
-    writer.add_add_bos_token(False)
+    tokenizer(writer, config.vocab_size)
     if divisors:
         writer.add_tensor("rope_freqs.weight", np.array(divisors, np.float32))
     for name, tensor in made.state_dict().items():

@@ -1,14 +1,17 @@
+from dataclasses import replace
+
 import pytest
 
+from dlsp_engine.errors import EngineError
 from dlsp_engine.text.prompt import File, Gap, prompt
-from dlsp_engine.text.tokenizer import ByteTokenizer, QwenTokenizer, Tokenizer
+from dlsp_engine.text.template import FORMATS, Fim, Template, found
+from dlsp_engine.text.tokenizer import ByteTokenizer, ModelTokenizer, Tokenizer
 
 T = ByteTokenizer()
 
 
 def shown(gap: Gap, tokenizer: Tokenizer = T) -> str:
-    names = {tokenizer.prefix: "<P>", tokenizer.suffix: "<S>", tokenizer.middle: "<M>"}
-    names |= {tokenizer.repository: "<R>", tokenizer.file: "<F>"}
+    names = {T.prefix: "<P>", T.suffix: "<S>", T.middle: "<M>", T.repository: "<R>", T.file: "<F>", T.end: "<B>"}
     tokens = prompt(gap, tokenizer).tokens
     return "".join(names.get(token) or tokenizer.decode([token]) for token in tokens)
 
@@ -37,6 +40,53 @@ def test_other_files_come_first_in_the_repository_format():
     assert shown(gap) == "<R>repository\n<F>a.py\nx = 1\n<F>b.py\n<P>a\n<S><M>"
 
 
+class Other(ByteTokenizer):
+    """With another template."""
+
+    def __init__(self, template: Template) -> None:
+        super().__init__()
+        self.template = template
+
+
+def test_the_suffix_first_and_no_token_before_the_middle():
+    gap = Gap("a\n", "z", "mid", path="b.py", files=(File("a.py", "x = 1\n"),))
+    seed = Other(Template((), Fim(T.prefix, T.suffix, T.middle, suffix_first=True)))
+    assert shown(gap, seed) == "<S>z<P>a\n<M>mi", "no token separates files: there are none"
+    codestral = Other(Template((T.end,), Fim(T.prefix, T.suffix, None, suffix_first=True)))
+    assert shown(gap, codestral) == "<B><S>z<P>a\nmi"
+
+
+def test_the_path_within_the_prefix():
+    gap = Gap("a\n", "z", path="b.py", files=(File("a.py", "x = 1\n"),))
+    fim = Fim(T.prefix, T.suffix, T.middle, path_inside=True)
+    assert shown(gap, Other(Template((), fim, T.repository, T.file))) == (
+        "<R>repository\n<F>a.py\nx = 1\n<F><P>b.py\na\n<S>z<M>"
+    )
+    assert shown(Gap("a\n", "z", path="b.py"), Other(Template((), fim, T.repository, T.file))) == "<P>a\n<S>z<M>"
+
+
+def test_without_tokens_for_gaps_only_the_end_of_a_file_is_completed():
+    plain = Other(Template((T.end,), None, T.repository, T.file))
+    gap = Gap("a = so", " \n\n", "rt", path="b.py", files=(File("a.py", "x = 1\n"),))
+    assert shown(gap, plain) == "<B><R>repository\n<F>a.py\nx = 1\n<F>b.py\na = sor"
+    assert prompt(gap, plain).forced == b"t"
+    with pytest.raises(EngineError, match="only at the end of a file"):
+        prompt(replace(gap, suffix="\n)"), plain)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_is_found_by_its_tokens(name: str):
+    names = FORMATS[name].names
+    added = {each: number for number, each in enumerate(["<s>", "<file_sep>", *names])}
+    template = found(added, (0,))
+    assert template.fim
+    marks = [template.fim.prefix, template.fim.suffix, template.fim.middle]
+    assert marks == [2, 3, 4 if FORMATS[name].middle else None]
+    assert (template.start, template.file, template.repository) == ((0,), 1, None)
+    del added[names[1]]
+    assert found(added).fim is None, "all of them are needed"
+
+
 def test_an_empty_file_is_known_by_its_path():
     assert shown(Gap("\n", "\n", path="new.go")) == "<R>repository\n<F>new.go\n<P>\n<S>\n<M>"
     assert shown(Gap("", "", "pac", path="new.go")) == "<R>repository\n<F>new.go\n<P><S><M>pa"
@@ -57,11 +107,11 @@ def test_the_real_vocabulary(gguf, tmp_path):
     from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 
     tokenizer_from_gguf(GGUFReader(gguf)).save(str(tmp_path / "tokenizer.json"))
-    tokenizer = QwenTokenizer(tmp_path)
+    tokenizer = ModelTokenizer(tmp_path)
     text = "def f(x):\n\treturn 'é日本' <|endoftext|><|fim_middle|><tool_call>\r\n"
     tokens = tokenizer.encode(text)
     assert tokenizer.decode(tokens) == text
-    tokens.append(tokenizer.middle)
+    tokens.append(max(tokenizer.stops))
     assert tokenizer.encode(text) == tokens[:-1], "what is kept is nobody's to change"
     assert tokenizer.cached.cache_info().hits == 1
     assert not tokenizer.stops & set(tokens[:-1]), "special tokens in a source file are plain text"

@@ -18,7 +18,7 @@ from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
-from dlsp_engine.text.tokenizer import ByteTokenizer, QwenTokenizer
+from dlsp_engine.text.tokenizer import ByteTokenizer, ModelTokenizer
 
 TIE = 1e-4
 
@@ -45,7 +45,7 @@ def run(setting: Setting) -> Iterator[Sample]:
         yield {"name": "tiny, in the interpreter", "ok": got == expected and not kernels.failures}
     if setting.weights:
         real = setting.model("0.5b", torch.float32)
-        tokenizer = QwenTokenizer(setting.weights)
+        tokenizer = ModelTokenizer(setting.weights)
         plain = Engine(Qwen2(Weights.load(setting.weights, torch.float32)), tokenizer)
         yield from _all("0.5b", plain, Engine(real, tokenizer), 24)
         yield corrupted(setting, tokenizer)
@@ -139,7 +139,7 @@ def leaks(model: GpuQwen2) -> Sample:
     return {"ok": not wrong, "wrong": wrong}
 
 
-def corrupted(setting: Setting, tokenizer: QwenTokenizer) -> Sample:
+def corrupted(setting: Setting, tokenizer: ModelTokenizer) -> Sample:
     """An adapter of noise costs speed and changes no answer."""
     assert setting.weights
     weights = Weights.load(setting.weights, torch.float32)

@@ -24,7 +24,6 @@ from dlsp_engine.model.source import Description, opened
 from dlsp_engine.model.update import Update, sha256
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
 from dlsp_engine.text.from_tokenizer_json import FILE, tokenizer_from_folder
-from dlsp_engine.text.tokenizer import QwenTokenizer
 
 # The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
 FORMAT = "1"
@@ -164,10 +163,9 @@ def _weights(model: Gguf | Safetensors, source: str, target: Path, say: Say, upd
 
 def _tokenizer(model: Gguf | Safetensors, target: Path) -> None:
     partial = target.with_suffix(".partial")
-    demanded = QwenTokenizer.DEMANDED
     if isinstance(model, Gguf):
-        tokenizer = tokenizer_from_gguf(model.reader, demanded)
+        tokenizer = tokenizer_from_gguf(model.reader)
     else:
-        tokenizer = tokenizer_from_folder(model.path, model.architecture.vocab, demanded)
+        tokenizer = tokenizer_from_folder(model.path, model.architecture.vocab)
     tokenizer.save(str(partial))
     manifest.publish(partial, target)

@@ -27,8 +27,10 @@ class Generation:
 
 
 def prompt_tokens(asked: Generation, tokenizer: Tokenizer) -> Prompt:
-    """Return the prompt. Text is data: characters that spell a control token do not become one."""
-    tokens: list[int] = []
+    """Return the prompt. Text is data: characters that spell a control token do not become one. What begins with text
+    begins with the tokens that the checkpoint sets before every text.
+    """
+    tokens: list[int] = [*tokenizer.template.start] if asked.parts and isinstance(asked.parts[0], str) else []
     for part in asked.parts:
         tokens += [part] if isinstance(part, int) else tokenizer.encode(part)
     return Prompt(tokens, b"")
@@ -42,8 +44,7 @@ class Writing(Spelling):
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self.added, self.spelled, self.words = tokenizer.added, tokenizer.spelled, tokenizer.words
-        self.prefix, self.suffix, self.middle = tokenizer.prefix, tokenizer.suffix, tokenizer.middle
-        self.repository, self.file = tokenizer.repository, tokenizer.file
+        self.template = tokenizer.template
         self.stops = tokenizer.stops - tokenizer.spelled.keys()
 
     def encode(self, text: str) -> list[int]:

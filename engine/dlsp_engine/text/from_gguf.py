@@ -1,86 +1,55 @@
-"""Builds a `tokenizers.Tokenizer` from the metadata of a GGUF file."""
+"""A tokenizer from the metadata of a GGUF file."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
-from gguf import GGUFReader, TokenType
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+from gguf import GGUFReader
+from tokenizers import Tokenizer
 
 from dlsp_engine.errors import EngineError
+from dlsp_engine.text.bpe import merges_by_score, tokenizer_of
+from dlsp_engine.text.word_patterns import SPLITS
 
-# GGUF's name of a scheme (`tokenizer.ggml.pre`) -> the regular expression that splits text before BPE merges.
-WORD_PATTERNS = {
-    "qwen2": (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
-        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
-}
+SENTENCEPIECE, BYTE_BPE = "llama", "gpt2"  # GGUF's names of the models that are read
+
+# Entries with the number of a token that ends a text or a turn.
+ENDS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 
-def tokenizer_from_gguf(reader: GGUFReader, demanded: Mapping[str, int] = MappingProxyType({})) -> Tokenizer:
-    """Return a byte-level BPE tokenizer with the file's vocabulary, merges and added tokens.
-
-    Control tokens become special tokens, user-defined ones (`<tool_call>`) do not. Unused ids stay in the vocabulary so
-    that no id changes. Raises EngineError if the file has another kind of tokenizer, or none, or lacks one of the
-    `demanded` tokens, given with their ids.
+def tokenizer_from_gguf(reader: GGUFReader) -> Tokenizer:
+    """Return the file's tokenizer, as `tokenizer_of` makes it. Raises EngineError if the file has another kind of
+    tokenizer, or none, or a damaged one.
     """
 
-    def value(key: str) -> Any:
+    def value(key: str, kind: type = object) -> Any:
         field = reader.get_field(f"tokenizer.ggml.{key}")
         try:
-            return None if field is None else field.contents()
+            found = None if field is None else field.contents()
         except UnicodeDecodeError:
             raise EngineError(f"The tokenizer in this GGUF file is damaged: '{key}' is not UTF-8.") from None
+        if found is not None and not isinstance(found, kind):
+            raise EngineError(f"The tokenizer in this GGUF file is damaged: '{key}' is no {kind.__name__}.")
+        return found
 
-    kind, pattern = value("model"), WORD_PATTERNS.get(value("pre"))
-    if kind != "gpt2" or pattern is None:
+    kind, pre = value("model"), str(value("pre"))
+    if kind not in (SENTENCEPIECE, BYTE_BPE):
         raise EngineError(
-            f"This GGUF file has a tokenizer of the kind '{kind or 'none'}', '{value('pre') or 'none'}'; "
-            f"the engine reads byte-level BPE ('gpt2') of the kinds {', '.join(WORD_PATTERNS)}."
+            f"This GGUF file has a tokenizer of the kind '{kind or 'none'}'; the engine reads the kinds "
+            f"'{BYTE_BPE}' and '{SENTENCEPIECE}': take another file of the model."
         )
-    return tokenizer_of(value("tokens") or [], value("merges"), value("token_type"), value("pre"), demanded)
-
-
-def tokenizer_of(
-    words: list[str], merges: list[Any], types: list[int], kind: str, demanded: Mapping[str, int]
-) -> Tokenizer:
-    """A byte-level BPE tokenizer of words by id, merges (`a b`, or pairs), GGUF's types of tokens by id, and the name
-    of a scheme in WORD_PATTERNS.
-
-    Raises EngineError if these do not fit each other, or one of the `demanded` tokens is lacking.
-    """
-    if lacking := [name for name, token in demanded.items() if words[token : token + 1] != [name]]:
+    split = SPLITS.get(pre) if kind == BYTE_BPE else None
+    if kind == BYTE_BPE and split is None:
         raise EngineError(
-            f"This model's tokenizer has no token {lacking[0]} with the number {demanded[lacking[0]]}; "
-            "the engine fills gaps by the tokens of Qwen2.5-Coder and runs no model without them."
+            f"This GGUF file splits text into words by '{pre}', which the engine does not know (it knows "
+            f"{', '.join(SPLITS)}): take the model's folder of safetensors with its tokenizer.json."
         )
-    try:
-        return _built(words, merges, types, WORD_PATTERNS[kind])
-    except Exception as error:  # whatever is missing or does not fit; the library raises plain Exception
-        raise EngineError(f"This model's tokenizer is damaged ({_words(error)}); get it again.") from error
-
-
-def _built(words: list[str], merges: list[Any], types: list[int], pattern: str) -> Tokenizer:
-    pairs: Any = [tuple(merge.split(" ", 1) if isinstance(merge, str) else merge) for merge in merges]
-    bpe: Any = models.BPE(  # its type stub has no constructor
-        {word: token for token, word in enumerate(words)},
-        pairs,
-        continuing_subword_prefix="",
-        end_of_word_suffix="",
-    )
-    tokenizer = Tokenizer(bpe)
-    split = pre_tokenizers.Split(Regex(pattern), "isolated")
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.TemplateProcessing(single="$A:0", pair="$A:0 $B:1", special_tokens=[])
-    for word, token_type in zip(words, types, strict=True):
-        if token_type in (TokenType.CONTROL, TokenType.USER_DEFINED):
-            special = token_type == TokenType.CONTROL
-            tokenizer.add_tokens([AddedToken(word, special=special, normalized=False)])
-    return tokenizer
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+    words, types, scores = value("tokens", list) or [], value("token_type", list) or [], value("scores", list) or []
+    if any(len(each) != len(words) for each in ([types] if split else [types, scores])):
+        raise EngineError("The tokenizer in this GGUF file is damaged: each word must have a type and a score.")
+    numbers = [number for key in ENDS if (number := value(key, int)) is not None]
+    ends = {words[number] for number in numbers if number < len(words)}
+    begins, begin = value("add_bos_token"), value("bos_token_id", int)
+    if begins is None:  # as llama.cpp has it
+        begins = split is None or split.whole
+    first = words[begin] if begins and begin is not None and begin < len(words) else None
+    merges = value("merges", list) or [] if split else merges_by_score(words, scores, types)
+    return tokenizer_of(words, merges, types, split, first, ends)

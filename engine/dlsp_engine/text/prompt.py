@@ -1,11 +1,16 @@
-"""Builds the fill-in-the-middle prompt, in the template that the base was trained with."""
+"""Builds the prompt of a gap, in the template that the checkpoint was trained with."""
 
 import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from dlsp_engine.errors import EngineError
 from dlsp_engine.text.tokenizer import Tokenizer
 
+LEFT_TO_RIGHT = (
+    "This model completes only at the end of a file, since its vocabulary has no fill-in-the-middle tokens; "
+    "choose a code model that has them to fill gaps."
+)
 MAX_HEALED_CHARACTERS = 48
 _PARTIAL_WORD = re.compile(rf"(?:\w{{1,{MAX_HEALED_CHARACTERS}}}|[ \t]{{1,{MAX_HEALED_CHARACTERS}}})\Z")
 
@@ -49,8 +54,10 @@ class Prompt:
 
 def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
     """Return the prompt: prefix, suffix, and the middle without its last token, whose bytes are forced (token
-    healing).
+    healing). Raises EngineError if the model only writes on from left to right and text stands behind the gap.
     """
+    if not tokenizer.template.fim and gap.suffix.strip():
+        raise EngineError(LEFT_TO_RIGHT)
     tokens, cut = opening(gap, tokenizer)
     middle = tokenizer.encode(cut + gap.middle)
     return Prompt([*tokens, *middle[:-1]], tokenizer.token_bytes(middle[-1]) if middle else b"")
@@ -64,27 +71,38 @@ def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
     """
     cut = _PARTIAL_WORD.search(gap.prefix, max(0, len(gap.prefix) - MAX_HEALED_CHARACTERS))
     split = cut.start() if cut else len(gap.prefix)
-    tokens = [
-        *_files(gap, tokenizer),
-        tokenizer.prefix,
-        *tokenizer.encode(gap.prefix[:split]),
-        tokenizer.suffix,
-        *tokenizer.encode(gap.suffix),
-        tokenizer.middle,
-    ]
+    template, path = tokenizer.template, _path(gap)
+    before, behind = tokenizer.encode(gap.prefix[:split]), tokenizer.encode(gap.suffix)
+    tokens = [*template.start, *_files(gap, tokenizer)]
+    if path and template.file is not None:
+        inside = template.fim and template.fim.path_inside
+        tokens.append(template.file)
+        if inside:
+            before = [*tokenizer.encode(path), *before]
+        else:
+            tokens += tokenizer.encode(path)
+    tokens += template.fim.around(before, behind) if template.fim else before
     return tokens, gap.prefix[split:]
 
 
-def _files(gap: Gap, tokenizer: Tokenizer) -> list[int]:
-    """Return the tokens of the repository format: a repository name, path and text of each file, and last the gap's own
-    path.
-
-    Without other files there are none, unless the gap's own text is blank: then its path is all that the model can go
-    by.
+def _path(gap: Gap) -> str:
+    """Return the line with the path of the gap's own file. It is empty without other files, unless the gap's text is
+    blank: then its path is all that the model can go by.
     """
     if not gap.files and (not gap.path or (gap.prefix + gap.suffix).strip()):
+        return ""
+    return f"{PurePath(gap.path).as_posix()}\n"
+
+
+def _files(gap: Gap, tokenizer: Tokenizer) -> list[int]:
+    """Return the tokens of the repository format: a repository name, path and text of each other file. Without a token
+    that separates files there are none.
+    """
+    template, tokens = tokenizer.template, []
+    if template.file is None or not _path(gap):
         return []
-    tokens = [tokenizer.repository, *tokenizer.encode("repository\n")]
+    if template.repository is not None:
+        tokens += [template.repository, *tokenizer.encode("repository\n")]
     for file in gap.files:
-        tokens += [tokenizer.file, *tokenizer.encode(f"{file.path}\n{file.text.rstrip()}\n")]
-    return [*tokens, tokenizer.file, *tokenizer.encode(f"{PurePath(gap.path).as_posix()}\n")]
+        tokens += [template.file, *tokenizer.encode(f"{file.path}\n{file.text.rstrip()}\n")]
+    return tokens

@@ -47,7 +47,7 @@ class Rewrite:
 def rewrite_prompt(asked: Rewrite, tokenizer: Tokenizer) -> Prompt:
     """Return the prompt. Each part is a file of the repository format; those that a keystroke does not change come
     first: other files, earlier edits, the window before the edit. Then come the diagnostics and the window as it is,
-    and last the lines of the new window that stay.
+    and last the lines of the new window that stay. Raises EngineError if no token separates files.
     """
     name = asked.path
     parts = [*asked.files, *asked.edits]
@@ -56,11 +56,12 @@ def rewrite_prompt(asked: Rewrite, tokenizer: Tokenizer) -> Prompt:
     if asked.diagnostics:
         parts.append(File(f"diagnostics/{name}", "\n".join(asked.diagnostics)))
     parts.append(File(f"current/{name}", asked.body))
-    tokens: list[int] = []
+    separator = tokenizer.template.separator()
+    tokens: list[int] = [*tokenizer.template.start]
     for part in parts:
         tokens += [
-            tokenizer.file,
+            separator,
             *tokenizer.encode(part.path + "\n"),
             *tokenizer.encode(part.text.rstrip("\n") + "\n"),
         ]
-    return Prompt([*tokens, tokenizer.file, *tokenizer.encode(f"updated/{name}\n"), *tokenizer.encode(asked.kept)], b"")
+    return Prompt([*tokens, separator, *tokenizer.encode(f"updated/{name}\n"), *tokenizer.encode(asked.kept)], b"")

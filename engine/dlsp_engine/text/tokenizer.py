@@ -1,35 +1,36 @@
 """Tokenizers: the model's own, and one with a token per byte for tests."""
 
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import torch
 from tokenizers import Tokenizer as HubTokenizer
+from tokenizers import decoders
 from torch import Tensor
 
 from dlsp_engine.errors import Damaged
+from dlsp_engine.text import template as templates
+from dlsp_engine.text.template import Fim, Template
 
 # How many texts' tokens are cached, and how long such a text may be: most of a prompt was in the one before. A short
 # text is quickly tokenized.
 CACHED_TEXTS, MIN_CACHED_CHARACTERS, MAX_CACHED_CHARACTERS = 64, 64, 100_000
 
+SPACE = "▁"  # SentencePiece's stand-in for a space
+_BYTE = re.compile("<0x([0-9A-F]{2})>")  # its words for bytes that are no character of the vocabulary
+
 
 class Tokenizer(Protocol):
-    """The tokenizer interface that the engine needs. The first five attributes are ids of special tokens. `stops` are
-    the ids that end a gap, which all special tokens do.
-    """
+    """The tokenizer interface that the engine needs. `stops` are the ids that end a gap: all special tokens do."""
 
-    prefix: int
-    suffix: int
-    middle: int
-    repository: int
-    file: int
+    template: Template
     stops: frozenset[int]
-    words: int  # the ids from 0 to `words` - 1 stand for text
+    words: int  # no id from here on stands for text
     added: dict[str, int]  # name of each added token, such as `<|im_end|>` -> its id
     spelled: dict[int, bytes]  # the added tokens that stand for text of their own, such as `<tool_call>`
 
@@ -82,25 +83,12 @@ def _byte_alphabet() -> dict[int, int]:
     return {b: b for b in printable} | {256 + i: b for i, b in enumerate(hidden)}
 
 
-class QwenTokenizer(Spelling):
-    """Qwen2.5-Coder's byte-level BPE, from the `tokenizer.json` beside the converted weights. Raises Damaged if that
-    file is missing or damaged.
+class ModelTokenizer(Spelling):
+    """A checkpoint's own tokenizer, from the `tokenizer.json` beside the converted weights: BPE, of bytes or, as
+    SentencePiece has it, of characters. Raises Damaged if that file is missing or damaged.
     """
 
-    prefix, middle, suffix = 151659, 151660, 151661
-    repository, file = 151663, 151664
-    words = 151643
-    stops = frozenset(range(151643, 151936))
     _ALPHABET = _byte_alphabet()
-
-    # The tokens that prompts are made of, which the file must have under these very ids.
-    DEMANDED: ClassVar[dict[str, int]] = {
-        "<|fim_prefix|>": prefix,
-        "<|fim_middle|>": middle,
-        "<|fim_suffix|>": suffix,
-        "<|repo_name|>": repository,
-        "<|file_sep|>": file,
-    }
 
     def __init__(self, folder: Path) -> None:
         path = folder / "tokenizer.json"
@@ -108,13 +96,38 @@ class QwenTokenizer(Spelling):
             self._tokenizer = HubTokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise Damaged(f"{path} is missing or damaged: name the folder of a converted model.") from error
+        self._of_bytes = isinstance(self._tokenizer.decoder, decoders.ByteLevel)
+        # Text is data: characters that spell an added token in a source file, even `<tool_call>`, must not become one.
+        # Some files have the tokens of gaps as ordinary words.
+        fim = templates.format_of(self._tokenizer.token_to_id)
+        known = fim.names if fim else []
+        added = self._tokenizer.get_added_tokens_decoder()
+        self.spelled = {
+            number: token.content.encode()
+            for number, token in added.items()
+            if not token.special and token.content not in known
+        }
+        self._tokenizer.add_special_tokens([*known, *(token.content for token in added.values())])
+        self._tokenizer.encode_special_tokens = True
         added = self._tokenizer.get_added_tokens_decoder()
         self.added = {token.content: number for number, token in added.items()}
-        self.spelled = {number: token.content.encode() for number, token in added.items() if not token.special}
-        # Text is data: characters that spell an added token in a source file, even `<tool_call>`, must not become one.
-        self._tokenizer.add_special_tokens(list(self.added))
-        self._tokenizer.encode_special_tokens = True
+        size = self._tokenizer.get_vocab_size(with_added_tokens=True)
+        self.words = size
+        while self.words and (self.words - 1 in added or self._unused(self.words - 1)):
+            self.words -= 1
+        self.stops = frozenset([*added, *range(self.words, size)])
+        self.template = templates.found(self.added, self._start())
         self.cached = lru_cache(CACHED_TEXTS)(self._tokens)
+
+    def _unused(self, token: int) -> bool:
+        """Whether no text has this id: files fill a vocabulary up with such words."""
+        return self._tokenizer.id_to_token(token) in (None, f"[PAD{token}]")
+
+    def _start(self) -> tuple[int, ...]:
+        """Return the tokens that are set before every text."""
+        encoded = self._tokenizer.encode("a", add_special_tokens=True)
+        first = encoded.special_tokens_mask.index(0) if 0 in encoded.special_tokens_mask else 0
+        return tuple(encoded.ids[:first])
 
     def encode(self, text: str) -> list[int]:
         cached = MIN_CACHED_CHARACTERS <= len(text) <= MAX_CACHED_CHARACTERS
@@ -124,8 +137,14 @@ class QwenTokenizer(Spelling):
         return array("i", self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def token_bytes(self, token: int) -> bytes:
-        word = self._tokenizer.id_to_token(token) if token < self.words else None
-        return word.translate(self._ALPHABET).encode("latin-1") if word else b""
+        word = self._tokenizer.id_to_token(token) if token < self.words and token not in self.stops else None
+        if not word:
+            return b""
+        if self._of_bytes:
+            word = word.translate(self._ALPHABET)
+            return word.encode("latin-1" if max(word) < "\u0100" else "utf-8")
+        byte = _BYTE.fullmatch(word)
+        return bytes([int(byte[1], 16)]) if byte else word.replace(SPACE, " ").encode()
 
 
 class ByteTokenizer(Spelling):
@@ -133,6 +152,7 @@ class ByteTokenizer(Spelling):
 
     words = 256
     prefix, middle, suffix, repository, file, end = range(256, 262)
+    template = Template((), Fim(prefix, suffix, middle), repository, file)
     stops = frozenset(range(256, 262))
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.weights import Weights
-from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer
 from dlsp_engine.train import checkpoint
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.fill_trainer import FillTrainer, judge
@@ -41,7 +41,7 @@ class BaseRun(Run[FillTrainer]):
                 f"{arguments.start} has rank {parameters.rank}, the recipe {recipe.rank}; start from another."
             )
         checkpoint.room(parameters, shipped_bytes(metadata["base"], ".safetensors"))
-        tokenizer = QwenTokenizer(arguments.weights)
+        tokenizer = ModelTokenizer(arguments.weights)
         held = Documents(arguments.corpus, "heldout", recipe.seed, recipe.held_out)
         self.held_out = Fills(held, tokenizer, recipe).held_out(arguments.judge_gaps)
         fills = Fills(Documents(arguments.corpus, "train", recipe.seed, recipe.held_out), tokenizer, recipe)

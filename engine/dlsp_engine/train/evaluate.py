@@ -23,7 +23,7 @@ from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import File, Gap, prompt
-from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer
 from dlsp_engine.train import checkpoint, store, walk
 from dlsp_engine.train.bootstrap import interval
 from dlsp_engine.train.gaps import ENDS
@@ -166,7 +166,7 @@ def _loaded(options: argparse.Namespace) -> tuple[Weights, Engine, CanvasModel |
     with safe_open(options.weights / "weights.safetensors", framework="pt") as file:
         base = (file.metadata() or {})["source"]
     adapter = Adapter.load(options.adapter, base, weights.architecture, weights.dtype)
-    tokenizer = QwenTokenizer(options.weights)
+    tokenizer = ModelTokenizer(options.weights)
     if not int8:
         model = CanvasModel(weights, Parameters.load(options.adapter, weights))
         return weights, Engine(Qwen2(weights, adapter), tokenizer), model

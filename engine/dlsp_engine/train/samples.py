@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.text.tokenizer import QwenTokenizer, Tokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 from dlsp_engine.train import gaps, segments, store
 from dlsp_engine.train.documents import Documents, Stream
 
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
-        tokenizer = QwenTokenizer(options.weights)
+        tokenizer = ModelTokenizer(options.weights)
         name = sha256((options.weights / "tokenizer.json").read_bytes()).hexdigest()
         build(options.corpus, options.out, tokenizer, int(options.tokens), options.length, options.seed, name)
     except (EngineError, OSError) as error:

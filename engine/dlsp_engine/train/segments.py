@@ -5,6 +5,7 @@ may follow.
 import random
 from typing import NamedTuple
 
+from dlsp_engine.errors import EngineError
 from dlsp_engine.text.prompt import Gap, prompt
 from dlsp_engine.text.tokenizer import Tokenizer
 
@@ -57,7 +58,10 @@ def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | N
     over = len(tokens) - room
     if over <= 0:
         return tokens
-    first, behind, end = (tokens.index(mark) for mark in (tokenizer.prefix, tokenizer.suffix, tokenizer.middle))
+    fim = tokenizer.template.fim
+    if not fim or fim.middle is None or fim.suffix_first:
+        raise EngineError("Only models whose fill-in-the-middle format is prefix, suffix, middle can be trained.")
+    first, behind, end = (tokens.index(mark) for mark in (fim.prefix, fim.suffix, fim.middle))
     prefix, suffix = tokens[first + 1 : behind], tokens[behind + 1 : end]
     if len(prefix) + len(suffix) - over < MIN_CONTEXT_SHARE * room:
         return None
@@ -68,7 +72,7 @@ def _fitted(tokens: list[int], room: int, tokenizer: Tokenizer) -> list[int] | N
     stop = most
     while most < len(suffix) and stop and not tokenizer.token_bytes(suffix[stop - 1]).endswith(b"\n"):
         stop -= 1
-    return [*tokens[: first + 1], *prefix[start:], tokenizer.suffix, *suffix[: stop or most], *tokens[end:]]
+    return [*tokens[: first + 1], *prefix[start:], fim.suffix, *suffix[: stop or most], *tokens[end:]]
 
 
 def _segment(tokens: list[int], gap_start: int) -> Segment:

@@ -14,7 +14,7 @@ from bench.peers.ours import Ours
 from bench.peers.side import Ask
 from dlsp_engine.model.convert import converted
 from dlsp_engine.text.prompt import Gap, prompt
-from dlsp_engine.text.tokenizer import QwenTokenizer
+from dlsp_engine.text.tokenizer import ModelTokenizer
 
 pytestmark = pytest.mark.model
 
@@ -44,11 +44,11 @@ def child(request: pytest.FixtureRequest, gguf: Path) -> Iterator[Child]:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(gguf: Path) -> QwenTokenizer:
-    return QwenTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False))
+def tokenizer(gguf: Path) -> ModelTokenizer:
+    return ModelTokenizer(converted(gguf, weights_cache("bfloat16", infill_update=False), dense=False))
 
 
-def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:
+def line(texts: tuple[str, str], tokenizer: ModelTokenizer) -> Ask:
     return Ask(*texts, "", tuple(prompt(Gap(*texts), tokenizer).tokens), "line", 32)
 
 
@@ -56,7 +56,7 @@ def line(texts: tuple[str, str], tokenizer: QwenTokenizer) -> Ask:
     ("texts", "answer"), [(LINE, "    return total - b"), (BREAK, "\n\ndef divide(a, b):")], ids=["line", "break"]
 )
 def test_all_answer_the_same_line_from_the_same_prompt(
-    child: Child, tokenizer: QwenTokenizer, texts: tuple[str, str], answer: str
+    child: Child, tokenizer: ModelTokenizer, texts: tuple[str, str], answer: str
 ):
     ask = line(texts, tokenizer)
     reply = child.ask(replace(ask, fresh=True), "autoregressive")
@@ -66,7 +66,7 @@ def test_all_answer_the_same_line_from_the_same_prompt(
     assert reply.milliseconds > 0
 
 
-def test_asked_again_all_but_the_last_token_is_cached(child: Child, tokenizer: QwenTokenizer):
+def test_asked_again_all_but_the_last_token_is_cached(child: Child, tokenizer: ModelTokenizer):
     ask = line(LINE, tokenizer)
     child.ask(ask, "autoregressive")
     warm = child.ask(ask, "autoregressive")
@@ -75,13 +75,13 @@ def test_asked_again_all_but_the_last_token_is_cached(child: Child, tokenizer: Q
     assert child.resident() > 200e6
 
 
-def test_it_ends_after_so_many_tokens_too(child: Child, tokenizer: QwenTokenizer):
+def test_it_ends_after_so_many_tokens_too(child: Child, tokenizer: ModelTokenizer):
     reply = child.ask(replace(line(LINE, tokenizer), end="token", max_tokens=3), "autoregressive")
     assert reply.tokens == 3
     assert reply.text.strip()
 
 
-def test_the_first_line_is_timed_where_it_is_watched(child: Child, tokenizer: QwenTokenizer):
+def test_the_first_line_is_timed_where_it_is_watched(child: Child, tokenizer: ModelTokenizer):
     ask = replace(line(LINE, tokenizer), end="token", max_tokens=16, watched=True)
     child.ask(ask, "autoregressive")
     reply = child.ask(ask, "autoregressive")
@@ -92,14 +92,14 @@ def test_the_first_line_is_timed_where_it_is_watched(child: Child, tokenizer: Qw
     assert child.ask(replace(ask, watched=False), "autoregressive").text == reply.text
 
 
-def test_several_are_answered_together(child: Child, tokenizer: QwenTokenizer):
+def test_several_are_answered_together(child: Child, tokenizer: ModelTokenizer):
     asks = [replace(line(texts, tokenizer), fresh=True) for texts in (LINE, BREAK, LINE)]
     took = child.together(asks, "autoregressive")
     assert 0 < took.first <= took.last
     assert took.tokens > 3 * 2
 
 
-def test_a_prompt_that_was_cached_brings_no_token_of_its_answer(gguf: Path, tokenizer: QwenTokenizer):
+def test_a_prompt_that_was_cached_brings_no_token_of_its_answer(gguf: Path, tokenizer: ModelTokenizer):
     """It would be drafted again, and the verified mode would be given what the others have to find."""
     side = Ours(gguf, "bfloat16", 2)
     ask = line(LINE, tokenizer)

@@ -156,7 +156,7 @@ def test_ends_that_come_too_early_or_not_at_all_are_distinguished(small: Weights
 def command(small_weights: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The command's arguments but for --out; its signal handlers are taken back afterwards."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr(base, "QwenTokenizer", lambda _: ByteTokenizer())
+    monkeypatch.setattr(base, "ModelTokenizer", lambda _: ByteTokenizer())
     recipe = tmp_path / "small.json"
     recipe.write_text(RECIPE.to_json())
     arguments = ["--corpus", str(corpus), "--weights", str(small_weights), "--recipe", str(recipe)]
