@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dlsp.api.body import MAX_BODY_BYTES
 from dlsp.api.wire import openai_error, plain_error
 
-MAX_BODY_BYTES = 8 * 2**20
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]", "0.0.0.0"})  # noqa: S104 - a client's Host, not ours
 # Paths that say only that a server is there, and need no key.
 PUBLIC = ("/health", "/v1/health")

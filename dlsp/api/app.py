@@ -10,10 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dlsp.api.admission import Admission, Disconnects
-from dlsp.api.dialects import llama_cpp, mercury, mistral, ollama, ollama_chat, openai, openai_chat, tabby, tgi
+from dlsp.api.dialects import llama_cpp, mercury, mistral, ollama, ollama_chat, openai, openai_chat, sweep, tabby, tgi
 from dlsp.api.wire import Service, openai_error, plain_error, route
 
-DIALECTS = ("openai", "mistral", "mercury", "llama.cpp", "ollama", "tabby", "tgi")
+DIALECTS = ("openai", "mistral", "mercury", "llama.cpp", "ollama", "tabby", "tgi", "sweep")
 
 
 def app(
@@ -85,6 +85,8 @@ def _routes(service: Service, dialect: str) -> list[Route]:
                 route(service, "/v1beta/server_setting", tabby.setting, method="GET"),
                 route(service, "/v1/events", tabby.events),
             ]
+        case "sweep":
+            return [route(service, sweep.PATH, sweep.next_edit)]
         case _:
             return [
                 route(service, "/generate", tgi.generate, tgi.error),

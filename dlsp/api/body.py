@@ -3,11 +3,13 @@
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, cast
 
 from starlette.requests import Request
 
+MAX_BODY_BYTES = 8 * 2**20
 # An escape in JSON that may be half of a surrogate pair. Such a half is no character, and no answer can contain it.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -29,8 +31,11 @@ class Body:
     @classmethod
     async def of(cls, request: Request) -> Self:
         """The object in the request's body. Raises Refused."""
+        encoding = request.headers.get("content-encoding", "identity")
         try:
             raw = await request.body() or b"{}"
+            if encoding != "identity":
+                raw = _unpacked(raw, encoding)
             parsed = json.loads(raw)
             if _SURROGATE.search(raw):
                 parsed = _without_surrogates(parsed)
@@ -104,6 +109,22 @@ class Body:
     def raw(self, name: str) -> Any:
         """The value as it is, None if absent."""
         return self._fields.get(name)
+
+
+def _unpacked(raw: bytes, encoding: str) -> bytes:
+    """A compressed body. Raises Refused."""
+    if encoding != "gzip":
+        raise Refused(415, "A compressed body is read in `gzip` only: send it so, or without `Content-Encoding`.")
+    unpacking = zlib.decompressobj(wbits=31)  # gzip's format
+    try:
+        found = unpacking.decompress(raw, MAX_BODY_BYTES)
+    except zlib.error:
+        raise Refused(400, "The body is not valid gzip.") from None
+    if unpacking.unconsumed_tail:
+        raise Refused(413, f"The body is larger than {MAX_BODY_BYTES} bytes when it is unpacked.")
+    if not unpacking.eof:
+        raise Refused(400, "The body is cut off.")
+    return found
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -10,7 +10,7 @@ from dlsp.errors import UserError
 
 PORT = 8787
 # Where clients look for the servers whose interfaces these are.
-WELL_KNOWN_PORTS = {"llama.cpp": 8012, "ollama": 11434, "tabby": 8080}
+WELL_KNOWN_PORTS = {"llama.cpp": 8012, "ollama": 11434, "tabby": 8080, "sweep": 8081}
 KEY_VARIABLE = "DLSP_API_KEY"
 
 

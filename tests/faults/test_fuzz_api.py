@@ -15,6 +15,8 @@ import pytest
 
 from dlsp.api.app import app
 from tests.dlsp.api.conftest import serving
+from tests.dlsp.api.test_edit_prompts import MESSAGES as MESSAGES_OF_EDITS
+from tests.dlsp.api.test_edit_prompts import PROMPTS
 from tests.dlsp.stub_engine import StubEngine
 from tests.faults.mutation import bent, damaged, encoded
 
@@ -35,6 +37,16 @@ CHOICE = {"reasoning_effort": "medium", "tool_choice": "auto", "top_logprobs": 2
 EDIT = "<|current_file_content|>\ncurrent_file_path: a.py\n<|code_to_edit|>\na = 1<|cursor|>\n<|/code_to_edit|>\n"
 EDIT += "<|/current_file_content|>\n<|edit_diff_history|>\n<|/edit_diff_history|>"
 APPLY = "<|original_code|>\na = 1\n<|/original_code|>\n\n<|update_snippet|>\na = 2\n<|/update_snippet|>"
+SWEEP = {"file_path": "a.py", "file_contents": "a = é\n", "recent_changes": "File: a.py:\n-b\n+a", "cursor_position": 3}
+SWEEP |= {"file_chunks": [{"file_path": "b.py", "start_line": 1, "end_line": 1, "content": "x = 1\n"}]}
+EDIT_PROMPTS = [prompt for prompt, *_ in PROMPTS.values()]
+EDIT_MESSAGES = [message for message, *_ in MESSAGES_OF_EDITS.values()]
+
+
+def _asked(message: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": message}]}
+
+
 SEEDS: dict[str, dict[str, Any]] = {
     "/v1/completions": PROMPT | SAMPLING | {"model": "m", "echo": True, "stream_options": {"include_usage": True}},
     "/completions": PROMPT | SAMPLING,
@@ -56,7 +68,10 @@ SEEDS: dict[str, dict[str, Any]] = {
     "/generate": {"inputs": "a", "parameters": {"max_new_tokens": 4, "stop": ["x"], "details": True}},
     "/generate_stream": {"inputs": "a", "parameters": {"max_new_tokens": 4}},
     "/v1/health": {},
+    "/backend/next_edit_autocomplete": SWEEP | {"use_bytes": True, "multiple_suggestions": True},
 }
+SEEDS |= {f"/v1/completions {number}": {"prompt": prompt} for number, prompt in enumerate(EDIT_PROMPTS)}
+SEEDS |= {f"/v1/chat/completions {number}": _asked(message) for number, message in enumerate(EDIT_MESSAGES)}
 SEEDS["/v1/completions tabby"] = {"language": "python", "segments": {"prefix": "a = ", "suffix": "\n"}, "user": "u"}
 GETS = (
     "/",
@@ -71,9 +86,18 @@ GETS = (
     "/%00",
     "/..",
 )
-HEADERS = ("Authorization", "Origin", "Host", "Content-Type", "Sec-Fetch-Site", "x-api-key", "Accept")
-VALUES = ("", "Bearer", "Bearer secret", "x" * 300, "127.0.0.1", "cross-site", "none", "é", "text/event-stream")
-ALLOWED = {200, 400, 401, 403, 404, 405, 413, 422, 501}
+HEADERS = (
+    "Authorization",
+    "Origin",
+    "Host",
+    "Content-Type",
+    "Sec-Fetch-Site",
+    "x-api-key",
+    "Accept",
+    "Content-Encoding",
+)
+VALUES = ("", "Bearer", "Bearer secret", "x" * 300, "127.0.0.1", "cross-site", "none", "é", "text/event-stream", "gzip")
+ALLOWED = {200, 400, 401, 403, 404, 405, 413, 415, 422, 501}
 
 
 async def one(client: httpx.AsyncClient, rng: random.Random) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dlsp.api import markers
+from dlsp.api import edit_prompts, edits, markers
 from dlsp.api.answer import Answer, Options
 from dlsp.api.body import Body, Refused
 from dlsp.api.completer import Gap
@@ -51,18 +51,17 @@ def options_of(body: Body, default_tokens: int, limit_name: str = "max_tokens", 
 async def completions(service: Service, body: Body, request: Request) -> Response:
     prompts = _prompts(body)
     suffix = body.text("suffix") if "suffix" in body else None
+    edit = edit_prompts.of_prompt(prompts[0]) if len(prompts) == 1 and not suffix else None
+    if edit:
+        answer = await edits.replied(service.generator, edit, options_of(body, edits.DEFAULT_MAX_TOKENS))
+        return await _at_once(_reply(service, body, request), body, answer)
     gaps = [gap_of(prompt, suffix) for prompt in prompts]
     options = options_of(body, DEFAULT_MAX_TOKENS)
     n = body.whole("n", 1, 1, MAX_CHOICES)
     best_of = body.whole("best_of", n, n, MAX_CHOICES)
     told = body.whole("logprobs", 0, 0, 5) if "logprobs" in body else None
     echo = body.flag("echo")
-    reply = {
-        "id": new_id("cmpl"),
-        "object": "text_completion",
-        "created": now_s(),
-        "model": body.text("model") or request.path_params.get("model", "") or service.model,
-    }
+    reply = _reply(service, body, request)
     if body.flag("stream"):
         if best_of > n:
             raise Refused(400, "`best_of` cannot be streamed.", "best_of")
@@ -82,6 +81,26 @@ async def completions(service: Service, body: Body, request: Request) -> Respons
             begin = prompt if echo else ""
             choices.append(choice(len(choices), answer, told, begin))
     return JSONResponse(reply | {"choices": choices, "usage": usage(answers)})
+
+
+def _reply(service: Service, body: Body, request: Request) -> dict[str, Any]:
+    """What a whole reply and each chunk of a stream begin with."""
+    model = body.text("model") or request.path_params.get("model", "") or service.model
+    return {"id": new_id("cmpl"), "object": "text_completion", "created": now_s(), "model": model}
+
+
+async def _at_once(reply: dict[str, Any], body: Body, answer: Answer) -> Response:
+    """An answer that is known only when it is whole, in a stream in one piece."""
+
+    async def chunks() -> AsyncGenerator[dict[str, Any]]:
+        yield reply | {"choices": [_piece(0, answer.text)]}
+        yield reply | {"choices": [choice(0, answer, None) | {"text": ""}]}
+        if body.inner("stream_options").flag("include_usage"):
+            yield reply | {"choices": [], "usage": usage([answer])}
+
+    if body.flag("stream"):
+        return await server_sent(chunks())
+    return JSONResponse(reply | {"choices": [choice(0, answer, None)], "usage": usage([answer])})
 
 
 async def models(service: Service, body: Body, request: Request) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dlsp.api import edit_prompts, edits
 from dlsp.api.answer import Answer, Options
 from dlsp.api.best import best, chat_check, effort_of
 from dlsp.api.body import Body
@@ -17,7 +18,7 @@ from dlsp.api.dialects.openai import MAX_CHOICES, usage
 from dlsp.api.forms import form_of
 from dlsp.api.generator import MAX_CONTEXT_TOKENS, Chat, Piece
 from dlsp.api.messages import chat_of, names_of
-from dlsp.api.sampling import Sampling, sampling_of, seed_of
+from dlsp.api.sampling import GREEDY, Sampling, sampling_of, seed_of
 from dlsp.api.wire import Service, new_id, now_s, server_sent
 
 PATHS = ("/v1/chat/completions", "/chat/completions", "/v1beta/chat/completions")
@@ -51,9 +52,14 @@ async def chat(service: Service, body: Body, request: Request) -> Response:
     asked = _asked(body, wanted)
     reply = {"id": new_id("chatcmpl"), "created": now_s(), "model": body.text("model") or service.model}
     check = chat_check(service.generator, wanted)
-    find = partial(best, partial(service.generator.answers, wanted), check, options, count, effort)
+    edit = edit_prompts.of_message(wanted.messages[-1]["content"])
+    if edit:
+        find = partial(_edited, service, edit, chat_options(body, GREEDY, edits.DEFAULT_MAX_TOKENS), count)
+    else:
+        find = partial(best, partial(service.generator.answers, wanted), check, options, count, effort)
     if body.flag("stream"):
-        steps = service.generator.stream(wanted, options, count) if effort.alternatives == 1 else _at_once(find())
+        as_it_comes = effort.alternatives == 1 and not edit
+        steps = service.generator.stream(wanted, options, count) if as_it_comes else _at_once(find())
         return await server_sent(_chunks(reply | {"object": "chat.completion.chunk"}, steps, count, asked))
     answers = await find()
     choices = [_choice(number, answer, asked) for number, answer in enumerate(answers)]
@@ -128,6 +134,10 @@ async def _chunks(
                 yield reply | chunk
     if asked.with_usage:
         yield reply | {"choices": [], "usage": chat_usage(answers)}
+
+
+async def _edited(service: Service, edit: edits.EditPrompt, options: Options, count: int) -> list[Answer]:
+    return [await edits.replied(service.generator, edit, options)] * count
 
 
 async def _at_once(answers: Awaitable[list[Answer]]) -> AsyncGenerator[tuple[int, Piece | Answer]]:

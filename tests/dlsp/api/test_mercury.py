@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from dlsp.api.answer import Answer
-from dlsp.api.dialects.mercury import Edit, parse_edit, rewritten
+from dlsp.api.dialects.mercury import parse_edit
+from dlsp.api.edits import Edit, rewritten
 from tests.dlsp.api.test_chat import content, streamed
 from tests.dlsp.stub_engine import StubEngine
 
@@ -74,6 +75,7 @@ INDENTED = "    a = 1\n    if a:\n        b()"
         ("a\nb", "a\nc", "length", "a\nb"),  # cut off
         ("a\nb", " ", "stop", "a\nb"),
         ("a\nb\nc\nd", "a", "stop", "a\nb\nc\nd"),  # most of it lost
+        ("\na\nb\n\n", "```\na\nc\n```", "stop", "\na\nc\n\n"),
         ("a", "a\n" * 40, "stop", "a"),
         (INDENTED, "a = 2\nif a:\n    b()", "stop", "    a = 2\n    if a:\n        b()"),
         (INDENTED, "    a = 2\n    if a:\n        b()", "stop", "    a = 2\n    if a:\n        b()"),
