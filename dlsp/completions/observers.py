@@ -1,4 +1,4 @@
-"""Observers of completion requests other than the decision log: skip counters and the acceptance learner."""
+"""Observers of completion requests other than the decision log: skip counters, the latest suggestions, the learner."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,6 +10,8 @@ from dlsp.completions.types import Completed, Cursor
 
 # Outcomes between two saves of what was learned.
 OUTCOMES_PER_SAVE = 20
+# Suggestions that an editor may still report about.
+KEPT_OFFERS = 64
 
 
 class Silent:
@@ -38,6 +40,25 @@ class SkipCounters(Silent):
     def restore(self, counts: Mapping[str, int]) -> None:
         """Add counts back after the request that carried them failed."""
         self._counts.update(counts)
+
+
+class Offered(Silent):
+    """The texts of the latest suggestions, by id."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def completed(self, completed: Completed) -> None:
+        if completed.id:
+            self._texts[completed.id] = completed.result.text
+            if len(self._texts) > KEPT_OFFERS:
+                del self._texts[next(iter(self._texts))]
+
+    def text(self, id: str) -> str | None:
+        return self._texts.get(id)
+
+    def forget(self, id: str) -> None:
+        self._texts.pop(id, None)
 
 
 @dataclass

@@ -6,6 +6,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -298,6 +299,7 @@ class CompletionService:
     ) -> CompletionResult:
         milliseconds = (self._clock() - began) * 1e3
         id = secrets.token_hex(4) if result.text else ""
+        result = replace(result, id=id)
         completed = Completed(id, uri, version, language_id, position, invoked, result, milliseconds)
         for observer in self._observers:
             observer.completed(completed)

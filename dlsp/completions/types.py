@@ -136,7 +136,8 @@ class CompletionResult:
     """The text to insert at the cursor, with the document's line endings, or the skip reason.
 
     `note` is a detail for the log, without document text. `from_cache`: the engine was not asked. `reason` says why the
-    engine's text ended, `cost` what it took; both are defined by the engine's HTTP API.
+    engine's text ended, `cost` what it took; both are defined by the engine's HTTP API. `id` is that of a text that was
+    completed for an editor.
     """
 
     text: str = ""
@@ -146,6 +147,7 @@ class CompletionResult:
     from_cache: bool = False
     reason: str = ""
     cost: dict[str, Any] = field(default_factory=dict[str, Any])
+    id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

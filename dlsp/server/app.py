@@ -12,22 +12,24 @@ from dlsp.completions.accepts import Accepts
 from dlsp.completions.decisions import DecisionLog
 from dlsp.completions.gate.learning import Learning
 from dlsp.completions.generation import connection_for
-from dlsp.completions.observers import AcceptanceLearner, SkipCounters
+from dlsp.completions.observers import AcceptanceLearner, Offered, SkipCounters
 from dlsp.completions.service import CompletionService
 from dlsp.completions.worker import Worker
 from dlsp.engine.connection import EnginePool
 from dlsp.server.client import Client
 from dlsp.server.editor_log import EditorLog
-from dlsp.server.features import code_actions, commands, documents, feedback, inline_completion, instruct
+from dlsp.server.features import code_actions, commands, copilot, documents, feedback, instruct
 from dlsp.server.features.completion_menu import CompletionMenu
 from dlsp.server.features.fill import Fills
-from dlsp.server.features.next_edit import copilot, requests
+from dlsp.server.features.inline_completion import InlineCompletions
+from dlsp.server.features.next_edit import copilot as copilot_edits
+from dlsp.server.features.next_edit import requests
 from dlsp.server.features.next_edit.apply import CarryOn
 from dlsp.server.features.next_edit.edits import NextEdits
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 from dlsp.server.tasks import Tasks
-from dlsp.settings.layers import SECTION
+from dlsp.settings.layers import COPILOT_OPTIONS, SECTION, as_mapping
 
 
 @dataclass
@@ -77,7 +79,10 @@ def build() -> App:
     accepts = Accepts()
     learner = AcceptanceLearner(learning, lambda: (worker.submit(learning.save), worker.submit(accepts.save)))
     decisions = DecisionLog()
-    service = CompletionService(engines, learning, [decisions, skips, learner, EditorLog(client)], worker)
+    offered = Offered()
+    service = CompletionService(engines, learning, [decisions, skips, learner, offered, EditorLog(client)], worker)
+    outcomes = feedback.Outcomes(service, learner, accepts, offered)
+    inline = InlineCompletions(session, service)
     fills = Fills(session, engines, tasks)
     edits = NextEdits(session, engines, tasks)
     carry_on = CarryOn(session, edits)
@@ -89,7 +94,8 @@ def build() -> App:
         client.name = params.client_info.name if params.client_info else ""
         session.settings.set_initial(params.initialization_options)
         asks_inline = server.lsp.asks_inline
-        inline_completion.register(server, session, service, announced=asks_inline)
+        of_copilot = bool(as_mapping(params.initialization_options).keys() & COPILOT_OPTIONS)
+        inline.register(server, announced=asks_inline, with_command=of_copilot)
         if not asks_inline:  # otherwise an editor might show every suggestion twice
             CompletionMenu(session, service).register(server)
 
@@ -111,12 +117,13 @@ def build() -> App:
         await app.close()
 
     documents.register(server, session, service, edits, fills, tasks)
-    feedback.register(server, service, learner, accepts)
+    feedback.register(server, service, learner, accepts, outcomes)
     commands.register(server, service)
     fills.register(server)
     carry_on.register(server)
     requests.register(server, session, edits, tasks)
-    copilot.register(server, session, edits)
+    copilot_edits.register(server, session, edits)
+    copilot.register(server, session, inline.suggestion, outcomes)
     code_actions.register(server, session, service, fills, carry_on)
     instruct.register(server, session, engines, tasks)
     return app

@@ -87,11 +87,24 @@ class Focus:
 
 
 @attrs.frozen
-class Item:
-    """The suggestion that feedback is about; `id` is that of `dlsp/didAnswer`."""
+class Command:
+    """The command of an item or an edit."""
 
-    insert_text: str = attrs.field(validator=attrs.validators.min_len(1))
+    arguments: list[str]
+
+
+@attrs.frozen
+class Item:
+    """The suggestion that feedback is about; `id` is that of `dlsp/didAnswer`. Copilot's clients may send its command
+    alone."""
+
+    insert_text: str | None = None
     id: str | None = None
+    command: Command | None = None
+
+    @property
+    def told_id(self) -> str | None:
+        return self.id or next(iter(self.command.arguments if self.command else ()), None)
 
 
 @attrs.frozen
@@ -100,6 +113,52 @@ class Feedback:
 
     item: Item
     accepted_length: int | None = None
+
+
+@attrs.frozen
+class Placed:
+    """A request at a position of a document."""
+
+    text_document: Document
+    position: Position
+
+
+@attrs.frozen
+class OldDocument:
+    """The document and the position of Copilot's older requests."""
+
+    uri: str
+    position: Position
+    version: int | None = None
+
+
+@attrs.frozen
+class OldCompletions:
+    """`getCompletions` and `getCompletionsCycling`."""
+
+    doc: OldDocument
+
+
+@attrs.frozen
+class Panel:
+    """`getPanelCompletions`, whose suggestions come under the panel's id."""
+
+    panel_id: str = ""
+
+
+@attrs.frozen
+class OldFeedback:
+    """`notifyShown` and `notifyAccepted`; without `accepted_length`, the whole suggestion was accepted."""
+
+    uuid: str
+    accepted_length: int | None = None
+
+
+@attrs.frozen
+class OldRejected:
+    """`notifyRejected`."""
+
+    uuids: list[str]
 
 
 def read(kind: type[T], params: Any) -> T:

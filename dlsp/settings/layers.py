@@ -21,6 +21,8 @@ from dlsp.settings.schema import FIELDS, PROJECT_FIELDS, Settings, Sizing, merge
 SECTION = "dlsp"
 # Settings that editor extensions use themselves and send along in the same section.
 EXTENSION_SETTINGS = frozenset({"command", "debounce", "edits", "enabled", "suggestByLanguage"})
+# What clients of Copilot's language server say in `initializationOptions`.
+COPILOT_OPTIONS = frozenset({"editorInfo", "editorPluginInfo", "copilotCapabilities", "copilotIntegrationId"})
 
 Stamp = tuple[int, int] | None
 
@@ -116,7 +118,7 @@ class SettingsLayers:
     def _known(self, source: Hashable, given: Any) -> Mapping[str, Any]:
         """Settings meant for this server; complains about names that it does not know."""
         table, complaints = _table(given, "The settings of dlsp are")
-        unknown = sorted(table.keys() - FIELDS.keys() - EXTENSION_SETTINGS)
+        unknown = sorted(table.keys() - FIELDS.keys() - EXTENSION_SETTINGS - COPILOT_OPTIONS)
         names = ", ".join(sorted(FIELDS))
         complaints += [f"There is no setting '{name[:40]}': use one of {names}." for name in unknown]
         self._complain(source, complaints)

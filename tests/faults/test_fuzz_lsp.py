@@ -42,10 +42,17 @@ def seeds() -> list[dict[str, Any]]:
         "workspace/didChangeConfiguration": {"settings": {"dlsp": {"mode": "verified", "model": "0.5b"}}},
         "workspace/didChangeWorkspaceFolders": {"event": {"added": [{"uri": "file:///p", "name": "p"}], "removed": []}},
         "$/cancelRequest": {"id": 7},
+        "textDocument/didShowCompletion": {"item": {"command": {"command": "x", "arguments": ["u"]}}},
         "$/setTrace": {"value": "off"},
         "window/workDoneProgress/cancel": {"token": "t"},
     }
+    panel = {"doc": {"uri": URI, "version": 2, "position": HERE}, "panelId": "p"}
     requests = {
+        "getCompletions": panel,
+        "getPanelCompletions": panel,
+        "textDocument/copilotPanelCompletion": {"textDocument": {"uri": URI}, "position": HERE},
+        "notifyAccepted": {"uuid": "u", "acceptedLength": 1},
+        "notifyRejected": {"uuids": ["u"]},
         "textDocument/inlineCompletion": {
             "textDocument": {"uri": URI},
             "position": HERE,

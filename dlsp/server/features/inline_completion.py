@@ -1,5 +1,7 @@
 """`textDocument/inlineCompletion`: ghost text."""
 
+from dataclasses import dataclass
+
 from lsprotocol import types
 
 from dlsp.completions.service import CompletionService
@@ -7,29 +9,50 @@ from dlsp.completions.types import Cursor, Position
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 
+ACCEPTED = "dlsp.didAcceptCompletion"
 
-def register(server: Server, session: Session, service: CompletionService, announced: bool) -> None:
-    """Register the request; unless `announced`, the server's capabilities do not include it."""
-    options = types.InlineCompletionOptions() if announced else None
 
-    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)
-    async def inline_completion(params: types.InlineCompletionParams) -> types.InlineCompletionList:
-        uri, invoked = (
-            params.text_document.uri,
-            params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
-        )
+@dataclass(frozen=True)
+class Suggestion:
+    """What is inserted at a cursor, and its id, by which its outcome is reported."""
+
+    id: str
+    text: str
+    cursor: Cursor
+
+
+class InlineCompletions:
+    """Answers the request, and asks for suggestions as it does for others."""
+
+    def __init__(self, session: Session, service: CompletionService) -> None:
+        self._session, self._service = session, service
+
+    def register(self, server: Server, announced: bool, with_command: bool) -> None:
+        """Register the request; unless `announced`, the server's capabilities do not include it. `with_command`: the
+        client reports by an item's command that it was accepted, as Copilot's do."""
+        options = types.InlineCompletionOptions() if announced else None
+
+        @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)
+        async def inline_completion(params: types.InlineCompletionParams) -> types.InlineCompletionList:
+            invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+            found = await self.suggestion(params.text_document.uri, params.position, invoked)
+            return types.InlineCompletionList([item(found, with_command)] if found else [])
+
+    async def suggestion(self, uri: str, position: types.Position, invoked: bool) -> Suggestion | None:
+        """The suggestion at a position of an open document, None if there is none."""
+        session = self._session
         with session.client.status.busy():
-            cursor = await session.cursor_for_request(uri, params.position)
+            cursor = await session.cursor_for_request(uri, position)
             if not isinstance(cursor, Cursor):
-                place = Position(params.position.line, params.position.character)
-                service.skip(uri, place, cursor, invoked=invoked)
-                return types.InlineCompletionList([])
+                self._service.skip(uri, Position(position.line, position.character), cursor, invoked=invoked)
+                return None
             session.visited(uri, cursor.position.line, edited=False)
-            result = await service.complete(cursor, invoked=invoked)
-        items = [item(result.text, types.Position(*cursor.position))] if result.text else []
-        return types.InlineCompletionList(items)
+            result = await self._service.complete(cursor, invoked=invoked)
+        return Suggestion(result.id, result.text, cursor) if result.text else None
 
 
-def item(text: str, position: types.Position) -> types.InlineCompletionItem:
-    """An item that inserts `text` at `position`. Without a range, VS Code would replace the rest of the line."""
-    return types.InlineCompletionItem(text, range=types.Range(position, position))
+def item(found: Suggestion, with_command: bool = False) -> types.InlineCompletionItem:
+    """An item that inserts a suggestion. Without a range, VS Code would replace the rest of the line."""
+    here = types.Position(*found.cursor.position)
+    command = types.Command("Accept", ACCEPTED, arguments=[found.id]) if with_command else None
+    return types.InlineCompletionItem(found.text, range=types.Range(here, here), command=command)
