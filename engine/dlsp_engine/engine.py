@@ -147,10 +147,8 @@ class Engine:
                     raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
                 if dtype == "int4" and not isinstance(int8, Compiled):
                     raise EngineError("No 4-bit kernel runs on this machine; set dtype to 'int8'.")
-                if dtype == "int4" and about.architecture.head_norm:
-                    raise EngineError(
-                        "This model's queries and keys are normalised, which 4 bits lack; set dtype to 'int8'."
-                    )
+                if dtype == "int4" and (about.architecture.head_norm or about.architecture.layer_norm):
+                    raise EngineError("4 bits lack the norms of this model's family; set dtype to 'int8'.")
                 rows = StoredWeights(gguf, about, update)
                 low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None

@@ -22,6 +22,8 @@ NAMES = {
     "mlp.down_proj": "ffn_down",
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
+    "mlp.c_fc": "ffn_up",
+    "mlp.c_proj": "ffn_down",
 }
 WHOLE = {"model.embed_tokens": "token_embd", "lm_head": "output", "model.norm": "output_norm"}
 
@@ -30,17 +32,18 @@ def model(family: str, tied: bool = False, head_dim: int = 8, vocab: int = 262, 
     """A model of 2 layers with 4 heads, 2 of them for keys. Its weights are exact in bf16."""
     import transformers
 
-    kind = {"qwen2": "Qwen2Config", "qwen3": "Qwen3Config", "llama": "LlamaConfig"}[family]
+    kind = {"qwen2": "Qwen2Config", "qwen3": "Qwen3Config", "llama": "LlamaConfig", "starcoder2": "Starcoder2Config"}
     sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": vocab}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": head_dim}
     ends = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
-    config = getattr(transformers, kind)(**(sizes | heads | ends | {"tie_word_embeddings": tied} | more))
+    config = getattr(transformers, kind[family])(**(sizes | heads | ends | {"tie_word_embeddings": tied} | more))
     torch.manual_seed(0)
     made = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     with torch.no_grad():
         for name, weight in made.named_parameters():
             spread = 0.3 if "embed" in name else weight.shape[-1] ** -0.5
-            weight.normal_(1 if "norm" in name else 0, 0.2 if weight.ndim == 1 else 1.5 * spread)
+            one = name.endswith("norm.weight")
+            weight.normal_(1 if one else 0, 0.2 if weight.ndim == 1 else 1.5 * spread)
             weight.copy_(weight.bfloat16())
     return made
 
@@ -85,7 +88,10 @@ def write(
     writer.add_value_length(config.head_dim)
     writer.add_rope_dimension_count(config.head_dim)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if family == "starcoder2":
+        writer.add_layer_norm_eps(config.norm_epsilon)
+    else:
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_vocab_size(config.vocab_size)
     tokenizer(writer, config.vocab_size)
     if divisors:

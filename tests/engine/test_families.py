@@ -13,6 +13,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model import convert, int8_file
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu import device
+from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import Rows
@@ -27,7 +28,7 @@ from tests.engine.test_files import no_tokenizer  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("no_tokenizer", "one_thread")
 
-FAMILIES = ["qwen2", "qwen3", "llama"]
+FAMILIES = ["qwen2", "qwen3", "llama", "starcoder2"]
 TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4]
 TOKENS = 16
 TIES = {"F32": 0.02, "Q8_0": 0.2, "Q5_0": 0.2}  # of the logits' spread, by the kind of matrices
@@ -73,7 +74,7 @@ def test_logits_in_int8(tmp_path: Path, family: str, tied: bool):
 
 @needs_int8
 @pytest.mark.parametrize("head_dim", [64, 80, 96, 128, 256])
-@pytest.mark.parametrize("family", ["qwen3", "llama"])
+@pytest.mark.parametrize("family", ["qwen3", "llama", "starcoder2"])
 def test_sizes_of_heads(tmp_path: Path, family: str, head_dim: int):
     as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, head_dim=head_dim), family)
     assert difference(dense(tmp_path / "m.gguf", tmp_path), made) < 1e-4
@@ -154,8 +155,19 @@ def test_greedy_texts_of_llama_cpp(tmp_path: Path, family: str, kind: str):
     assert same > 0.9 * every
 
 
-def test_a_gpu_without_the_norms_says_so(tmp_path: Path):
-    as_gguf.write(tmp_path / "m.gguf", as_gguf.model("qwen3"), "qwen3")
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("family", ["qwen2", "llama"])
+def test_logits_of_the_gpu_kernels(tmp_path: Path, family: str, tied: bool):
+    """In Triton's interpreter."""
+    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, tied), family)
+    model = GpuQwen2(dense(tmp_path / "m.gguf", tmp_path).weights, None, "cpu", fused=True, pages=8)
+    assert difference(model, made) < 1e-4
+    assert model.failures == {}
+
+
+@pytest.mark.parametrize(("family", "lacking"), [("qwen3", "norms of queries and keys"), ("starcoder2", "LayerNorm")])
+def test_a_gpu_without_the_norms_says_so(tmp_path: Path, family: str, lacking: str):
+    as_gguf.write(tmp_path / "m.gguf", as_gguf.model(family), family)
     weights = dense(tmp_path / "m.gguf", tmp_path).weights
-    with pytest.raises(EngineError, match=r"norms of queries and keys.*DLSP_DEVICE to cpu"):
+    with pytest.raises(EngineError, match=f"{lacking}.*DLSP_DEVICE to cpu"):
         device.load(weights, None, "cpu", "bfloat16")

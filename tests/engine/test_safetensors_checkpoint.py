@@ -20,7 +20,7 @@ from tests.engine.test_families import dense, difference, int8, needs_int8
 
 pytestmark = pytest.mark.usefixtures("no_tokenizer", "one_thread")
 
-FAMILIES = ["qwen2", "qwen3", "llama"]
+FAMILIES = ["qwen2", "qwen3", "llama", "starcoder2"]
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 100.0,
@@ -61,6 +61,13 @@ def test_logits_in_float32(tmp_path: Path, family: str, tied: bool):
 def test_logits_in_int8(tmp_path: Path, family: str, tied: bool):
     made = as_gguf.model(family, tied)
     assert difference(int8(saved(tmp_path / "m", made, torch.bfloat16), tmp_path), made) < 0.05
+
+
+def test_of_a_sliding_window_only_the_first_is_taken(tmp_path: Path):
+    made = as_gguf.model("starcoder2", sliding_window=20, max_position_embeddings=64)
+    model = dense(saved(tmp_path / "m", made), tmp_path)
+    assert difference(model, made) < 1e-4, "as many tokens"
+    assert model.shape.context == 20
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -22,7 +22,7 @@ def projections(shape: Architecture) -> dict[str, tuple[int, list[int]]]:
     return {
         "qkv": (shape.dim, [shape.heads * head, shape.kv_heads * head, shape.kv_heads * head]),
         "out": (shape.heads * head, [shape.dim]),
-        "gate_up": (shape.dim, [shape.ff, shape.ff]),
+        "gate_up": (shape.dim, [shape.ff] * shape.mlp_parts),
         "down": (shape.ff, [shape.dim]),
     }
 

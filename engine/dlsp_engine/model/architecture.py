@@ -11,6 +11,10 @@ class Architecture:
     frequencies, `eps` the constant of RMSNorm. `tied`: the head is the embedding's matrix. `family` is GGUF's name.
     `head_norm`: queries and keys are normalised head by head. RoPE's frequencies are divided by `rope_divisors`, one
     for each pair of a head's elements; empty if positions are not scaled.
+
+    `layer_norm`: norms are LayerNorms, and these and all projections have biases. `gelu`: the feed-forward layer is
+    GELU between two matrices, without a gate. `context` is how many tokens the model was trained to see at once; 0 if
+    that is unknown.
     """
 
     layers: int
@@ -26,6 +30,9 @@ class Architecture:
     family: str = "qwen2"
     head_norm: bool = False
     rope_divisors: tuple[float, ...] = ()
+    layer_norm: bool = False
+    gelu: bool = False
+    context: int = 0
 
     @property
     def groups(self) -> int:
@@ -36,6 +43,11 @@ class Architecture:
     def qkv(self) -> int:
         """The number of outputs of the fused query, key and value projection."""
         return (self.heads + 2 * self.kv_heads) * self.head_dim
+
+    @property
+    def mlp_parts(self) -> int:
+        """How many matrices are fused in the feed-forward layer's first projection."""
+        return 1 if self.gelu else 2
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -145,6 +145,8 @@ def _describe(model: Gguf | Safetensors, target: Path, update: Update | None) ->
 def _weights(model: Gguf | Safetensors, source: str, target: Path, say: Say, update: Update | None) -> None:
     shape = model.architecture
     tensors = {"embedding": model.tensor(model.embedding), "norm": model.tensor(model.norm)}
+    if shape.layer_norm:
+        tensors["norm.bias"] = model.tensor(model.norm_bias)
     if not shape.tied:
         tensors["head"] = model.tensor(model.head)
     for layer in range(shape.layers):

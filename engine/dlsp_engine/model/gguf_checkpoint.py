@@ -13,40 +13,13 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.families import DEFAULT_THETA, FAMILIES, GGUF, tensors
 from dlsp_engine.model.update import Update
 from dlsp_engine.text import gguf_header
 
-
-@dataclass(frozen=True)
-class Family:
-    """What tells families of models apart that are otherwise alike: RMSNorm, RoPE, grouped heads, SwiGLU."""
-
-    bias: bool = False  # of queries, keys and values
-    head_norm: bool = False  # see `Architecture`
-    interleaved: bool = False  # element 2i of a query or key head in the file is element i, 2i + 1 element i + d / 2
-
-
-FAMILIES = {  # by GGUF's names
-    "qwen2": Family(bias=True),
-    "qwen3": Family(head_norm=True),
-    "llama": Family(interleaved=True),
-}
-
 ROPE_DIVISORS = "rope_freqs.weight"
-DEFAULT_THETA = 10_000.0  # where the metadata say none
-
-# Our name within a layer -> the GGUF tensors that are concatenated along their outputs.
-FUSED = {
-    "qkv.weight": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
-    "qkv.bias": ("attn_q.bias", "attn_k.bias", "attn_v.bias"),
-    "out.weight": ("attn_output.weight",),
-    "gate_up.weight": ("ffn_gate.weight", "ffn_up.weight"),
-    "down.weight": ("ffn_down.weight",),
-    "attention_norm": ("attn_norm.weight",),
-    "mlp_norm": ("ffn_norm.weight",),
-}
-
 EMBEDDING, HEAD, NORM = "token_embd.weight", "output.weight", "output_norm.weight"
+NORM_BIAS = "output_norm.bias"
 
 # How many rows of embedding and head are compared, and the most that two quantisations of one matrix differ relative to
 # its norm. Q2_K, the coarsest, differs by 0.3; a matrix of its own by 1 or more.
@@ -67,7 +40,7 @@ class Place:
 class Gguf:
     """An open GGUF file. Raises EngineError with the reason if it is damaged or the engine cannot run its model."""
 
-    norm = NORM
+    norm, norm_bias = NORM, NORM_BIAS
 
     def __init__(self, path: Path) -> None:
         try:
@@ -97,25 +70,20 @@ class Gguf:
 
     def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
         """The tensors of one layer by our names, with the update added."""
-        shape, block = self.architecture, f"blk.{number}."
-        tensors: dict[str, Tensor] = {}
-        for ours, theirs in FUSED.items():
-            names = [block + name for name in theirs]
-            parts = [self.tensor(name) if name in self._raw else torch.zeros(0) for name in names]
-            if ours == "qkv.weight" and FAMILIES[shape.family].interleaved:
+        shape, family = self.architecture, FAMILIES[self.architecture.family]
+        made: dict[str, Tensor] = {}
+        for ours, theirs in tensors(shape, GGUF).items():
+            parts = [self.tensor(f"blk.{number}.{name}") for name in theirs]
+            if ours in ("qkv.weight", "qkv.bias") and family.interleaved:
                 parts[:2] = (_halves(part, shape.head_dim) for part in parts[:2])
-            if ours == "qkv.bias" and not FAMILIES[shape.family].bias:
-                parts = [torch.zeros(shape.qkv, dtype=torch.bfloat16)]
-            tensors[f"layers.{number}.{ours}"] = torch.cat(parts)
-        if shape.head_norm:
-            norms = (
-                self.tensor(f"{block}attn_{name}_norm.weight").expand(count, -1)
-                for name, count in (("q", shape.heads), ("k", shape.kv_heads))
-            )
-            tensors[f"layers.{number}.head_norm"] = torch.cat([*norms])
+            if ours == "head_norm":
+                counts = shape.heads, shape.kv_heads
+                parts = [part.expand(count, -1) for part, count in zip(parts, counts, strict=True)]
+            made[f"layers.{number}.{ours}"] = torch.cat(parts)
+        made.setdefault(f"layers.{number}.qkv.bias", torch.zeros(shape.qkv, dtype=torch.bfloat16))
         if update:
-            update.add_to(tensors, self.architecture, [number])
-        return tensors
+            update.add_to(made, shape, [number])
+        return made
 
     def place(self, name: str) -> Place:
         """Where the rows of the matrix `name` lie in the file."""
@@ -157,24 +125,12 @@ class Gguf:
 
 def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:
     """The tensors that a file must hold: name -> shape. The head is not among them."""
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    layer: dict[str, tuple[int, ...]] = {
-        "attn_q.weight": (queries, shape.dim),
-        "attn_k.weight": (keys, shape.dim),
-        "attn_v.weight": (keys, shape.dim),
-        "attn_output.weight": (shape.dim, queries),
-        "ffn_gate.weight": (shape.ff, shape.dim),
-        "ffn_up.weight": (shape.ff, shape.dim),
-        "ffn_down.weight": (shape.dim, shape.ff),
-        "attn_norm.weight": (shape.dim,),
-        "ffn_norm.weight": (shape.dim,),
-    }
-    if FAMILIES[shape.family].bias:
-        layer |= {"attn_q.bias": (queries,), "attn_k.bias": (keys,), "attn_v.bias": (keys,)}
-    if shape.head_norm:
-        layer |= {"attn_q_norm.weight": (shape.head_dim,), "attn_k_norm.weight": (shape.head_dim,)}
     whole: dict[str, tuple[int, ...]] = {EMBEDDING: (shape.vocab, shape.dim), NORM: (shape.dim,)}
-    return whole | {f"blk.{i}.{name}": size for i in range(shape.layers) for name, size in layer.items()}
+    if shape.layer_norm:
+        whole[NORM_BIAS] = (shape.dim,)
+    for each in tensors(shape, GGUF).values():
+        whole |= {f"blk.{layer}.{name}": size for layer in range(shape.layers) for name, size in each.items()}
+    return whole
 
 
 def _halves(rows: Tensor, head_dim: int) -> Tensor:
@@ -193,7 +149,7 @@ def _size(tensor: ReaderTensor) -> tuple[int, ...]:
 
 
 def _architecture(
-    reader: GGUFReader, tensors: dict[str, ReaderTensor], refuse: Callable[[str], EngineError]
+    reader: GGUFReader, stored: dict[str, ReaderTensor], refuse: Callable[[str], EngineError]
 ) -> Architecture:
     """The model's sizes, read from the metadata, as if it were tied. Raises what `refuse` makes of a reason."""
 
@@ -227,15 +183,15 @@ def _architecture(
             raise refuse(f"its positions are scaled by '{scaling}', which the engine does not compute")
         factor = number("rope.scaling.factor") if scaling == "linear" else 1.0
         given = np.ones(count, np.float32)
-        if ROPE_DIVISORS in tensors:
-            given = np.asarray(tensors[ROPE_DIVISORS].data)
+        if ROPE_DIVISORS in stored:
+            given = np.asarray(stored[ROPE_DIVISORS].data)
             if given.shape != (count,) or given.dtype != np.float32 or not (np.isfinite(given) & (given > 0)).all():
                 raise refuse(f"{ROPE_DIVISORS} is not {count} positive float32 numbers")
         scaled = tuple(float(each) * factor for each in given)
         return () if set(scaled) == {1.0} else scaled
 
-    if (layers := size("block_count")) > len(tensors):
-        raise refuse(f"its metadata say {layers} layers, and it has {len(tensors)} tensors")
+    if (layers := size("block_count")) > len(stored):
+        raise refuse(f"its metadata say {layers} layers, and it has {len(stored)} tensors")
     dim, heads = size("embedding_length"), size("attention.head_count")
     kv_heads = size("attention.head_count_kv") if known("attention.head_count_kv") else heads
     head_dim = size("attention.key_length") if known("attention.key_length") else dim // heads
@@ -247,10 +203,11 @@ def _architecture(
         raise refuse(f"its heads of {head_dim} numbers, or those of its values, have a size that the engine cannot run")
     if known("rope.dimension_count") and size("rope.dimension_count") != head_dim:
         raise refuse("positions turn only a part of each of its heads, which the engine does not compute")
-    for key in ("attention.sliding_window", "expert_count"):
-        if value(f"{family}.{key}"):
-            raise refuse(f"it has {family}.{key}, which the engine does not compute")
-    if EMBEDDING not in tensors:
+    if value(f"{family}.expert_count"):
+        raise refuse(f"it has {family}.expert_count, which the engine does not compute")
+    # Text beyond what a row sees is refused, so that all rows see all of it.
+    contexts = [size(key) for key in ("context_length", "attention.sliding_window") if known(key)]
+    if EMBEDDING not in stored:
         raise refuse(f"it has no tensor {EMBEDDING}")
     return Architecture(
         layers=layers,
@@ -259,11 +216,14 @@ def _architecture(
         kv_heads=kv_heads,
         head_dim=head_dim,
         ff=size("feed_forward_length"),
-        vocab=_size(tensors[EMBEDDING])[0],
+        vocab=_size(stored[EMBEDDING])[0],
         theta=number("rope.freq_base") if known("rope.freq_base") else DEFAULT_THETA,
-        eps=round(number("attention.layer_norm_rms_epsilon"), 12),
+        eps=round(number(f"attention.layer_norm{'' if FAMILIES[family].layer_norm else '_rms'}_epsilon"), 12),
         family=family,
         head_norm=FAMILIES[family].head_norm,
+        layer_norm=FAMILIES[family].layer_norm,
+        gelu=FAMILIES[family].gelu,
+        context=min(contexts, default=0),
         rope_divisors=divisors(head_dim // 2),
     )
 

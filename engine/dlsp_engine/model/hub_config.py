@@ -6,20 +6,20 @@ from typing import Any, cast
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.gguf_checkpoint import DEFAULT_THETA, FAMILIES
+from dlsp_engine.model.families import DEFAULT_THETA, FAMILIES
 
 Json = dict[str, Any]
 Refuse = Callable[[str], EngineError]
 
 # What changes the results and is not computed: a key of config.json -> the values that change nothing.
 PLAIN: dict[str, tuple[Any, ...]] = {
-    "hidden_act": ("silu",),
     "attention_bias": (None, False),
     "mlp_bias": (None, False),
     "use_sliding_window": (None, False),
     "partial_rotary_factor": (None, 1, 1.0),
     "pretraining_tp": (None, 1),
     "is_encoder_decoder": (None, False),
+    "use_bias": (None, True),
 }
 SCALINGS = ("default", "linear", "llama3")  # of positions
 
@@ -37,13 +37,12 @@ def architecture(config: Json, vocab: int, refuse: Refuse) -> Architecture:
     if quantised := config.get("quantization_config"):
         method = cast("Json", quantised).get("quant_method") if isinstance(quantised, dict) else quantised
         raise refuse(f"its weights are quantised by {method}; take its GGUF file, or one in bf16, float16 or float32")
-    for key, plain in PLAIN.items():
+    activation = "gelu_pytorch_tanh" if FAMILIES[family].gelu else "silu"
+    for key, plain in (PLAIN | {"hidden_act": (activation,)}).items():
         if key in config and config[key] not in plain:
             raise refuse(f"config.json says {config[key]!r} for {key}, which the engine does not compute")
     if set(config.get("layer_types") or ["full_attention"]) != {"full_attention"}:
         raise refuse("some of its layers see a part of the text only, which the engine does not compute")
-    if family == "llama" and config.get("sliding_window"):
-        raise refuse("it sees a part of the text only (sliding_window), which the engine does not compute")
 
     def size(key: str, default: int | None = None) -> int:
         found = config.get(key)
@@ -62,6 +61,10 @@ def architecture(config: Json, vocab: int, refuse: Refuse) -> Architecture:
         )
     if (said := size("vocab_size")) != vocab:
         raise refuse(f"config.json says {said} tokens, and its embedding has {vocab} rows")
+    contexts = [size("max_position_embeddings")] if config.get("max_position_embeddings") else []
+    if config.get("sliding_window") and "use_sliding_window" not in config:
+        contexts.append(size("sliding_window"))  # text beyond it is refused, so that all rows see all of it
+    epsilon = "norm_epsilon" if FAMILIES[family].layer_norm else "rms_norm_eps"
     rope: Any = config.get("rope_parameters") or config.get("rope_scaling") or {}
     if not isinstance(rope, dict):
         raise refuse("config.json does not say how positions turn")
@@ -75,10 +78,13 @@ def architecture(config: Json, vocab: int, refuse: Refuse) -> Architecture:
         ff=size("intermediate_size"),
         vocab=vocab,
         theta=_positive(theta, "rope_theta", refuse),
-        eps=_positive(config.get("rms_norm_eps"), "rms_norm_eps", refuse),
+        eps=_positive(config.get(epsilon), epsilon, refuse),
         tied=bool(config.get("tie_word_embeddings", False)),
         family=family,
         head_norm=FAMILIES[family].head_norm,
+        layer_norm=FAMILIES[family].layer_norm,
+        gelu=FAMILIES[family].gelu,
+        context=min(contexts, default=0),
         rope_divisors=_divisors(cast("Json", rope), float(theta), head_dim, refuse),
     )
 

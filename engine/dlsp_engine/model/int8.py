@@ -10,8 +10,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_engine.backend import leave_if_asked
@@ -23,7 +25,7 @@ from dlsp_engine.model.captured import CapturedSteps, Inputs
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Batch, Rows, packed
 from dlsp_engine.model.weights import DenseWeights
-from dlsp_kernels import low_rank_add
+from dlsp_kernels import hadamard, low_rank_add
 from dlsp_kernels.canvas_attention.compiled import CompiledAttention, suited
 from dlsp_kernels.canvas_attention.source import TOGETHER, Place
 from dlsp_kernels.int4_linear.compiled import CompiledMatrix as FourBitMatrix
@@ -102,17 +104,21 @@ class Int8Layer:
     out: Int8Linear
     gate_up: Int8Linear
     down: Int8Linear
+    out_bias: Tensor | None = None  # with LayerNorms, as the next two
+    gate_up_bias: Tensor | None = None
+    down_bias: Tensor | None = None
 
 
 @dataclass
 class Int8Weights:
     """All weights of an int8 step except the embeddings, in the basis that `rotate` describes."""
 
-    turn: Tensor  # float32 [dim, dim]: the rotation
+    turn: Tensor  # float32 [dim, dim]: what embeddings are multiplied by
     mask: Tensor  # float32 [dim]: the mask's embedding, rotated
     layers: list[Int8Layer]
     head: Int8Linear
     kind: Int8
+    head_bias: Tensor | None = None  # float32 [vocab]: what the last LayerNorm's bias adds to the logits
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], shape: Architecture, kind: Int8) -> "Int8Weights":
@@ -123,17 +129,25 @@ class Int8Weights:
         for name, tensor in tensors.items():
             of, _, what = name.rpartition(".")
             groups[of][what] = tensor
+        biases = (
+            {"out": shape.dim, "gate_up": shape.mlp_parts * shape.ff, "down": shape.dim} if shape.layer_norm else {}
+        )
+
+        def parts(layer: int) -> dict[str, Any]:
+            own = groups[str(layer)]
+            linear = {name: Int8Linear(groups[f"{layer}.{name}"], *of, kind) for name, of in projections(shape).items()}
+            added = {f"{name}_bias": _demand(own[f"{name}_bias"], torch.float32, n) for name, n in biases.items()}
+            return linear | {"qkv_bias": _demand(own["qkv_bias"], torch.float32, shape.qkv)} | added
+
         layers = [
-            Int8Layer(
-                qkv_bias=_demand(groups[str(i)]["qkv_bias"], torch.float32, shape.qkv),
-                head_norm=groups[str(i)]["head_norm"] if shape.head_norm else None,
-                **{name: Int8Linear(groups[f"{i}.{name}"], *sizes, kind) for name, sizes in projections(shape).items()},
-            )
+            Int8Layer(head_norm=groups[str(i)]["head_norm"] if shape.head_norm else None, **parts(i))
             for i in range(shape.layers)
         ]
         head = Int8Linear(groups["head"], shape.dim, [shape.vocab], kind)
         turn = _demand(groups[""]["turn"], torch.float32, shape.dim, shape.dim)
-        return cls(turn, _demand(groups[""]["mask"], torch.float32, shape.dim), layers, head, kind)
+        mask = _demand(groups[""]["mask"], torch.float32, shape.dim)
+        head_bias = _demand(groups[""]["head_bias"], torch.float32, shape.vocab) if shape.layer_norm else None
+        return cls(turn, mask, layers, head, kind, head_bias)
 
 
 class Int8Qwen2(Model):
@@ -150,6 +164,7 @@ class Int8Qwen2(Model):
         self.adapter = adapter
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
+        self._head_bias = int8.head_bias
         self._ops = Int8Ops.of(usable())
         if self.shape.head_norm:
             self._ops = replace(self._ops, rope_heads=partial(rope_heads, eps=self.shape.eps))
@@ -158,7 +173,8 @@ class Int8Qwen2(Model):
         compiled = suited(self.shape.head_dim, self.kv) is not None
         self.alternatives = compiled
         # Whether all ops are native kernels: only then can a step be captured.
-        programs = usable() and isinstance(int8.kind, Compiled) and compiled and not self.shape.head_norm
+        plain = not (self.shape.head_norm or self.shape.layer_norm or self.shape.gelu)
+        programs = usable() and isinstance(int8.kind, Compiled) and compiled and plain
         self._step = CapturedSteps(self._layer_by_layer, self.shape) if programs else self._layer_by_layer
         self._embedded = lru_cache(REMEMBERED)(self._turned)
 
@@ -190,9 +206,18 @@ class Int8Qwen2(Model):
             q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform, *norm)
             h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
             y = layer.out(h, canvas)
+            if layer.out_bias is not None:
+                x += layer.out_bias
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
-            h, scale = ops.swiglu_quantise(layer.gate_up(h, canvas), scale, shape.ff, levels)
+            y = layer.gate_up(h, canvas)
+            if layer.gate_up_bias is None:
+                h, scale = ops.swiglu_quantise(y, scale, shape.ff, levels)
+            else:
+                h = F.gelu(y[:, : shape.ff] * scale + layer.gate_up_bias, approximate="tanh")
+                h, scale = ops.quantise_rows(hadamard(h), levels)
             y = layer.down(h, canvas)
+            if layer.down_bias is not None:
+                x += layer.down_bias
         ops.add_norm_quantise(x, y, scale, shape.eps, levels)  # for its addition to x; the result is not used
         return x
 
@@ -200,7 +225,8 @@ class Int8Qwen2(Model):
     def head(self, hidden: Tensor) -> Tensor:
         with self._by_programs():
             h, scale = self._ops.quantise_rows(hidden, self._levels)
-            return self._head(h).mul_(scale)
+            logits = self._head(h).mul_(scale)
+            return logits if self._head_bias is None else logits.add_(self._head_bias)
 
     def _embed(self, tokens: Tensor) -> Tensor:
         return torch.stack([self._embedded(token) for token in tokens.tolist()])

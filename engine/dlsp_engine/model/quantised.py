@@ -10,7 +10,7 @@ from torch import Tensor
 from dlsp_engine.model.adapter import Adapter, LowRank, projections
 from dlsp_engine.model.calibration import Calibration
 from dlsp_engine.model.int8 import matrix
-from dlsp_engine.model.rotate import rotate_head, rotate_layer, rotate_low_rank, rotation
+from dlsp_engine.model.rotate import inward, rotate_head, rotate_layer, rotate_low_rank, rotation
 from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels import quantise_weight
 from dlsp_kernels.compensate.compiled import compensated
@@ -40,7 +40,8 @@ def quantised(
     """
     shape = weights.architecture
     turn = rotation(shape.dim)
-    tensors = {"turn": turn, "mask": (adapter.mask_embedding.float() @ turn).contiguous()}
+    embedding = inward(turn, shape)
+    tensors = {"turn": embedding, "mask": (adapter.mask_embedding.float() @ embedding).contiguous()}
     calibration = None
     if sample is not None:
         embedded = weights.embedding[sample.flatten()].float() @ turn
@@ -52,6 +53,8 @@ def quantised(
         tensors[f"{i}.qkv_bias"] = layer.qkv_bias
         if layer.head_norm is not None:
             tensors[f"{i}.head_norm"] = layer.head_norm
+        biases = {"out": layer.out_bias, "gate_up": layer.gate_up_bias, "down": layer.down_bias}
+        tensors.update({f"{i}.{name}_bias": bias for name, bias in biases.items() if bias is not None})
 
         def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low) -> Int8Matrix:
             _, outs = projections(shape)[name]
@@ -64,6 +67,9 @@ def quantised(
         else:
             for name in projections(shape):
                 linear(name, None)
+    if weights.norm_bias is not None:
+        parts = (rows.float() @ weights.norm_bias.float() for rows in weights.head.split(HEAD_ROWS))
+        tensors["head_bias"] = torch.cat([*parts])
     head = (rotate_head(rows, weights.norm, turn) for rows in weights.head.split(HEAD_ROWS))
     return tensors | _matrix("head", head, kind, calibration.last() if calibration else None)
 

@@ -82,16 +82,18 @@ class Qwen2(Model):
                 a, b = (update.a, update.b) if update else (None, None)
                 return low_rank_linear(x, weight, bias, a, b, rows.canvas)
 
-            h = rms_norm(x, layer.attention_norm, shape.eps)
+            h = norm(x, layer.attention_norm, layer.attention_norm_bias, shape.eps)
             qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head_dim)
             qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 1)
             if layer.head_norm is not None:
                 qk = F.rms_norm(qk, qk.shape[-1:], eps=shape.eps) * layer.head_norm
             q, k = rope(qk, rows.cos, rows.sin).split([shape.heads, shape.kv_heads], 1)
-            x = x + linear(attend(i, q, k, v), "out", layer.out)
-            h = rms_norm(x, layer.mlp_norm, shape.eps)
-            x = x + linear(swiglu(linear(h, "gate_up", layer.gate_up)), "down", layer.down)
-        return rms_norm(x, self.weights.norm, shape.eps)
+            x = x + linear(attend(i, q, k, v), "out", layer.out, layer.out_bias)
+            h = norm(x, layer.mlp_norm, layer.mlp_norm_bias, shape.eps)
+            h = linear(h, "gate_up", layer.gate_up, layer.gate_up_bias)
+            h = F.gelu(h, approximate="tanh") if shape.gelu else swiglu(h)
+            x = x + linear(h, "down", layer.down, layer.down_bias)
+        return norm(x, self.weights.norm, self.weights.norm_bias, shape.eps)
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
@@ -100,3 +102,8 @@ class Qwen2(Model):
     def _embed(self, tokens: Tensor) -> Tensor:
         known = self.weights.embedding[tokens.clamp(min=0)]
         return torch.where((tokens < 0)[:, None], self.adapter.mask_embedding, known)
+
+
+def norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+    """LayerNorm if there is a bias, else RMSNorm."""
+    return rms_norm(x, weight, eps) if bias is None else F.layer_norm(x, weight.shape, weight, bias, eps)

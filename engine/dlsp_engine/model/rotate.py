@@ -5,6 +5,9 @@ multiplied by Hadamard matrices. RMSNorm commutes with the rotation once its wei
 matrix that follows it. The matrix `down` undoes the transform of its input, so the forward pass must apply `hadamard`
 to that input.
 
+A LayerNorm is an RMSNorm of what has the mean 0: the mean is taken from all that is added to the residual stream, and
+the norms' biases go into those of the matrices that follow (SliceGPT, arXiv 2401.15024).
+
 Keys are balanced against queries (`balance`), so that a KV cache can hold them in few bits: biases make a few
 channels of Qwen2's keys a hundred times larger than the others.
 """
@@ -25,11 +28,21 @@ def rotation(dim: int) -> Tensor:
     return orthogonal.float().contiguous()
 
 
+def inward(turn: Tensor, shape: Architecture) -> Tensor:
+    """[dim, dim]: what is added to the residual stream is multiplied by it. `turn` is the rotation."""
+    return turn - turn.mean(0) if shape.layer_norm else turn
+
+
 def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
     """The layer in the rotated basis, in float32. Its norm weights are multiplied into the matrices, and
-    become ones.
+    become ones; the norms' biases are added to those of the matrices.
     """
+    added = inward(turn, shape)
     qkv, bias = (layer.qkv.float() * layer.attention_norm.float()) @ turn, layer.qkv_bias.float().clone()
+    gate_up_bias = layer.gate_up_bias
+    if layer.attention_norm_bias is not None and layer.mlp_norm_bias is not None and gate_up_bias is not None:
+        bias += layer.qkv.float() @ layer.attention_norm_bias.float()
+        gate_up_bias = gate_up_bias.float() + layer.gate_up.float() @ layer.mlp_norm_bias.float()
     value = (shape.heads + shape.kv_heads) * shape.head_dim
     qkv[value:] = _heads(qkv[value:].T, shape).T
     bias[value:] = _heads(bias[value:], shape)
@@ -38,12 +51,15 @@ def rotate_layer(layer: Layer, turn: Tensor, shape: Architecture) -> Layer:
     return Layer(
         qkv=qkv * factors[:, None],
         qkv_bias=bias * factors,
-        out=turn.T @ _heads(layer.out.float(), shape),
+        out=added.T @ _heads(layer.out.float(), shape),
         gate_up=(layer.gate_up.float() * layer.mlp_norm.float()) @ turn,
-        down=turn.T @ hadamard(layer.down.float()),
+        down=added.T @ hadamard(layer.down.float()),
         attention_norm=ones,
         mlp_norm=ones,
         head_norm=None if layer.head_norm is None else layer.head_norm.float(),
+        out_bias=None if layer.out_bias is None else layer.out_bias.float() @ added,
+        gate_up_bias=gate_up_bias,
+        down_bias=None if layer.down_bias is None else layer.down_bias.float() @ added,
     )
 
 
@@ -87,9 +103,9 @@ def rotate_low_rank(low: dict[str, LowRank], layer: Layer, turn: Tensor, shape: 
     qkv[1][value:] = _heads(qkv[1][value:].T, shape).T
     return {
         "qkv": LowRank((qkv[0] * layer.attention_norm.float()) @ turn, qkv[1] * balance(layer, shape)[:, None]),
-        "out": LowRank(_heads(out[0], shape), turn.T @ out[1]),
+        "out": LowRank(_heads(out[0], shape), inward(turn, shape).T @ out[1]),
         "gate_up": LowRank((gate_up[0] * layer.mlp_norm.float()) @ turn, gate_up[1]),
-        "down": LowRank(hadamard(down[0]), turn.T @ down[1]),
+        "down": LowRank(hadamard(down[0]), inward(turn, shape).T @ down[1]),
     }
 
 

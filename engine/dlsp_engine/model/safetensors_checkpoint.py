@@ -11,25 +11,15 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.gguf_checkpoint import COMPARED_ROWS, FAMILIES, Place, bf16
+from dlsp_engine.model.families import FAMILIES, HUB, Names, tensors
+from dlsp_engine.model.gguf_checkpoint import COMPARED_ROWS, Place, bf16
 from dlsp_engine.model.hub_config import architecture
 from dlsp_engine.model.safetensors_files import DTYPES, Stored, read_json, tensors_in
 from dlsp_engine.model.update import Update
 
 CONFIG = "config.json"
 EMBEDDING, HEAD, NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
-
-# Our name within a layer -> the tensors that are concatenated along their outputs.
-FUSED = {
-    "qkv.weight": ("self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
-    "qkv.bias": ("self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"),
-    "out.weight": ("self_attn.o_proj.weight",),
-    "gate_up.weight": ("mlp.gate_proj.weight", "mlp.up_proj.weight"),
-    "down.weight": ("mlp.down_proj.weight",),
-    "attention_norm": ("input_layernorm.weight",),
-    "mlp_norm": ("post_attention_layernorm.weight",),
-}
-HEAD_NORMS = ("self_attn.q_norm.weight", "self_attn.k_norm.weight")
+NORM_BIAS = "model.norm.bias"
 
 # A buffer that old libraries saved, which the sizes say again.
 IGNORED = ".self_attn.rotary_emb.inv_freq"
@@ -38,7 +28,7 @@ IGNORED = ".self_attn.rotary_emb.inv_freq"
 class Safetensors:
     """An open checkpoint. Raises EngineError with the reason if it is damaged or the engine cannot run its model."""
 
-    norm = NORM
+    norm, norm_bias = NORM, NORM_BIAS
 
     def __init__(self, folder: Path) -> None:
         self.path, self._name = folder, folder.name
@@ -68,20 +58,18 @@ class Safetensors:
 
     def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
         """The tensors of one layer by our names, with the update added."""
-        shape, block = self.architecture, f"model.layers.{number}."
-        tensors: dict[str, Tensor] = {}
-        for ours, theirs in FUSED.items():
-            if ours == "qkv.bias" and not FAMILIES[shape.family].bias:
-                tensors[f"layers.{number}.{ours}"] = torch.zeros(shape.qkv, dtype=torch.bfloat16)
-            else:
-                tensors[f"layers.{number}.{ours}"] = torch.cat([self.tensor(block + name) for name in theirs])
-        if shape.head_norm:
-            norms = zip(HEAD_NORMS, (shape.heads, shape.kv_heads), strict=True)
-            parts = [self.tensor(block + name).expand(count, -1) for name, count in norms]
-            tensors[f"layers.{number}.head_norm"] = torch.cat(parts)
+        shape = self.architecture
+        made: dict[str, Tensor] = {}
+        for ours, theirs in tensors(shape, _names(shape)).items():
+            parts = [self.tensor(f"model.layers.{number}.{name}") for name in theirs]
+            if ours == "head_norm":
+                counts = shape.heads, shape.kv_heads
+                parts = [part.expand(count, -1) for part, count in zip(parts, counts, strict=True)]
+            made[f"layers.{number}.{ours}"] = torch.cat(parts)
+        made.setdefault(f"layers.{number}.qkv.bias", torch.zeros(shape.qkv, dtype=torch.bfloat16))
         if update:
-            update.add_to(tensors, shape, [number])
-        return tensors
+            update.add_to(made, shape, [number])
+        return made
 
     def place(self, name: str) -> Place:
         """Where the rows of the tensor `name` lie."""
@@ -132,24 +120,15 @@ class Safetensors:
 
 def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:
     """The tensors that the files must hold: name -> shape; the head only if it is no copy of the embedding."""
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    layer: dict[str, tuple[int, ...]] = {
-        "self_attn.q_proj.weight": (queries, shape.dim),
-        "self_attn.k_proj.weight": (keys, shape.dim),
-        "self_attn.v_proj.weight": (keys, shape.dim),
-        "self_attn.o_proj.weight": (shape.dim, queries),
-        "mlp.gate_proj.weight": (shape.ff, shape.dim),
-        "mlp.up_proj.weight": (shape.ff, shape.dim),
-        "mlp.down_proj.weight": (shape.dim, shape.ff),
-        "input_layernorm.weight": (shape.dim,),
-        "post_attention_layernorm.weight": (shape.dim,),
-    }
-    if FAMILIES[shape.family].bias:
-        sizes = zip("qkv", (queries, keys, keys), strict=True)
-        layer |= {f"self_attn.{name}_proj.bias": (size,) for name, size in sizes}
-    if shape.head_norm:
-        layer |= dict.fromkeys(HEAD_NORMS, (shape.head_dim,))
     whole: dict[str, tuple[int, ...]] = {EMBEDDING: (shape.vocab, shape.dim), NORM: (shape.dim,)}
+    if shape.layer_norm:
+        whole[NORM_BIAS] = (shape.dim,)
     if not shape.tied:
         whole[HEAD] = (shape.vocab, shape.dim)
-    return whole | {f"model.layers.{i}.{name}": size for i in range(shape.layers) for name, size in layer.items()}
+    for each in tensors(shape, _names(shape)).values():
+        whole |= {f"model.layers.{layer}.{name}": size for layer in range(shape.layers) for name, size in each.items()}
+    return whole
+
+
+def _names(shape: Architecture) -> Names:
+    return {**HUB, **(FAMILIES[shape.family].names or {})}

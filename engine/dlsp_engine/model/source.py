@@ -91,6 +91,10 @@ class StoredWeights:
         return self._file.tensor(self._file.norm)
 
     @property
+    def norm_bias(self) -> Tensor | None:
+        return self._file.tensor(self._file.norm_bias) if self.architecture.layer_norm else None
+
+    @property
     def layers(self) -> Sequence[Layer]:
         return _Layers(self._file, self._update)
 

@@ -20,11 +20,17 @@ class Layer:
     qkv: Tensor  # [qkv, dim]: query, key and value heads, in this order
     qkv_bias: Tensor  # [qkv]
     out: Tensor  # [dim, heads * head_dim]
-    gate_up: Tensor  # [2 * ff, dim]: gate, then up
+    gate_up: Tensor  # [2 * ff, dim]: gate, then up; or [ff, dim] without a gate
     down: Tensor  # [dim, ff]
     attention_norm: Tensor  # [dim]
     mlp_norm: Tensor  # [dim]
     head_norm: Tensor | None = None  # [heads + kv_heads, head_dim]: the norms of queries and keys, if they have any
+    # With LayerNorms:
+    out_bias: Tensor | None = None  # [dim]
+    gate_up_bias: Tensor | None = None  # [ff], since there is no gate
+    down_bias: Tensor | None = None  # [dim]
+    attention_norm_bias: Tensor | None = None  # [dim]
+    mlp_norm_bias: Tensor | None = None  # [dim]
 
     def tensors(self) -> dict[str, Tensor]:
         """By their names here."""
@@ -62,6 +68,9 @@ class DenseWeights(Protocol):
     @property
     def norm(self) -> Tensor: ...
 
+    @property
+    def norm_bias(self) -> Tensor | None: ...
+
 
 @dataclass
 class Weights:
@@ -72,6 +81,7 @@ class Weights:
     embedding: Tensor  # [vocab, dim]
     norm: Tensor  # [dim]
     own_head: Tensor | None = None  # [vocab, dim]; None if the head is the embedding's matrix
+    norm_bias: Tensor | None = None  # [dim], of a LayerNorm
 
     @property
     def head(self) -> Tensor:
@@ -87,8 +97,8 @@ class Weights:
         layers = [
             Layer(**{name: tensor.to(where) for name, tensor in layer.tensors().items()}) for layer in self.layers
         ]
-        own_head = None if self.own_head is None else self.own_head.to(where)
-        return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where), own_head)
+        own_head, bias = (None if each is None else each.to(where) for each in (self.own_head, self.norm_bias))
+        return Weights(self.architecture, layers, self.embedding.to(where), self.norm.to(where), own_head, bias)
 
     @classmethod
     def load(cls, folder: Path, dtype: torch.dtype) -> "Weights":
@@ -113,19 +123,21 @@ class Weights:
                         qkv=get(f"layers.{i}.qkv.weight", shape.qkv, shape.dim),
                         qkv_bias=get(f"layers.{i}.qkv.bias", shape.qkv),
                         out=get(f"layers.{i}.out.weight", shape.dim, shape.heads * shape.head_dim),
-                        gate_up=get(f"layers.{i}.gate_up.weight", 2 * shape.ff, shape.dim),
+                        gate_up=get(f"layers.{i}.gate_up.weight", shape.mlp_parts * shape.ff, shape.dim),
                         down=get(f"layers.{i}.down.weight", shape.dim, shape.ff),
                         attention_norm=get(f"layers.{i}.attention_norm", shape.dim),
                         mlp_norm=get(f"layers.{i}.mlp_norm", shape.dim),
                         head_norm=get(f"layers.{i}.head_norm", shape.heads + shape.kv_heads, shape.head_dim)
                         if shape.head_norm
                         else None,
+                        **{f"{name}_bias": get(f"layers.{i}.{name}.bias", size) for name, size in _biases(shape)},
                     )
                     for i in range(shape.layers)
                 ]
                 embedding = get("embedding", shape.vocab, shape.dim)
                 own_head = None if shape.tied else get("head", shape.vocab, shape.dim)
-                return cls(shape, layers, embedding, get("norm", shape.dim), own_head)
+                norm_bias = get("norm.bias", shape.dim) if shape.layer_norm else None
+                return cls(shape, layers, embedding, get("norm", shape.dim), own_head, norm_bias)
         except Exception as error:
             if out_of_memory(error):
                 raise
@@ -149,13 +161,23 @@ class Weights:
                 qkv=matrix(shape.qkv, shape.dim),
                 qkv_bias=matrix(shape.qkv, 1)[:, 0],
                 out=matrix(shape.dim, shape.heads * shape.head_dim),
-                gate_up=matrix(2 * shape.ff, shape.dim),
+                gate_up=matrix(shape.mlp_parts * shape.ff, shape.dim),
                 down=matrix(shape.dim, shape.ff),
                 attention_norm=ones,
                 mlp_norm=ones,
                 head_norm=matrix(shape.heads + shape.kv_heads, shape.head_dim) if shape.head_norm else None,
+                **{f"{name}_bias": matrix(size, 1)[:, 0] for name, size in _biases(shape)},
             )
             for _ in range(shape.layers)
         ]
         embedding = (torch.randn(shape.vocab, shape.dim, generator=generator) * 0.3).to(dtype)
-        return cls(shape, layers, embedding, ones, None if shape.tied else matrix(shape.vocab, shape.dim))
+        own_head = None if shape.tied else matrix(shape.vocab, shape.dim)
+        return cls(shape, layers, embedding, ones, own_head, matrix(shape.dim, 1)[:, 0] if shape.layer_norm else None)
+
+
+def _biases(shape: Architecture) -> list[tuple[str, int]]:
+    """The names and sizes of a layer's biases, but for that of queries, keys and values, which every layer has."""
+    if not shape.layer_norm:
+        return []
+    norms = [("attention_norm", shape.dim), ("mlp_norm", shape.dim)]
+    return [("out", shape.dim), ("gate_up", shape.mlp_parts * shape.ff), ("down", shape.dim), *norms]

@@ -249,12 +249,16 @@ class Scheduler:
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         asked, options = ticket.asked, ticket.options
         opening = self.engine.prompt(asked)
-        most = MAX_PROMPT_TOKENS - 1 if isinstance(asked, Generation | Rewrite) else MAX_PROMPT_TOKENS
+        context = min(MAX_CONTEXT_TOKENS, self.engine.model.shape.context or MAX_CONTEXT_TOKENS)
+        bounded = context < MAX_CONTEXT_TOKENS or isinstance(asked, Generation | Rewrite)
+        most = min(MAX_PROMPT_TOKENS, context) - int(bounded)
         tokens = len(opening.tokens)
         if isinstance(asked, Rewrite):  # which is read once more behind the prompt
             tokens += len(asked.rest(self.engine.tokenizer))
         if tokens > most:
             raise EngineError(f"The prompt holds {tokens} tokens; at most {most} are taken.")
+        if context < MAX_CONTEXT_TOKENS:
+            options = replace(options, max_tokens=min(options.max_tokens, context - tokens))
         session = self.sessions.take(ticket.session)
         if isinstance(asked, Site):
             request: Request = self.engine.site_request(asked, options, session, opening)

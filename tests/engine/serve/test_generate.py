@@ -1,6 +1,7 @@
 """`POST /v1/generate` over a real socket, on a tiny model."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -135,6 +136,14 @@ def test_an_answer_is_as_long_as_the_context_leaves_room(
     assert (full["cost"]["tokens"], full["reason"]) == (20, "length")
     (error,) = events(client, {"prompt": "a" * 120})
     assert error == {"event": "error", "error": "The prompt holds 120 tokens; at most 119 are taken."}
+
+
+def test_prompt_and_answer_stay_within_what_the_model_was_trained_to_see(
+    client: httpx.Client, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(engine.model, "shape", replace(engine.model.shape, context=120))
+    full = generation(client, {"prompt": "a" * 100, "max_tokens": 64})
+    assert (full["cost"]["tokens"], full["reason"]) == (20, "length")
 
 
 @pytest.mark.parametrize(

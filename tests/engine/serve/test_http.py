@@ -2,12 +2,14 @@
 
 import json
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from dlsp_engine.serve.app import Service
 from dlsp_engine.serve.scheduler import RUNNING_SHARE
+from dlsp_engine.text.template import Template
 from tests.engine.serve.conftest import SlowEngine, has_stopped
 
 GAP = {"prefix": "def f(x):\n    return ", "suffix": "\n"}
@@ -150,6 +152,29 @@ def test_an_engine_that_cannot_tell_its_steps_is_broken(
     assert service.scheduler.broken
     assert not service.scheduler.busy
     assert client.post("/v1/infill", json={"gaps": [GAP]}).status_code == 503
+
+
+def test_gap_and_answer_stay_within_what_the_model_was_trained_to_see(
+    client: httpx.Client, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(engine.model, "shape", replace(engine.model.shape, context=120))
+    gap = {"prefix": "a" * 90, "suffix": "b" * 10}
+    *_, fill, _ = events(client, {"gaps": [gap], "max_tokens": 64})
+    assert fill["cost"]["prompt_tokens"] + fill["cost"]["tokens"] == 120
+    (error,) = events(client, {"gaps": [gap | {"suffix": "b" * 40}]})
+    assert "at most 119 are taken" in error["error"]
+
+
+def test_a_model_without_tokens_for_gaps_completes_the_end_of_a_file_only(
+    client: httpx.Client, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(type(engine.tokenizer), "template", Template(), raising=False)
+    told = events(client, {"gaps": [{"prefix": "x = ", "suffix": "\n"}], "max_tokens": 5})
+    assert told[-1] == {"event": "done"}
+    (error,) = events(client, {"gaps": [GAP | {"suffix": "\n)"}]})
+    assert error["error"].startswith("This model completes only at the end of a file")
+    answer = client.post("/v1/rewrite", json={"windows": [{"text": "a", "path": "a.py"}]})
+    assert "no token that separates files" in answer.text
 
 
 def test_a_request_that_cannot_begin_harms_no_other(

@@ -55,6 +55,8 @@ def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> 
         raise EngineError(
             "The GPU kernels have no norms of queries and keys, as this model needs: set DLSP_DEVICE to cpu."
         )
+    if weights.architecture.layer_norm or weights.architecture.gelu:
+        raise EngineError("The GPU kernels have no LayerNorm, as this model needs: set DLSP_DEVICE to cpu.")
     page = Pool.page_bytes(weights.architecture, weights.dtype)
     room = MAX_POOL_BYTES
     if device == "cuda":
