@@ -133,6 +133,12 @@ class Engine:
         if update and not about.update:
             no_update = f"infill update {update.metadata.get('version', '')} was made for another file of this name"
             update = None
+        if not about.architecture.convention.causal and (device != "cpu" or dtype in ("int8", "int4")):
+            raise EngineError(
+                "Diffusion checkpoints run on a CPU in bfloat16 or float32 only: set device to cpu and dtype to 'auto'."
+            )
+        if dtype == "auto" and not about.architecture.convention.causal:
+            dtype = faster_dense()
         if dtype == "auto":
             dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
@@ -168,7 +174,7 @@ class Engine:
 
     def new_session(self) -> Session:
         """Return a session with no tokens and an empty KV cache."""
-        return Session(self.model.new_cache())
+        return Session(self.model.new_cache(), self.model.shape.convention)
 
     @cached_property
     def chat(self) -> Chat | None:
@@ -217,6 +223,7 @@ class Engine:
         self, site: Site, options: Options, session: Session | None = None, opening: Prompt | None = None
     ) -> SiteRequest:
         """Return a request that judges `site`. `opening` is the result of `prompt(site)`, if the caller has it."""
+        self.model.shape.convention.demand_causal("judge a site")
         session, opening = session or self.new_session(), opening or self.prompt(site)
         return SiteRequest(site, opening, options, session, self.tokenizer, self._drafting(self.site_acceptance))
 
@@ -226,6 +233,7 @@ class Engine:
         """Return a request that writes a window anew. `opening` is the result of `prompt(asked)`, if the caller has
         it.
         """
+        self.model.shape.convention.demand_causal("rewrite a window")
         session, opening = session or self.new_session(), opening or self.prompt(asked)
         drafting = self._drafting(self.rewrite_acceptance)
         return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting)

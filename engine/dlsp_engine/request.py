@@ -172,6 +172,7 @@ class GapRequest(Request):
         drafting: Drafting,
         drafter: Drafter | None = None,
     ) -> None:
+        session.convention.demand(options.mode)
         super().__init__(session, options)
         self.set_aside = session.set_aside(opening.tokens)
         self.cost.prompt_tokens = len(opening.tokens)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from dlsp_engine.model.cache import Cache
+from dlsp_engine.model.convention import CAUSAL_CONVENTION, Convention
 from dlsp_engine.model.rows import Rows
 
 PREFILL_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
@@ -16,10 +17,14 @@ class Session:
     `previous_answer` holds the tokens that followed this same prompt in the previous answer, if any: while the user
     types what that answer said, the new answer will be the rest of it again. Between steps at least the last token is
     not cached, since its row gives the logits of the next token.
+
+    `convention` is the checkpoint's. Only rows that no later token changes are cached: any of a causal model, whole
+    blocks of a block model, and none of a model that sees the whole text.
     """
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, convention: Convention = CAUSAL_CONVENTION) -> None:
         self.cache = cache
+        self.convention = convention
         self.tokens: list[int] = []
         self.previous_answer: list[int] = []
 
@@ -28,10 +33,10 @@ class Session:
         one keeps a copy of the prefix that it shares with `tokens`. Returns None if `advance` would drop less than it
         keeps, or less than PREFILL_ROWS.
         """
-        same = common(self.tokens[: self.cache.length], tokens)
+        same = self._cacheable(self.tokens[: self.cache.length], tokens)
         if self.cache.length - same < max(same, PREFILL_ROWS):
             return None
-        old = Session(self.cache)
+        old = Session(self.cache, self.convention)
         old.tokens = self.tokens
         self.cache = old.cache.fork(same)
         return old
@@ -43,7 +48,7 @@ class Session:
         Cached rows are kept up to the first token that differs, so typing costs only the rows of the new tokens.
         """
         self.cache.expected = len(tokens) + answer
-        same = self.cache.length = common(self.tokens[: self.cache.length], tokens[:-1])
+        same = self.cache.length = self._cacheable(self.tokens[: self.cache.length], tokens[:-1])
         self.previous_answer = self.tokens[len(tokens) :] if self.tokens[: len(tokens)] == tokens else []
         self.tokens = list(tokens)
         return same
@@ -55,14 +60,14 @@ class Session:
 
     def shares(self, other: "Session") -> int:
         """Return the length of the prefix that this session and `other` will both have cached after prefill."""
-        return common(self.tokens[:-1], other.tokens[:-1])
+        return self._cacheable(self.tokens[:-1], other.tokens[:-1])
 
     def borrow(self, other: "Session", most: int) -> int:
         """Copy the rows that `other` has cached of the first `most` tokens, if that saves MIN_COPIED_ROWS or more.
         Returns the number of rows saved.
         """
         had = self.cache.length
-        same = min(other.cache.length, self.shares(other), most)
+        same = self.convention.cacheable(min(other.cache.length, self.shares(other), most))
         if same < had + MIN_COPIED_ROWS:
             return 0
         expected = self.cache.expected
@@ -71,12 +76,19 @@ class Session:
         return same - had
 
     def prefill(self, room: int = PREFILL_ROWS, end: int = -1) -> Rows | None:
-        """Return the next uncached rows of `tokens[:end]`, at most `room`; None if all of them are cached."""
-        uncached = self.tokens[:end][self.cache.length :]
+        """Return the next uncached rows of `tokens[:end]`, at most `room`, but at least one block of a block model;
+        None if all that can be cached is.
+        """
+        start, most, block = self.cache.length, min(room, PREFILL_ROWS), self.convention.block
+        uncached = self.tokens[start : self.convention.cacheable(len(self.tokens[:end]))]
         if not uncached:
             return None
         rows = Rows()
-        rows.add_clean(uncached[: min(room, PREFILL_ROWS)], self.cache.length)
+        if not block:
+            rows.add_clean(uncached[:most], start)
+            return rows
+        for at in range(0, max(block, min(len(uncached), most // block * block)), block):
+            rows.add_block(uncached[at : at + block], start + at)
         return rows
 
     def extend(self, tokens: list[int], cached: int) -> None:
@@ -88,16 +100,20 @@ class Session:
 
     def copy(self) -> "Session":
         """Return an independent session with the same tokens and a copy of the KV cache."""
-        twin = Session(self.cache.fork(self.cache.length))
+        twin = Session(self.cache.fork(self.cache.length), self.convention)
         twin.tokens = list(self.tokens)
         return twin
 
     def fork(self, tokens: list[int]) -> "Session":
         """Return another session with the rows that are cached here of `tokens`."""
-        same = common(self.tokens[: self.cache.length], tokens)
-        twin = Session(self.cache.fork(same))
+        same = self._cacheable(self.tokens[: self.cache.length], tokens)
+        twin = Session(self.cache.fork(same), self.convention)
         twin.tokens = tokens[:same]
         return twin
+
+    def _cacheable(self, one: Sequence[int], other: Sequence[int]) -> int:
+        """The length of the longest common prefix whose rows can be cached."""
+        return self.convention.cacheable(common(one, other))
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

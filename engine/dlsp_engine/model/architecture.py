@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dlsp_engine.model.convention import CAUSAL_CONVENTION, Convention
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -14,7 +16,7 @@ class Architecture:
 
     `layer_norm`: norms are LayerNorms, and these and all projections have biases. `gelu`: the feed-forward layer is
     GELU between two matrices, without a gate. `context` is how many tokens the model was trained to see at once; 0 if
-    that is unknown.
+    that is unknown. `convention`: how it is decoded.
     """
 
     layers: int
@@ -33,6 +35,7 @@ class Architecture:
     layer_norm: bool = False
     gelu: bool = False
     context: int = 0
+    convention: Convention = CAUSAL_CONVENTION
 
     @property
     def groups(self) -> int:
@@ -58,6 +61,7 @@ class Architecture:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Architecture":
-        """From JSON's values, which know no tuples."""
+        """From JSON's values, which know neither tuples nor conventions."""
         divisors: tuple[float, ...] = tuple(values.get("rope_divisors", ()))
-        return replace(cls(**values), rope_divisors=divisors)
+        convention = Convention(**values.get("convention", {}))
+        return replace(cls(**values), rope_divisors=divisors, convention=convention)

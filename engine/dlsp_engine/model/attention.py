@@ -79,10 +79,12 @@ class ReferenceAttention:
 def _pieces(cache: Cache, rows: Rows) -> Iterator[tuple[slice, int]]:
     """Runs of consecutive rows that need the same number of keys: (rows, keys).
 
-    A clean row needs as many keys as in a step of its own; other rows need all keys of the step.
+    A clean row needs as many keys as in a step that ends with the last row that it sees; other rows need all keys of
+    the step.
     """
     clean = len(rows) - sum(map(bool, rows.canvas))
-    needed = [cache.keys(row + 1 if row < clean else len(rows)) for row in range(len(rows))]
+    ahead = [visible - position for visible, position in zip(rows.visible, rows.positions, strict=True)]
+    needed = [cache.keys(row + ahead[row] if row < clean else len(rows)) for row in range(len(rows))]
     start = 0
     for keys, run in groupby(needed):
         end = start + len(list(run))

@@ -18,7 +18,8 @@ MASK = -1
 class Rows:
     """The rows of one session: clean rows in the order of their positions, then alternatives and canvases.
 
-    A clean row attends causally. A canvas is a run of masks (or draft tokens) that see each other in both directions.
+    A clean row attends causally, or to all rows of its block. A canvas is a run of masks (or draft tokens) that see
+    each other in both directions.
 
     All lists except `scored` have one entry per row. `visible` and `canvas` are defined in
     `dlsp_kernels.canvas_attention`. `scored` lists the rows whose logits the decoder needs, in the order in which it
@@ -38,6 +39,11 @@ class Rows:
         """Add causal rows with these tokens at positions start, start + 1, …"""
         for position, token in enumerate(tokens, start):
             self._add(token, position, position + 1, 0)
+
+    def add_block(self, tokens: list[int], start: int) -> None:
+        """Add clean rows at positions start, start + 1, … that see each other in both directions, and all before."""
+        for position, token in enumerate(tokens, start):
+            self._add(token, position, start + len(tokens), 0)
 
     def add_canvas(self, tokens: list[int], after: int) -> None:
         """Add a canvas: tokens (or MASK) at the positions after the clean position `after`. All its rows are scored."""
