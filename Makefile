@@ -39,12 +39,13 @@ format-editors: $(READY)
 prove: model editors
 	@TORCH_FROM="$(TORCH_FROM)" $(BIN)/python -m tests.prove $(PART)
 
-# Neovim 0.10, 0.11 and 0.12, Helix, Emacs, VS Code in a browser with the extension, and clients of other completion servers,
+# Neovim 0.10, 0.11 and 0.12, Helix, Emacs, Vim, VS Code in a browser with the extension, and clients of other completion servers,
 # for the end-to-end tests: unpacked in the cache, in at most 5 minutes each. What cannot be had is said, and counts as not run. Screenshots go to build/screens.
 editors: $(READY)
 	-@$(BIN)/python -m tests.e2e.neovim.provide
 	-@$(BIN)/python -m tests.e2e.helix.provide
 	-@$(BIN)/python -m tests.e2e.emacs.provide
+	-@$(BIN)/python -m tests.e2e.vim.provide
 	-@$(BIN)/python -m tests.e2e.vscode.provide
 	-@$(BIN)/python -m tests.e2e.clients.provide
 

@@ -89,6 +89,7 @@ def _routes(service: Service, dialect: str) -> list[Route]:
             return [route(service, sweep.PATH, sweep.next_edit)]
         case _:
             return [
+                route(service, "/", tgi.root, tgi.error),
                 route(service, "/generate", tgi.generate, tgi.error),
                 route(service, "/generate_stream", tgi.generate_stream, tgi.error),
                 route(service, "/info", tgi.info, tgi.error, "GET"),

@@ -66,6 +66,7 @@ SEEDS: dict[str, dict[str, Any]] = {
     "/api/show": {"model": "m"},
     "/v1/events": {"type": "view", "completion_id": "cmpl-1", "choice_index": 0},
     "/generate": {"inputs": "a", "parameters": {"max_new_tokens": 4, "stop": ["x"], "details": True}},
+    "/": {"inputs": "a", "parameters": {"max_new_tokens": 4, "details": True}, "stream": False},
     "/generate_stream": {"inputs": "a", "parameters": {"max_new_tokens": 4}},
     "/v1/health": {},
     "/backend/next_edit_autocomplete": SWEEP | {"use_bytes": True, "multiple_suggestions": True},

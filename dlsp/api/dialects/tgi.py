@@ -1,4 +1,4 @@
-"""Hugging Face's text-generation-inference: `/generate`, `/generate_stream` and `/info`."""
+"""Hugging Face's text-generation-inference: `/generate` and `/generate_stream`, the root path for both, `/info`."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -19,13 +19,18 @@ SAMPLED = Sampling(temperature=1.0)
 
 
 async def generate(service: Service, body: Body, request: Request) -> Response:
-    answer = await service.completer.answer(*_asked(body))
-    whole = body.inner("parameters").flag("return_full_text")
-    return JSONResponse({"generated_text": body.text("inputs") + answer.text if whole else answer.text})
+    return JSONResponse(await _whole(service, body))
 
 
 async def generate_stream(service: Service, body: Body, request: Request) -> Response:
     return await server_sent(_events(service.completer.stream(*_asked(body))), end=None)
+
+
+async def root(service: Service, body: Body, request: Request) -> Response:
+    """As its own Python client asks: a list with the answer, or with `stream` the events."""
+    if body.flag("stream"):
+        return await generate_stream(service, body, request)
+    return JSONResponse([await _whole(service, body)])
 
 
 async def info(service: Service, body: Body, request: Request) -> Response:
@@ -36,6 +41,26 @@ async def info(service: Service, body: Body, request: Request) -> Response:
 
 def error(status: int, sentence: str, field: str | None = None) -> dict[str, Any]:
     return {"error": sentence, "error_type": "validation" if status < 500 else "overloaded"}
+
+
+async def _whole(service: Service, body: Body) -> dict[str, Any]:
+    answer = await service.completer.answer(*_asked(body))
+    parameters = body.inner("parameters")
+    text = body.text("inputs") + answer.text if parameters.flag("return_full_text") else answer.text
+    if not parameters.flag("details"):
+        return {"generated_text": text}
+    tokens = [_token(each, log_p) for each, log_p in answer.tokens]
+    return {"generated_text": text, "details": _details(answer) | {"prefill": list[Any](), "tokens": tokens}}
+
+
+def _token(text: str, log_p: float) -> dict[str, Any]:
+    """A token. The engine tells no ids."""
+    return {"id": 0, "text": text, "logprob": log_p, "special": False}
+
+
+def _details(answer: Answer) -> dict[str, Any]:
+    reason = "length" if answer.reason == "length" else "stop_sequence" if answer.word else "eos_token"
+    return {"finish_reason": reason, "generated_tokens": answer.token_count, "seed": None}
 
 
 def _asked(body: Body) -> tuple[Gap, Options]:
@@ -55,11 +80,9 @@ async def _events(pieces: AsyncGenerator[str | Answer]) -> AsyncGenerator[dict[s
     index = 0
     async for piece in pieces:
         text = piece if isinstance(piece, str) else ""
-        event = {"index": index, "token": {"id": 0, "text": text, "logprob": 0.0, "special": False}}
+        event = {"index": index, "token": _token(text, 0.0) | {"special": not isinstance(piece, str)}}
         index += 1
         if isinstance(piece, str):
             yield event | {"generated_text": None, "details": None}
         else:
-            reason = "length" if piece.reason == "length" else "eos_token"
-            details = {"finish_reason": reason, "generated_tokens": piece.token_count, "seed": None}
-            yield event | {"generated_text": piece.text, "details": details}
+            yield event | {"generated_text": piece.text, "details": _details(piece)}

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.dlsp.stub_engine import StubEngine
+from tests.dlsp.stub_engine import COST, StubEngine
 
 BEFORE, AFTER = "def add(a, b):\n    return ", "\n"
 TEMPLATED = f"<|fim_prefix|>{BEFORE}<|fim_suffix|>{AFTER}<|fim_middle|>"
@@ -428,3 +428,21 @@ async def test_tgi(api: httpx.AsyncClient, stub: StubEngine) -> None:
     assert "".join(each["token"]["text"] for each in found) == "a + b"
     assert found[-1]["generated_text"] == "a + b"
     assert (await api.post("/generate", json={"inputs": 1})).json()["error_type"] == "validation"
+    detailed = body | {"parameters": {"details": True, "stop": ["###"]}}
+    answer = {
+        "event": "fill",
+        "gap": 0,
+        "text": "a + b",
+        "reason": "end",
+        "cost": COST,
+        "confidence": [[1, -0.5], [4, -2]],
+    }
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
+    (found,) = (await api.post("/", json=detailed)).json()
+    details = found["details"]
+    assert (found["generated_text"], details["finish_reason"], details["generated_tokens"]) == ("a + b", "eos_token", 7)
+    assert [(each["text"], each["logprob"]) for each in details["tokens"]] == [("a", -0.5), (" + b", -2)]
+    stub.raw = None
+    stub.answer = lambda request: "a ### b"
+    (found,) = (await api.post("/", json=detailed)).json()
+    assert (found["generated_text"], found["details"]["finish_reason"]) == ("a ", "stop_sequence")

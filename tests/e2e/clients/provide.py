@@ -23,12 +23,18 @@ PYTHON = {
     "litellm": ("litellm==1.110.2",),
     "mistralai": ("mistralai==3.7.0",),
     "ollama": ("ollama==0.6.3",),
+    "text-generation": ("text-generation==0.7.0",),
+    "llm": ("llm==0.36",),
+    "pydantic-ai": ("pydantic-ai-slim[openai]==2.68.0",),
 }
 # The same from npm.
 NODE = {
     "openai-js": ("openai@6.49.0",),
     "ai-sdk": ("ai@7.0.173", "@ai-sdk/openai-compatible@3.0.92"),
     "tabby-agent": ("tabby-agent@1.5.0",),
+    "continue-adapters": ("@continuedev/openai-adapters@1.37.0",),
+    "ollama-js": ("ollama@0.6.4",),
+    "mistral-js": ("@mistralai/mistralai@2.7.0",),
 }
 
 

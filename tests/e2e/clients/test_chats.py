@@ -69,6 +69,12 @@ def test_ollama(chat: Client, stub: StubEngine) -> None:
     assert results(stub) == ["18 C in Rome"]
 
 
+def test_pydantic_ai(chat: Client, stub: StubEngine) -> None:
+    told = chat("pydantic-ai", "pydantic_ai_chat.py")
+    assert told == {"answer": RESULT, "streamed": HELLO, "parsed": "Oslo"}
+    assert results(stub) == ["18 C in Rome"]
+
+
 def test_openai_for_javascript(chat: Client) -> None:
     told = chat("openai-js", "openai_chat_js.cjs")
     assert (told["text"], told["streamed"], told["finish_reason"]) == (HELLO, HELLO, "tool_calls")

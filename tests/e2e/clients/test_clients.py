@@ -12,7 +12,7 @@ MODEL = "qwen2.5-coder-0.5b"
 
 def gaps(stub: StubEngine) -> list[tuple[str, str]]:
     """The text before and after each gap that the engine was asked for."""
-    found: list[dict[str, Any]] = [request["gaps"][0] for request in stub.requests]
+    found: list[dict[str, Any]] = [request["gaps"][0] for request in stub.requests if "gaps" in request]
     return [(each["prefix"] + each["middle"], each["suffix"]) for each in found]
 
 
@@ -65,6 +65,43 @@ def test_openai_for_javascript(client: Client, stub: StubEngine) -> None:
 def test_ai_sdk(client: Client, stub: StubEngine) -> None:
     assert client("ai-sdk", "ai_sdk.cjs") == {"text": "a + b", "streamed": "a + b"}
     assert [before for before, _ in gaps(stub)] == ["user:\na = \n\nassistant:\n", "user:\nb = \n\nassistant:\n"]
+
+
+def test_ollama_for_javascript(client: Client, stub: StubEngine) -> None:
+    told = client("ollama-js", "ollama_js.cjs")
+    assert (told["text"], told["streamed"], told["chat"], told["reason"]) == (*["a + b"] * 3, "stop")
+    assert (told["model"], told["capabilities"]) == (MODEL, ["completion", "insert", "tools"])
+    assert gaps(stub) == [("a = ", "\n"), ("b = ", "")]
+
+
+def test_mistral_for_javascript(client: Client, stub: StubEngine) -> None:
+    assert client("mistral-js", "mistral_js.cjs") == dict.fromkeys(("text", "streamed", "chat"), "a + b")
+    assert gaps(stub) == [("a = ", "\n"), ("b = ", "\n")]
+
+
+def test_continues_adapters(client: Client, stub: StubEngine) -> None:
+    def answer(request: dict[str, Any]) -> str:
+        asked = request["messages"][-1]["content"] if "messages" in request else ""
+        return "```\na = 2\n```" if "a = 1" in asked else "a + b"
+
+    stub.answer = answer
+    told = client("continue-adapters", "continue_adapters.cjs")
+    assert (told["whole"], told["streamed"], told["chat"]) == ("a + b",) * 3
+    assert told["fim"] == dict.fromkeys(("mistral", "inception", "deepseek", "llama.cpp"), "a + b")
+    assert (told["edit"], told["applied"]) == ("```\na = 2\n```", "a = 2")
+    assert gaps(stub) == [("b = ", "")] * 2 + [("a = ", "\nc")] * 4
+
+
+def test_text_generation(client: Client, stub: StubEngine) -> None:
+    told = client("text-generation", "text_generation_python.py")
+    assert (told["text"], told["streamed"], told["whole"]) == ("a + b",) * 3
+    assert (told["tokens"], told["reason"]) == (7, "eos_token")
+    assert gaps(stub) == [("a = ", ""), ("b = ", "")]
+
+
+def test_the_command_llm(client: Client, stub: StubEngine) -> None:
+    assert client("llm", "llm_cli.py") == dict.fromkeys(("streamed", "whole", "completed"), "a + b")
+    assert gaps(stub) == [("b = ", "")]
 
 
 def test_tabbys_agent(client: Client, stub: StubEngine) -> None:
