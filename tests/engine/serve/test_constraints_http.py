@@ -1,5 +1,6 @@
 """Constraints over HTTP, on a tiny model: answers that keep to them, errors, and grammars made to do harm."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -9,6 +10,7 @@ import pytest
 
 from bench.constraints.hostile import HOSTILE
 from dlsp_engine.text import grammars
+from tests.engine.serve.conftest import asking_together
 
 GAP = {"prefix": "value = ", "suffix": "\n"}
 
@@ -99,3 +101,46 @@ def test_what_is_made_to_do_harm_ends_in_a_sentence(client: httpx.Client, name: 
     assert last == {"event": "done"} or ("constraint" in last["error"].lower() and "\n" not in last["error"]), last
     assert client.get("/health").json()["pid"]
     assert asked(client, "/v1/infill", gaps=[GAP], max_tokens=2)[-1] == {"event": "done"}
+
+
+async def test_steered_answers_under_load_are_those_of_an_idle_engine(served: str):
+    """Typing with names of its own in each gap, while gaps are filled, chats go on and typing is left in the middle."""
+    gaps = [
+        ({"prefix": f"f(x{number}.", "suffix": ")\n", "path": "a.py"}, [f"name{number}", f"other{number}", "append"])
+        for number in range(8)
+    ]
+
+    def steered(number: int) -> dict:
+        gap, names = gaps[number]
+        constraint = {"identifiers": names, "balanced": True}
+        return {"gaps": [gap], "end": "line", "max_tokens": 12, "constraint": constraint, "client": f"editor {number}"}
+
+    async with asking_together(served) as client:
+
+        async def fill(number: int) -> tuple[str, str]:
+            answer = await client.post("/v1/infill", json=steered(number))
+            (done,) = (e for line in answer.text.splitlines() if line and "cost" in (e := json.loads(line)))
+            return done["text"], done["reason"]
+
+        async def left(number: int) -> None:
+            async with client.stream("POST", "/v1/infill", json=steered(number) | {"max_tokens": 500}) as answer:
+                async for line in answer.aiter_lines():
+                    if line:
+                        return
+
+        alone = [await fill(number) for number in range(len(gaps))]
+        work = {"gaps": [{"prefix": f"{at} = ", "suffix": "\n"} for at in range(6)], "max_tokens": 60}
+        chat = {"prompt": "Say", "max_tokens": 60, "constraint": {"regex": "[a-c]+"}, "client": "chat"}
+        others = [
+            asyncio.ensure_future(client.post("/v1/infill", json=work | {"client": "agent"})),
+            asyncio.ensure_future(client.post("/v1/generate", json=chat)),
+        ]
+        for _ in range(2):
+            await asyncio.gather(*(left(number) for number in range(4)))
+            assert await asyncio.gather(*(fill(number) for number in range(len(gaps)))) == alone
+        for (_, names), (text, _) in zip(gaps, alone, strict=True):
+            assert any(text.startswith(name) or name.startswith(text) for name in names), text
+        for other in others:
+            answer = await other
+            assert answer.status_code == 200
+            assert json.loads(answer.text.splitlines()[-1]) == {"event": "done"}
