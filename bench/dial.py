@@ -8,7 +8,6 @@ next, and each answer's program is run with its test. Times are milliseconds fro
 import argparse
 import asyncio
 import random
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -17,9 +16,9 @@ from typing import Any
 
 import httpx
 
+from bench import humaneval
 from bench.api import served
 from bench.command import at_least, guarded, line, own_engine, written
-from bench.evals import rows
 from bench.progress import progress
 from bench.quality import sandbox
 from bench.quality.score import program
@@ -29,10 +28,6 @@ from dlsp.models.catalogue import find
 
 EFFORTS = ("instant", "low", "medium", "high")
 GAPS = "single-line"
-SOURCE = "https://github.com/openai/human-eval (as HumanEval.jsonl.gz)"
-INSTRUCTION = "Complete this Python function. Reply with the whole function, in one code block.\n\n```python\n{}```"
-MAX_TOKENS = 512
-FENCED = re.compile(r"```(?:python)?\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 async def filled(client: httpx.AsyncClient, task: Task, effort: str) -> str:
@@ -45,19 +40,16 @@ async def filled(client: httpx.AsyncClient, task: Task, effort: str) -> str:
 
 
 async def solved(client: httpx.AsyncClient, task: dict[str, Any], effort: str) -> str:
-    """The program that a chat writes, and its test. The prompt stands first: answers may leave out its imports."""
-    body = {"messages": [{"role": "user", "content": INSTRUCTION.format(task["prompt"])}], "max_tokens": MAX_TOKENS}
+    """The program that a chat writes, and its test."""
+    body = {"messages": humaneval.messages(task), "max_tokens": humaneval.MAX_TOKENS}
     answer = await client.post("/v1/chat/completions", json=body | {"temperature": 0, "reasoning_effort": effort})
     answer.raise_for_status()
-    text = answer.json()["choices"][0]["message"]["content"]
-    found = FENCED.search(text)
-    code = found[1] if found else text
-    return f"{task['prompt']}    pass\n\n{code}\n{task['test']}\ncheck({task['entry_point']})\n"
+    return humaneval.program(task, answer.json()["choices"][0]["message"]["content"])
 
 
 async def measured(asked: argparse.Namespace) -> list[dict[str, Any]]:
     gaps = load(GAPS, asked.gaps)
-    written_ones = rows("humaneval/HumanEval.jsonl.gz", SOURCE)
+    written_ones = humaneval.tasks()
     chats = random.Random(0).sample(written_ones, min(asked.chats, len(written_ones)))
     wanted = [("gaps", task.id, partial(filled, task=task)) for task in gaps]
     wanted += [("chats", task["task_id"], partial(solved, task=task)) for task in chats]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.evals import rows
+from bench import humaneval
 from bench.quality.sets import SETS, Task, load
 from dlsp.completions import infill
 from dlsp.completions.body import body
@@ -20,7 +20,6 @@ from dlsp.syntax.source import Source
 BODIES, FOLLOWED = "bodies", "followed"
 NAMES = ("multi-line", "safim", BODIES, FOLLOWED)
 WAYS = ("raw", "pipeline")
-HUMANEVAL = "https://github.com/openai/human-eval/tree/master/data"
 PATH = "solution.py"
 _IMPORT = re.compile(r"^(?:from|import) .*\n", re.MULTILINE)
 
@@ -41,7 +40,7 @@ def tasks(name: str, limit: int, seed: int = 0) -> list[Task]:
         # The cursor stands on a line of its own, not before the text of the next one.
         lead = "\n" if SETS[name].lines else ""
         return [replace(task, suffix=f"{lead}{task.suffix}") for task in load(name, limit, seed)]
-    solved = rows("humaneval/HumanEval.jsonl.gz", HUMANEVAL)
+    solved = humaneval.tasks()
     found = [_body(row) for row in solved] if name == BODIES else [_followed(solved, at) for at in range(len(solved))]
     step = max(1, len(found) // limit)
     return found[::step][:limit]
