@@ -123,12 +123,17 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
 
 
 def _least(change: Change, old: str) -> Change:
-    """Return the change without what its old and its new text begin and end with alike."""
+    """Return the change without what its old and its new text begin and end with alike. A line break of two characters
+    stays whole: editors know no place in the middle of one.
+    """
     gone, text = old[change.start : change.end], change.text
     head = 0
     while head < min(len(gone), len(text)) and gone[head] == text[head]:
         head += 1
+    head -= head > 0 and gone[head - 1] == "\r"
     tail = 0
     while tail < min(len(gone), len(text)) - head and gone[-1 - tail] == text[-1 - tail]:
         tail += 1
+    if tail and gone[-tail] == "\n" and "\r" in (gone[-tail - 1 : -tail], text[-tail - 1 : -tail]):
+        tail -= 1
     return Change(change.start + head, change.end - tail, text[head : len(text) - tail])

@@ -231,6 +231,13 @@ def test_changes_are_as_small_as_they_can_be():
     assert changes("f(1)\ng\nf(2)\n", "f(1, 0)\ng\nf(2, 0)\n") == (Change(3, 3, ", 0"), Change(10, 10, ", 0"))
 
 
+@pytest.mark.parametrize(("old", "new"), [("a\r\n", "a\n"), ("a\n", "a\r\n"), ("a\r\n", "a\rb\n"), ("\r\n", "b\r\n")])
+def test_no_change_begins_or_ends_inside_a_line_break(old: str, new: str):
+    for change in changes(old, new):
+        assert "\r\n" not in (old[at - 1 : at + 1] for at in (change.start, change.end) if at)
+        assert (old[: change.start] + change.text + old[change.end :]) == new
+
+
 def test_changes_applied_give_the_new_text():
     rng = random.Random(0)
     for _ in range(300):
