@@ -37,6 +37,7 @@ MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
 TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
 
+OVERDUE_S = 2.0  # without a step, after which a priority gets one while more urgent tickets wait
 MAX_LEFT = 3  # steps of a priority that are left in a row: the next one runs to its end, whoever comes
 
 PROBE = Gap("a", "")
@@ -89,7 +90,7 @@ class Ticket:
 
 class Scheduler:
     """Runs tickets in its own thread. Those of the most urgent priority share each step; the others wait, even if they
-    have begun.
+    have begun, but a priority that has waited for OVERDUE_S gets a step, so that everything ends.
 
     Within a priority, clients have equal shares (`Turns`). At the priority of typing only a client's newest request
     runs, since its earlier ones are out of date. At others a client's tickets run in the order in which they came.
@@ -109,7 +110,8 @@ class Scheduler:
         self.usual_step_s: float | None = None
         self._tickets: list[Ticket] = []
         self._restored: deque[Session] = deque()
-        self._turns = Turns()
+        self._turns = [Turns() for _ in SHARE_OF_WAITING]  # by priority
+        self._stepped_at: dict[int, float] = {}  # of each priority with tickets: when it had a step, or when they came
         # The most urgent priority of tickets that came since those for the step in progress were chosen.
         self._came: int | None = None
         self._left = [0] * len(SHARE_OF_WAITING)  # by priority: how many of its last steps were left before their end
@@ -203,13 +205,25 @@ class Scheduler:
                 self._came = None
                 cancelled = [ticket for ticket in self._tickets if ticket.cancelled.is_set()]
                 left = [ticket for ticket in self._tickets if ticket not in cancelled]
-                urgent = min((ticket.priority for ticket in left), default=0)
-                urgent_ones = [ticket for ticket in left if ticket.priority == urgent]
-                tickets = self._turns.order(urgent_ones, newest_only=urgent == TYPING)
+                tickets = self._of_one_priority(left)
             for ticket in cancelled:
                 self._end(ticket, "Cancelled.")
             if tickets:
                 return tickets
+
+    def _of_one_priority(self, tickets: list[Ticket]) -> list[Ticket]:
+        """Return the tickets of the priority that has the next step: the most urgent one, unless another has waited for
+        OVERDUE_S.
+        """
+        now, there = time.monotonic(), {ticket.priority for ticket in tickets}
+        if not there:
+            return []
+        self._stepped_at = {priority: self._stepped_at.get(priority, now) for priority in there}
+        longest = min(there, key=self._stepped_at.__getitem__)
+        chosen = longest if now > self._stepped_at[longest] + OVERDUE_S else min(there)
+        self._stepped_at[chosen] = now
+        own = [ticket for ticket in tickets if ticket.priority == chosen]
+        return self._turns[chosen].order(own, newest_only=chosen == TYPING)
 
     def _started(self, tickets: list[Ticket]) -> dict[Request, Ticket]:
         """Return the requests that may share the next step, and begin those that are new. A request that cannot be
@@ -322,7 +336,7 @@ class Scheduler:
         self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
         for request in stepped:
             ticket = running[request]
-            self._turns.charge(ticket.client, request.rows_run - rows[request])
+            self._turns[ticket.priority].charge(ticket.client, request.rows_run - rows[request])
             if request.done:
                 request.cost.queue_ms += ticket.waited_ms
                 self._end(ticket, request.outcome())

@@ -72,6 +72,23 @@ def test_a_keystroke_does_not_wait_for_many_gaps(scheduler: Scheduler, priority:
     assert all(one.fill for one in many)
 
 
+@pytest.mark.parametrize(("urgent", "other"), [(TYPING, FILLING), (TYPING, PREFETCH), (FILLING, PREFETCH)])
+def test_what_is_less_urgent_ends_though_others_never_stop(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, urgent: int, other: int
+):
+    monkeypatch.setattr(scheduling, "OVERDUE_S", 0.05)
+    options = Options(mode="autoregressive", max_tokens=4)
+    late = Asked(Gap("y = ", "\n"), options, other, "b")
+
+    def again(_: object = None) -> None:  # before the scheduler looks for what is next
+        if not late.ended.is_set():
+            scheduler.submit(Ticket(Gap("x = ", "\n"), options, urgent, lambda _: None, again, "a"))
+
+    again()
+    asked(scheduler, late)
+    assert late.fill
+
+
 def test_clients_have_equal_shares(scheduler: Scheduler, engine: SlowEngine, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(scheduling, "MAX_RUNNING", 8)
     offered: list[list[str]] = []
