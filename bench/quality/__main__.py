@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from bench import results
 from bench.command import DTYPES, KEPT, at_least, guarded, loaded
@@ -24,7 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
 
     # Not at the top: it brings PyTorch, and what is wrong in the command can be said at once.
     from bench.quality.known import Known
+    from bench.quality.steered import Steered
     from dlsp_engine import Options
+
+    def options(given: dict[str, Any]) -> Options:
+        kind = Known if "known" in given else Steered if "steer" in given else Options
+        return kind(**given, **ends)
 
     ends = {"end": SETS[asked.set].end, "max_tokens": SETS[asked.set].max_tokens}
     journal = f"quality-{asked.set}-{model.name}-{asked.dtype}{'' if asked.infill_update else '-published'}"
@@ -37,9 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         journal=journal,
         set=asked.set,
         tasks=tasks,
-        variants={
-            name: (Known if "known" in options else Options)(**options, **ends) for name, options in described.items()
-        },
+        variants={name: options(given) for name, given in described.items()},
         folder=results.kept(asked.adapters),
         command=_command(asked),
         out=asked.out,

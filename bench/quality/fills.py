@@ -5,12 +5,14 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bench.journal import Journal
 from bench.quality.sets import Task
 
 if TYPE_CHECKING:
+    from bench.quality.known import Known
+    from bench.quality.steered import Steered
     from dlsp_engine import Engine, Fill, Options
 
 
@@ -69,8 +71,10 @@ def _fills(
 ) -> Iterator[tuple[Task, str, "Fill"]]:
     from dlsp_engine import Gap
 
-    known: dict[str, Any] = {name: options for name, options in variants.items() if getattr(options, "known", False)}
-    others = {name: options for name, options in variants.items() if name not in known}
+    known, steered = (
+        {name: options for name, options in variants.items() if hasattr(options, what)} for what in ("known", "steer")
+    )
+    others = {name: options for name, options in variants.items() if name not in known | steered}
     if others:
         gaps = [Gap(prefix=task.prefix, suffix=task.suffix, path=task.path) for task in tasks]
         for gap, variant, done in engine.fill_many(gaps, list(others.values())):
@@ -78,7 +82,11 @@ def _fills(
     if known:
         from bench.quality.known import fill_known
 
-        yield from fill_known(engine, tasks, known)
+        yield from fill_known(engine, tasks, cast("dict[str, Known]", known))
+    if steered:
+        from bench.quality.steered import fill_steered
+
+        yield from fill_steered(engine, tasks, cast("dict[str, Steered]", steered))
 
 
 def found(tasks: Sequence[Task], options: "Options", journal: Journal) -> list[Filled]:

@@ -3,12 +3,14 @@
 from typing import Any
 
 from dlsp.errors import UserError
+from dlsp.settings.schema import STEERS
 
 
 def parse(variant: str) -> dict[str, Any]:
     """The options of the engine that a variant's name stands for.
 
     `autoregressive`, `verified`, `verified:SCHEDULE`, `verified:SCHEDULE:alone` (nothing is copied from the text),
+    `verified:steer:VALUE` (with a value of the setting `steer`),
     `diffusion:THRESHOLD`, `diffusion:THRESHOLD:known` (told the gap's length), `diffusion:RULE:NUMBER` with the rules
     threshold, factor and entropy. UserError for any other.
     """
@@ -21,6 +23,8 @@ def parse(variant: str) -> dict[str, Any]:
             return {"mode": "verified", "schedule": schedule}
         case ["verified", ("auto" | "split" | "merged") as schedule, "alone"]:
             return {"mode": "verified", "schedule": schedule, "copy": False}
+        case ["verified", "steer", value] if value in STEERS:
+            return {"mode": "verified", "steer": value}
         case ["diffusion", number] if _is_number(number):
             return {"mode": "diffusion", "rule": "threshold", "threshold": float(number)}
         case ["diffusion", number, "known"] if _is_number(number):
@@ -28,8 +32,8 @@ def parse(variant: str) -> dict[str, Any]:
         case ["diffusion", ("threshold" | "factor" | "entropy") as rule, number] if _is_number(number):
             return {"mode": "diffusion", "rule": rule, "threshold": float(number)}
     raise UserError(
-        f"'{variant}' is no variant: use autoregressive, verified, verified:merged, diffusion:0.98, "
-        "diffusion:0.98:known, diffusion:factor:0.5 or diffusion:entropy:0.3."
+        f"'{variant}' is no variant: use autoregressive, verified, verified:merged, verified:steer:both, "
+        "diffusion:0.98, diffusion:0.98:known, diffusion:factor:0.5 or diffusion:entropy:0.3."
     )
 
 
