@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from bench.cross_file.gaps import LONGEST, PACKAGES, SHORTEST, copied
 from dlsp.completions import infill, steering
 from dlsp.completions.filters import trim
 from dlsp.context.build import build
+from dlsp.context.elsewhere import defined
 from dlsp.context.tokens import DEFAULT_TOKENS
 from dlsp.ignore import Rules, walk
 from dlsp.index.store import Store
@@ -128,6 +129,8 @@ def filled(engine: "Engine", gap: NameGap, index: Store, root: Path, budget: int
     language = languages.of(gap.path)
     source = Source(language) if language else None
     seen = build(gap.path, gap.before, gap.after, source=source, index=index, rules=Rules(root), budget=budget)
+    if language:
+        seen = replace(seen, defined=defined(index, Rules(root), language.family, steering.MAX_NAMES))
     files = tuple(File(each["path"], each["text"]) for each in seen.files)
     asked = Gap(seen.window.prefix, seen.window.suffix, path=gap.path, files=files)
     end = infill.end_rule(gap.before)

@@ -1,6 +1,7 @@
 """From a cursor to the engine's request and to the stream that answers it."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from dlsp.completions import infill, steering
@@ -115,4 +116,9 @@ def _context(cursor: Cursor, previous: Context | None) -> Context | str:
     """The context of the cursor, or the reason why the document is excluded."""
     workspace = cursor.workspace
     excluded = workspace.excludes(cursor.path)
-    return excluded or workspace.context(cursor.path, cursor.before, cursor.after, previous, cursor.language)
+    if excluded:
+        return excluded
+    context = workspace.context(cursor.path, cursor.before, cursor.after, previous, cursor.language)
+    if steering.by_names(cursor.settings.steer):
+        context = replace(context, defined=workspace.defined(cursor.language, steering.MAX_NAMES))
+    return context

@@ -19,16 +19,24 @@ _TYPES = (str, bytes, int, float, list, tuple, dict, set, BaseException)
 def constraint(steer: str, context: Context, path: str) -> dict[str, Any]:
     """The engine's constraint for the value of the setting `steer`; empty if there is none."""
     wanted: dict[str, Any] = {"balanced": True} if steer in ("brackets", "both") else {}
-    if steer in ("names", "both") and (names := known(context, path)):
+    if by_names(steer) and (names := known(context, path)):
         wanted["identifiers"] = names
     return wanted
 
 
+def by_names(steer: str) -> bool:
+    """Whether this value of the setting needs the names that the workspace defines."""
+    return steer in ("names", "both")
+
+
 def known(context: Context, path: str) -> list[str]:
-    """The names that stand in what the model sees, its own file first; in Python those of built-in types, too."""
+    """The names that stand in what the model sees, its own file first; those that the workspace defines, if the context
+    has them; in Python those of built-in types, too.
+    """
     texts = (*context.window, *(file["text"] for file in context.files))
     standing = chain.from_iterable(_NAME.findall(text) for text in texts)
-    return list(islice(dict.fromkeys(chain(_built_in() if path.endswith(_PYTHON) else (), standing)), MAX_NAMES))
+    own = _built_in() if path.endswith(_PYTHON) else ()
+    return list(islice(dict.fromkeys(chain(own, standing, context.defined)), MAX_NAMES))
 
 
 @cache

@@ -2,6 +2,8 @@
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from dlsp.context.names import Names
@@ -44,6 +46,21 @@ def definitions(index: Store, rules: Rules | Verdicts, path: str, family: str, n
         best.setdefault((each.part.path, each.part.row), each)
     # Lazy, because checking exclusion reads the file system and only a few candidates are used.
     return (each for each in best.values() if not rules.excludes_source(rules.root / each.part.path))
+
+
+def defined(index: Store, rules: Rules | Verdicts, family: str, most: int) -> tuple[str, ...]:
+    """At most so many names that files of a language family define, those of the latest changed files first; none
+    while the index cannot be read."""
+    names: dict[str, None] = {}
+    try:
+        for path, rows in groupby(index.names(family), key=itemgetter(0)):
+            if not rules.excludes_source(rules.root / path):
+                names |= dict.fromkeys(name for _, name in rows)
+            if len(names) >= most:
+                break
+    except sqlite3.Error:
+        return ()
+    return tuple(names)[:most]
 
 
 def _members(index: Store, path: str, family: str, names: Names) -> list[Scored]:

@@ -44,11 +44,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Context:
-    """The whole context: parts of other files, parts of this file before the gap, and the text after the gap."""
+    """The whole context: parts of other files, parts of this file before the gap, and the text after the gap.
+
+    `defined` are names that the workspace defines, in files of the gap's language, where they were asked for.
+    """
 
     others: tuple[Part, ...]
     prefix: tuple[Part, ...]
     suffix: Part
+    defined: tuple[str, ...] = ()
 
     @cached_property
     def window(self) -> Window:

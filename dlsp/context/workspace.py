@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from dlsp.context import elsewhere
 from dlsp.context.build import build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
@@ -150,6 +151,13 @@ class Workspace:
             previous=previous,
             budget=self._budget,
         )
+
+    def defined(self, language: Language | None, most: int) -> tuple[str, ...]:
+        """At most so many names that the workspace's files of this language define, the latest changed files first."""
+        index = self._reader()
+        if not (self.root and index and language):
+            return ()
+        return elsewhere.defined(index, self._rules(self.root / "any"), language.family, most)
 
     def _rules(self, path: Path) -> Verdicts:
         """The rules for `path`, marked for a check whether their files have changed."""

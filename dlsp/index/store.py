@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -127,6 +127,14 @@ class Store:
         """Paths of files with this stem (see `stem`)."""
         query = "select path from files where stem = ? and family = ? order by path limit ?"
         return [path for (path,) in self._db.execute(query, (stem, family, most))]
+
+    def names(self, family: str) -> Iterator[tuple[str, str]]:
+        """The files of a language family, the latest changed first, with each name that they define."""
+        query = (
+            "select distinct path, name, mtime_ns from symbols join files on files.id = file where family = ? "
+            "order by mtime_ns desc, path"
+        )
+        return ((path, name) for path, name, _ in self._db.execute(query, (family,)))
 
     def count(self) -> tuple[int, int]:
         """The number of files and of symbols in the index."""

@@ -1,5 +1,8 @@
 """The constraint that steers suggestions."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -8,7 +11,9 @@ from dlsp.completions.generation import Generator
 from dlsp.completions.state import DocumentState
 from dlsp.completions.steering import MAX_NAMES, constraint
 from dlsp.context.parts import Context, Part
+from dlsp.context.workspace import Workspace
 from dlsp.settings.schema import Settings
+from dlsp.syntax import languages
 from tests.dlsp.completions.cursors import cursor
 
 CONTEXT = Context(
@@ -31,6 +36,39 @@ def test_names_are_those_that_the_model_sees() -> None:
     assert {"Cart", "add_item", "cart", "prix_élevé"} <= set(names)
     assert "append" not in names
     assert {"append", "len", "add_item"} <= set(constraint("names", CONTEXT, "a.py")["identifiers"])
+
+
+def test_names_that_the_workspace_defines_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "shop.py").write_text("class Till:\n    def count_coins(self):\n        return 1\n")
+    (folder / "hidden.py").write_text("def hidden_one():\n    return 1\n")
+    (folder / "shop.js").write_text("function onlyInScripts() { return 1; }\n")
+    python = languages.of("a.py")
+    for globs, found in (((), {"Till", "count_coins", "hidden_one"}), (("hidden.py",), {"Till", "count_coins"})):
+        workspace = Workspace(folder, globs)
+        workspace.bring_up_to_date(60)
+        defined = workspace.defined(python, 10)
+        workspace.close()
+        assert set(defined) == found
+    assert workspace.defined(None, 10) == ()
+    names = constraint("names", replace(CONTEXT, defined=defined), "a.py")["identifiers"]
+    assert {"count_coins", "add_item"} <= set(names)
+    assert "defined" not in constraint("brackets", replace(CONTEXT, defined=defined), "a.py")
+
+
+def test_an_excluded_file_of_an_older_index_defines_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "hidden.py").write_text("def hidden_one():\n    return 1\n")
+    before = Workspace(folder)
+    before.bring_up_to_date(60)
+    before.close()
+    after = Workspace(folder, ("hidden.py",))
+    assert after.defined(languages.of("a.py"), 10) == ()
+    after.close()
 
 
 def test_there_are_not_more_than_the_engine_takes() -> None:
