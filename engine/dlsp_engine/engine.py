@@ -21,6 +21,7 @@ from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
 from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
+from dlsp_engine.model.convention import WHOLE
 from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
@@ -30,7 +31,7 @@ from dlsp_engine.rewrite import RewriteRequest
 from dlsp_engine.site import Site, SiteRequest
 from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
 from dlsp_engine.text.grammars import Grammars
-from dlsp_engine.text.prompt import Gap, Prompt, prompt
+from dlsp_engine.text.prompt import Gap, Prompt, prompt, prompt_around
 from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
 from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 from dlsp_engine.threads import using
@@ -188,12 +189,19 @@ class Engine:
         return Grammars(self.tokenizer, self.model.shape.vocab)
 
     def prompt(self, asked: Gap | Site | Generation | Rewrite) -> Prompt:
-        """Return the prompt of a gap, that of a site with the edit in it, or that of a generation or a rewrite."""
+        """Return the prompt of a gap, that of a site with the edit in it, or that of a generation or a rewrite. Raises
+        EngineError if the checkpoint is not able to do it.
+        """
+        if isinstance(asked, Rewrite | Site):
+            self.model.shape.convention.demand_causal("judge edits or write windows anew")
         if isinstance(asked, Rewrite):
             return rewrite_prompt(asked, self.tokenizer)
         if isinstance(asked, Generation):
             return prompt_tokens(asked, self.tokenizer)
-        return prompt(asked if isinstance(asked, Gap) else asked.gap, self.tokenizer)
+        gap, convention = asked if isinstance(asked, Gap) else asked.gap, self.model.shape.convention
+        if convention.attention == WHOLE:
+            return prompt_around(gap, self.tokenizer, convention.end)
+        return prompt(gap, self.tokenizer)
 
     def request(
         self,
@@ -223,7 +231,6 @@ class Engine:
         self, site: Site, options: Options, session: Session | None = None, opening: Prompt | None = None
     ) -> SiteRequest:
         """Return a request that judges `site`. `opening` is the result of `prompt(site)`, if the caller has it."""
-        self.model.shape.convention.demand_causal("judge a site")
         session, opening = session or self.new_session(), opening or self.prompt(site)
         return SiteRequest(site, opening, options, session, self.tokenizer, self._drafting(self.site_acceptance))
 
@@ -233,7 +240,6 @@ class Engine:
         """Return a request that writes a window anew. `opening` is the result of `prompt(asked)`, if the caller has
         it.
         """
-        self.model.shape.convention.demand_causal("rewrite a window")
         session, opening = session or self.new_session(), opening or self.prompt(asked)
         drafting = self._drafting(self.rewrite_acceptance)
         return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting)
@@ -306,7 +312,7 @@ class Engine:
         """Return a session with the gap's prompt in its KV cache and no answer. Rows that the prompt shares with that
         of the session `near` are copied from it.
         """
-        known = prompt(gap, self.tokenizer).tokens
+        known = self.prompt(gap).tokens
         session = near.fork(known) if near else self.new_session()
         session.advance(known)
         while rows := session.prefill():

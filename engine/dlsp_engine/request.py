@@ -3,18 +3,21 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import Tensor
 
 from dlsp_engine.backend import Committed, GreedyStep, Logits, RowsStep
 from dlsp_engine.decode.answer import Answer, Cost, Fill
+from dlsp_engine.decode.block import Block
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
 from dlsp_engine.decode.draft import Copier, Drafter
 from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
 from dlsp_engine.decode.verify import Drafting, Verified
+from dlsp_engine.decode.whole import Whole
+from dlsp_engine.model.convention import BLOCK, WHOLE
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap, Prompt
@@ -177,9 +180,9 @@ class GapRequest(Request):
         self.set_aside = session.set_aside(opening.tokens)
         self.cost.prompt_tokens = len(opening.tokens)
         self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens)
-        self.prompt_end = len(opening.tokens) - 1
+        self.prompt_end = session.convention.cacheable(len(opening.tokens) - 1)
         self.answer = Answer(gap, options, tokenizer, opening.forced)
-        self._decoder = make_decoder(session, self.answer, drafting, drafter)
+        self._decoder = make_decoder(session, self.answer, drafting, drafter, opening.behind)
 
     @property
     def decoder(self) -> Decoder:
@@ -209,9 +212,21 @@ class GapRequest(Request):
         self.cost.tokens = self.answer.committed
 
 
-def make_decoder(session: Session, answer: Answer, drafting: Drafting, drafter: Drafter | None = None) -> Decoder:
-    """Return a decoder for the mode that the answer's options name."""
-    options = answer.options
+def make_decoder(
+    session: Session,
+    answer: Answer,
+    drafting: Drafting,
+    drafter: Drafter | None = None,
+    behind: Sequence[int] = (),
+) -> Decoder:
+    """Return a decoder for the checkpoint's convention and the mode that the answer's options name. `behind` are the
+    tokens behind the gap, for a checkpoint that sees the whole text.
+    """
+    options, attention = answer.options, session.convention.attention
+    if attention == BLOCK:
+        return Block(session, answer)
+    if attention == WHOLE:
+        return Whole(session, answer, behind)
     if options.mode == "autoregressive":
         return Autoregressive(session, answer)
     if options.mode == "diffusion":

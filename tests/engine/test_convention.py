@@ -30,7 +30,7 @@ def engine(convention: Convention) -> Engine:
 
 
 def test_conventions_are_kept_with_the_sizes():
-    for convention in (Convention(), BLOCKS, replace(BOTH_WAYS, expand=259, delete=261)):
+    for convention in (Convention(), BLOCKS, replace(BOTH_WAYS, expand=259, delete=261, end=261)):
         shape = replace(SHAPE, convention=convention)
         assert Architecture.from_json(shape.to_json()) == shape
 
@@ -62,7 +62,7 @@ def test_there_is_no_causal_answer_of_a_diffusion_checkpoint(convention: Convent
         with pytest.raises(EngineError, match=mode):
             one.generation_request(Generation(("x = ",)), Options(mode=mode))
     assert session.tokens == [], "refused before the session is touched"
-    with pytest.raises(EngineError, match="cannot rewrite a window"):
+    with pytest.raises(EngineError, match="cannot judge edits"):
         one.rewrite_request(Rewrite("a\n"), Options())
 
 

@@ -223,6 +223,10 @@ class Answer:
         self.constraint.rollback(advanced)
         return found + [0.0] * (len(tokens) - len(found))  # those behind the end are never committed
 
+    def finish(self) -> None:
+        """End the answer here, where no token says so: nothing of the gap is open any more."""
+        self.reason = self.reason or "end"
+
     def commit(self, tokens: list[int], log_p: list[float]) -> None:
         """Commit tokens one by one, each with its log-probability, until one of them ends the gap; the rest are
         dropped.

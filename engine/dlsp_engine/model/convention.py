@@ -26,8 +26,7 @@ class Convention:
     stay.
 
     For the whole: a position that predicts `expand` becomes two masks, and one that predicts `delete` is removed.
-    `start` and `end` are tokens that stand before and behind the whole text. All four are None if there is no such
-    token.
+    `end` is the token that stands behind the whole text. All three are None if there is no such token.
     """
 
     attention: str = CAUSAL
@@ -38,7 +37,6 @@ class Convention:
     edit: float | None = None
     expand: int | None = None
     delete: int | None = None
-    start: int | None = None
     end: int | None = None
 
     def __post_init__(self) -> None:
@@ -56,8 +54,8 @@ class Convention:
             raise EngineError("Only a block checkpoint has blocks, and edits in them.")
         if self.sub_block and (self.sub_block < 0 or self.block % self.sub_block):
             raise EngineError(f"A block of {self.block} positions does not divide into runs of {self.sub_block}.")
-        if self.attention != WHOLE and not self.expand is self.delete is self.start is self.end is None:
-            raise EngineError("Only a checkpoint that sees the whole text expands, deletes, or has tokens around it.")
+        if self.attention != WHOLE and not self.expand is self.delete is self.end is None:
+            raise EngineError("Only a checkpoint that sees the whole text expands, deletes, or has a token behind it.")
 
     @property
     def causal(self) -> bool:

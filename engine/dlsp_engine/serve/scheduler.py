@@ -41,7 +41,6 @@ OVERDUE_S = 2.0  # without a step, after which a priority gets one while more ur
 MAX_LEFT = 3  # steps of a priority that are left in a row: the next one runs to its end, whoever comes
 
 PROBE = Gap("a", "")
-PROBE_OPTIONS = Options(mode="autoregressive", max_tokens=1)
 
 FAILED = "The engine could not finish this gap; its log says why."
 ENDING = "The engine is ending; ask again."
@@ -259,14 +258,17 @@ class Scheduler:
         return sum(ticket.request.bytes for ticket in list(self._tickets) if ticket.request)
 
     def _start(self, ticket: Ticket) -> Request:
-        """Begin a ticket's request. Raises EngineError for a prompt that is too long, before its session is taken."""
+        """Begin a ticket's request. Raises EngineError for a prompt that is too long, or a mode that the checkpoint
+        lacks, before its session is taken.
+        """
         ticket.waited_ms = 1e3 * (time.perf_counter() - ticket.submitted)
         asked, options = ticket.asked, ticket.options
         opening = self.engine.prompt(asked)
         context = min(MAX_CONTEXT_TOKENS, self.engine.model.shape.context or MAX_CONTEXT_TOKENS)
         bounded = context < MAX_CONTEXT_TOKENS or isinstance(asked, Generation | Rewrite)
         most = min(MAX_PROMPT_TOKENS, context) - int(bounded)
-        tokens = len(opening.tokens)
+        self.engine.model.shape.convention.demand(options.mode)
+        tokens = len(opening.tokens) + len(opening.behind)
         if isinstance(asked, Rewrite):  # which is read once more behind the prompt
             tokens += len(asked.rest(self.engine.tokenizer))
         if tokens > most:
@@ -358,7 +360,8 @@ class Scheduler:
         """
         self._began = time.monotonic()
         try:
-            self.engine.fill(PROBE, PROBE_OPTIONS)
+            mode = self.engine.model.shape.convention.modes[0]
+            self.engine.fill(PROBE, Options(mode=mode, max_tokens=1))
             self._failed_probes = 0
         except Exception as error:
             _logged(error)

@@ -50,6 +50,7 @@ class Prompt:
 
     tokens: list[int]
     forced: bytes
+    behind: tuple[int, ...] = ()  # the tokens behind the gap, if the model sees both sides of it as they are
 
 
 def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
@@ -61,6 +62,19 @@ def prompt(gap: Gap, tokenizer: Tokenizer) -> Prompt:
     tokens, cut = opening(gap, tokenizer)
     middle = tokenizer.encode(cut + gap.middle)
     return Prompt([*tokens, *middle[:-1]], tokenizer.token_bytes(middle[-1]) if middle else b"")
+
+
+def prompt_around(gap: Gap, tokenizer: Tokenizer, end: int | None) -> Prompt:
+    """Return the prompt for a model that sees the whole text: the text before the gap and that behind it as they are,
+    then the token `end` if there is one. Other files are left out.
+    """
+    cut = _PARTIAL_WORD.search(gap.written, max(0, len(gap.written) - MAX_HEALED_CHARACTERS))
+    split = cut.start() if cut else len(gap.written)
+    healed = tokenizer.encode(gap.written[split:])
+    before = [*tokenizer.template.start, *tokenizer.encode(gap.written[:split]), *healed[:-1]]
+    behind = [*tokenizer.encode(gap.suffix), *([] if end is None else [end])]
+    forced = tokenizer.token_bytes(healed[-1]) if healed else b""
+    return Prompt(before, forced, tuple(behind))
 
 
 def opening(gap: Gap, tokenizer: Tokenizer) -> tuple[list[int], str]:
