@@ -12,8 +12,9 @@ from dlsp.api.generator import Chat, Generator
 DEFAULT_MAX_TOKENS = 8192
 # A rewritten region of fewer lines than this share of it, or of so many more, is taken for a mistake of the model.
 MIN_KEPT, MAX_MORE_LINES = 0.5, 20
-# What the model reads of a large file, and of how many others.
-MAX_BEFORE_CHARACTERS, MAX_AFTER_CHARACTERS, MAX_SNIPPETS = 8000, 4000, 5
+# What the model reads of a large file, of how many others and of each of these, and of the changes.
+MAX_BEFORE_CHARACTERS, MAX_AFTER_CHARACTERS = 8000, 4000
+MAX_SNIPPETS, MAX_SNIPPET_CHARACTERS, MAX_CHANGES_CHARACTERS = 5, 2000, 6000
 
 SYSTEM = (
     "You edit code. You are given the user's last changes and a part of a file. Write the part again as the user will "
@@ -94,10 +95,12 @@ def _margin(text: str) -> str:
 
 def _prompt(edit: Edit) -> str:
     snippets = [(path, text.strip()) for path, text in edit.snippets if text.strip()][:MAX_SNIPPETS]
+    snippets = [(path, text[:MAX_SNIPPET_CHARACTERS]) for path, text in snippets]
     others = "".join(f"From {path}:\n```\n{text}\n```\n\n" for path, text in snippets)
     before, after = edit.before[-MAX_BEFORE_CHARACTERS:], edit.after[:MAX_AFTER_CHARACTERS]
+    changes = edit.changes[-MAX_CHANGES_CHARACTERS:]
     return (
         f"{others}The file {edit.path} before the part:\n```\n{before}\n```\n\nThe file after the part:\n```\n"
-        f"{after}\n```\n\nThe user's last changes:\n```diff\n{edit.changes}\n```\n\nThe part:\n```\n"
+        f"{after}\n```\n\nThe user's last changes:\n```diff\n{changes}\n```\n\nThe part:\n```\n"
         f"{edit.region}\n```\n\nWrite the part again."
     )

@@ -75,6 +75,16 @@ def test_the_region_is_of_whole_lines() -> None:
     assert region_of("", 0).text == ""
 
 
+async def test_the_model_reads_a_part_of_large_files(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = renamed
+    chunk = {"file_path": "large.py", "start_line": 1, "end_line": 2, "content": "B = 1\n" * 100_000}
+    large = {"file_contents": "# é\n" * 50_000 + TEXT + "x = 1\n" * 50_000, "recent_changes": "+a\n" * 50_000}
+    at = large["file_contents"].index("return y") + len("return y")
+    answer = await api.post(PATH, json=BODY | large | {"cursor_position": at, "file_chunks": [chunk] * 9})
+    assert answer.json()["completion"] == "x"
+    assert len(stub.requests[0]["messages"][1]["content"]) < 32_000
+
+
 async def test_a_body_in_gzip(api: httpx.AsyncClient, stub: StubEngine) -> None:
     stub.answer = renamed
     body = gzip.compress(json.dumps(BODY).encode())
