@@ -14,6 +14,7 @@ from bench.peers.side import Missing, Side
 from dlsp.errors import UserError
 
 PEER = "llama.cpp"
+NGRAM = f"{PEER} n-gram"  # with its n-gram drafts
 SLOTS = 4
 SEVERAL = f"{PEER} {SLOTS} slots"
 HUB = "transformers bfloat16"
@@ -82,7 +83,7 @@ class Field:
             (PEER, PEER_ENVIRONMENT, Llama, (False, self.threads, self.context)),
             (SEVERAL, PEER_ENVIRONMENT, Llama, (False, self.threads, CONTEXT, SLOTS))
             if self.several
-            else (f"{PEER} n-gram", PEER_ENVIRONMENT, Llama, (True, self.threads, self.context)),
+            else (NGRAM, PEER_ENVIRONMENT, Llama, (True, self.threads, self.context)),
             (HUB, {**PEER_ENVIRONMENT, **ours}, Transformers, (self.threads,)),
             *((dtype, ours, Ours, (dtype, self.threads)) for dtype in self.dtypes),
         ]

@@ -31,6 +31,8 @@ class Transformers:
         folder = converted(gguf, weights_cache("bfloat16", infill_update=False))
         self._tokenizer = ModelTokenizer(folder)
         weights = Weights.load(folder, torch.bfloat16)
+        if (family := weights.architecture.family) != "qwen2":
+            raise Missing(f"its part is written for the family qwen2, and this is {family}.")
         stops = sorted(self._tokenizer.stops)
         ends = {"eos_token_id": stops, "pad_token_id": stops[0], "dtype": "bfloat16"}
         with torch.device("meta"):

@@ -1,5 +1,6 @@
 """llama.cpp: its server within the process, by the wheel `xllamacpp`."""
 
+import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 from bench.peers.side import Ask, Missing, Reply, Several
 from dlsp_engine.decode.ends import line_end
@@ -68,6 +70,14 @@ class Llama:
             ended = list(pool.map(one, asks))
         times = [at for at, _ in ended]
         return Several(min(times), max(times), sum(tokens for _, tokens in ended))
+
+    def greedy(self, prompt: Sequence[int], most: int) -> list[int]:
+        """The tokens that it goes on with, at most so many; by HTTP, since its function does not give their numbers."""
+        asked = GREEDY | {"prompt": list(prompt), "n_predict": most, "return_tokens": True, "cache_prompt": False}
+        body = json.dumps(asked).encode()
+        request = Request(f"{self._server.listening_address}/completion", body, {"Content-Type": "application/json"})
+        with urlopen(request, timeout=180) as answer:
+            return json.load(answer)["tokens"]
 
     def _whole(self, ask: Ask, stop: list[str]) -> Reply:
         began = time.perf_counter()

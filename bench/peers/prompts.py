@@ -48,7 +48,7 @@ def rounds(tasks: Sequence[Task], tokenizer: Tokenizer, seed: int = 0) -> list[R
 
 def _round(task: Task, tokenizer: Tokenizer, rng: random.Random) -> Round:
     line = task.canonical.rstrip("\n")
-    cut = _cut(line, tokenizer)
+    cut, suffix = _cut(line, tokenizer), task.suffix if tokenizer.template.fim else ""
     short = passage(SHORT, tokenizer, rng)
 
     def ask(prefix: str, suffix: str, middle: str, end: str, most: int, fresh: bool = False) -> Ask:
@@ -57,7 +57,7 @@ def _round(task: Task, tokenizer: Tokenizer, rng: random.Random) -> Round:
     long = ask(passage(LONG, tokenizer, rng), "", "", "token", 1, fresh=True)
     decode = ask(short, "", "", "token", DECODED)
     whole, before, typed = (
-        ask(task.prefix, task.suffix, middle, "line", LINE_TOKENS) for middle in ("", line[: cut - 1], line[:cut])
+        ask(task.prefix, suffix, middle, "line", LINE_TOKENS) for middle in ("", line[: cut - 1], line[:cut])
     )
     turns = {
         "prefill-1000": Turn(long),
@@ -71,10 +71,9 @@ def _round(task: Task, tokenizer: Tokenizer, rng: random.Random) -> Round:
 
 
 def prompt(prefix: str, suffix: str, middle: str, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The fill-in-the-middle prompt that every side is given."""
-    fim = tokenizer.template.fim
-    assert fim, "a model that fills gaps"
-    around = fim.around(tokenizer.encode(prefix), tokenizer.encode(suffix))
+    """The prompt that every side is given: fill-in-the-middle, or without the suffix where the model has none."""
+    fim, before = tokenizer.template.fim, tokenizer.encode(prefix)
+    around = fim.around(before, tokenizer.encode(suffix)) if fim else before
     return (*tokenizer.template.start, *around, *tokenizer.encode(middle))
 
 

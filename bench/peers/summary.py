@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench.peers.contenders import PEER
+from bench.peers.contenders import NGRAM, PEER
 from bench.peers.measure import MEASURES, Replies
 from bench.spread import quartiles
 
 
 def summary(measured: Sequence[Replies]) -> dict[str, float]:
-    """`CONTENDER/MEASURE/…`: q1, median, q3; against llama.cpp, where it took part, the same of the ratio.
+    """`CONTENDER/MEASURE/…`: q1, median, q3; against llama.cpp, where it took part, the same of the ratio, and of the
+    ratio to llama.cpp with n-gram drafts.
 
     Where lines were asked: `same`, the share of equal texts, and the ratio over the gaps with equal texts alone.
     """
@@ -28,6 +29,12 @@ def summary(measured: Sequence[Replies]) -> dict[str, float]:
             pairs = list(zip(own, peer, strict=True))
             ratios = [what.ratio(what.value(mine), what.value(theirs)) for mine, theirs in pairs]
             metrics |= quartiles(f"{contender}/{name}/ratio_", ratios)
+            if NGRAM in measured[0][name] and contender != NGRAM:
+                drafting = [what.value(replies[name][NGRAM]) for replies in measured]
+                times = zip(own, drafting, strict=True)
+                metrics |= quartiles(
+                    f"{contender}/{name}/ngram_ratio_", [what.ratio(what.value(a), b) for a, b in times]
+                )
             if what.all:
                 same = [mine.text == theirs.text for mine, theirs in pairs]
                 metrics[f"{contender}/{name}/same"] = statistics.mean(same)
