@@ -1,0 +1,175 @@
+"""The decoder for checkpoints that see the whole text, step by step against the published description: a full forward
+for every step. And the tokens for expand and delete, on scripted logits.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dlsp_engine.decode.diffusion import REMASK_FLOOR
+from dlsp_engine.decode.whole import Whole
+from dlsp_engine.engine import Engine
+from dlsp_engine.model.convention import WHOLE, Convention
+from dlsp_engine.model.qwen2 import Qwen2
+from dlsp_engine.model.rows import MASK
+from dlsp_engine.model.weights import Weights
+from dlsp_engine.options import TEXT_END, Options
+from dlsp_engine.request import GapRequest
+from dlsp_engine.text.prompt import Gap, Prompt
+from tests.engine import full_forward
+from tests.engine.test_block import MASK_ID, STOPS, model, scripted, shown, some
+
+SHIFTED = Convention(WHOLE, shifted=True, mask=MASK_ID)  # Open-dCoder, Dream-Coder, DiffuCoder
+UNSHIFTED = Convention(WHOLE, shifted=False, mask=MASK_ID)  # LLaDA
+EXPAND, DELETE = 202, 159  # tokens that the random model likes
+RESIZING = replace(SHIFTED, expand=EXPAND, delete=DELETE)  # DreamOn
+SLOTS, MOST = 8, 14
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def request(engine: Engine, prompt: list[int], behind: list[int], **options: object) -> GapRequest:
+    given = {"canvas": SLOTS, "max_tokens": MOST} | options
+    chosen = Options(mode="diffusion", end=TEXT_END, **given)  # pyright: ignore[reportArgumentType]
+    return engine.request(Gap("", ""), chosen, opening=Prompt(prompt, b"", tuple(behind)))
+
+
+def reference(weights: Weights, before: list[int], behind: list[int], rule: str, value: float) -> Iterator[list[int]]:
+    """The text and its slots after each step, with MASK_ID where a slot is open, until none is or an end is placed."""
+    convention = weights.architecture.convention
+    slots, settled, room = [(MASK_ID, False)] * SLOTS, 0, MOST - SLOTS  # (token, whether it was masked again)
+    while True:
+        text = [*before, *(token for token, _ in slots), *behind]
+        every = full_forward.logits(weights, text, torch.ones(len(text), len(text), dtype=torch.bool))
+        if convention.shifted:
+            every = torch.cat([every[:1], every[:-1]])
+        every = every[len(before) : len(before) + len(slots)]
+        every[:, [MASK_ID] if room else [token for token in (MASK_ID, convention.expand) if token]] = -torch.inf
+        p = every.softmax(-1)
+        for at in range(settled, len(slots)):
+            token, again = slots[at]
+            if token != MASK_ID and not again and p[at, token] < REMASK_FLOOR:
+                slots[at] = MASK_ID, True
+        best = p.argmax(-1).tolist()
+        masked = [at for at, (token, _) in enumerate(slots) if token == MASK_ID]
+        ends = [at for at in masked if best[at] in STOPS]
+        if ends:
+            masked = [at for at in masked if at < ends[0]] or masked[:1]
+        entropy = {at: float(torch.special.entr(p[at]).sum()) for at in masked}
+        for at in full_forward.accepted({at: float(p[at].max()) for at in masked}, entropy, rule, value):
+            slots[at] = best[at], slots[at][1]
+        resized: list[tuple[int, bool]] = []
+        for token, again in slots:
+            if token == convention.expand:
+                resized += [(MASK_ID, False)] * (2 if room else 1)
+                room -= 1 if room else 0
+            elif token != convention.delete:
+                resized.append((token, again))
+        slots = resized
+        yield [*before, *(token for token, _ in slots)]
+        settled = [*(token for token, _ in slots), MASK_ID].index(MASK_ID)
+        if settled == len(slots) or any(token in STOPS for token, _ in slots[:settled]):
+            return
+
+
+@pytest.mark.parametrize("sizes", [(1, 0), (9, 5)])
+@pytest.mark.parametrize(("rule", "value"), [("threshold", 0.05), ("threshold", 0.9), ("entropy", 12.0)])
+@pytest.mark.parametrize("convention", [SHIFTED, UNSHIFTED, RESIZING], ids=["shifted", "unshifted", "resizing"])
+def test_each_step_is_the_published_one(convention: Convention, rule: str, value: float, sizes: tuple[int, int]):
+    engine, before, behind = model(convention), some(sizes[0], seed=1), some(sizes[1], seed=2)
+    assert isinstance(engine.model, Qwen2)
+    one = request(engine, before, behind, rule=rule, threshold=value)
+    assert isinstance(one.decoder, Whole)
+    lengths: set[int] = set()
+    for expected in reference(engine.model.weights, before, behind, rule, value):
+        engine.step([one])
+        if one.done:
+            assert one.session.tokens == [token for token in expected if token not in STOPS]
+            break
+        assert shown(one) == expected
+        lengths.add(len(expected))
+    assert one.done
+    assert one.session.cache.length == 0, "nothing of it stays the same"
+    if convention is RESIZING and value != 0.05:
+        assert len(lengths) > 1
+
+
+def test_a_slot_becomes_two_or_none():
+    one = request(model(RESIZING), some(3), [], canvas=4, max_tokens=6, threshold=0.5)
+    one.decoder.plan(1)
+    logits = scripted({1: EXPAND, 2: DELETE, 3: 66}, 4)
+    logits[0] = 0  # unsure
+    one.decoder.take(logits)
+    assert one.decoder.canvas == [MASK, MASK, MASK, 66]
+    one.decoder.take(scripted({0: DELETE, 1: 67, 2: EXPAND, 3: 66}, 4))
+    assert one.answer.tokens == [67]
+    assert one.decoder.canvas == [MASK, MASK, 66]
+    logits = scripted({0: EXPAND, 2: 66}, 3)
+    logits[0, 68], logits[1, 69] = 8, 10  # second to expand, of which there is no room for more
+    one.decoder.take(logits)
+    assert one.answer.tokens == [67, 68, 69, 66]
+    assert one.answer.reason == "end", "all slots are committed"
+
+
+def test_expanding_and_deleting_for_ever_ends():
+    one = request(model(RESIZING), some(3), [], canvas=1, max_tokens=5, threshold=0.5)
+    steps = 0
+    while not one.done:
+        slots = len(one.decoder.canvas)
+        one.decoder.take(scripted({0: EXPAND if slots == 1 else DELETE} | {1: 65}, slots))
+        steps += 1
+        assert steps < 20
+    assert len(one.answer.tokens) <= 5
+
+
+def test_deleting_all_ends_the_answer():
+    one = request(model(RESIZING), some(3), some(4), canvas=3, threshold=0.5)
+    one.decoder.take(scripted({0: DELETE, 1: DELETE, 2: DELETE}, 3))
+    assert (one.answer.reason, one.answer.text) == ("end", "")
+
+
+def test_a_placed_token_is_masked_again_once():
+    one = request(model(SHIFTED), some(3), [], canvas=3, threshold=0.5)
+    unsure = torch.zeros(262)
+    steps = [
+        ({1: 66}, [0, 2], [MASK, 66, MASK]),
+        ({2: 70}, [0, 1], [MASK, MASK, 70]),  # 66 has become unlikely
+        ({1: 71, 2: 70}, [0], [MASK, 71, 70]),
+    ]
+    for choices, unsure_slots, expected in steps:
+        logits = scripted(choices, 3)
+        logits[unsure_slots] = unsure
+        one.decoder.take(logits)
+        assert one.decoder.canvas == expected
+    logits = scripted({0: 65, 2: 70}, 3)
+    logits[1] = unsure
+    one.decoder.take(logits)
+    assert one.answer.tokens == [65, 71, 70], "the second slot was masked again before"
+
+
+def test_an_answer_goes_on_where_it_may_not_end():
+    """An open bracket: a slot more is opened."""
+    engine = model(SHIFTED)
+    one = engine.request(Gap("x = ", "\n"), Options(mode="diffusion", canvas=2, threshold=2, max_tokens=9))
+    start = len(one.session.tokens)
+    while one.answer.constraint:  # the blank before the cursor is written again
+        one.decoder.take(scripted({0: ord(" ")}, len(one.decoder.canvas)))
+    one.decoder.take(scripted({0: ord("(")}, len(one.decoder.canvas)))
+    assert not one.done
+    assert one.decoder.canvas == [MASK]
+    one.decoder.take(scripted({0: ord(")")}, 1))
+    assert (one.answer.reason, one.answer.text) == ("end", "()")
+    assert len(one.session.tokens) == start + 3
+
+
+def test_the_model_sees_both_sides_of_a_gap():
+    engine = model(replace(UNSHIFTED, end=261))
+    opening = engine.prompt(Gap("a = ", "\nb = 2", path="x.py"))
+    assert opening.tokens == list(b"a =")
+    assert (opening.forced, opening.behind) == (b" ", (*b"\nb = 2", 261))
+    rows = engine.request(Gap("a = ", "\nb = 2"), Options(mode="diffusion", canvas=2)).decoder.plan(1)
+    assert rows.tokens == [*b"a =", MASK_ID, MASK_ID, *b"\nb = 2", 261]
+    assert set(rows.visible) == {len(rows)}
+    assert rows.scored == [3, 4]
