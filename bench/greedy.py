@@ -20,7 +20,7 @@ from bench.peers.prompts import passage
 if TYPE_CHECKING:
     from dlsp_engine import Engine
 
-PROMPT_TOKENS = (60, 300)
+PROMPT_TOKENS = (20, 120)
 MAX_TIE = 0.1  # of the standard deviation of the logits
 
 
@@ -55,8 +55,9 @@ def compared(engine: "Engine", peer: Llama, text: str, tokens: int) -> Compared:
         for each, token in zip(logits, theirs, strict=True)
         if int(each.argmax()) != token
     ]
+    session = engine.prefilled(Gap(text, ""))
     own = [
-        engine.fill(Gap(text, ""), Options(mode=mode, end=TEXT_END, max_tokens=tokens))
+        engine.fill(Gap(text, ""), Options(mode=mode, end=TEXT_END, max_tokens=tokens), session.copy())
         for mode in ("verified", "autoregressive")
     ]
     same = own[0].tokens == own[1].tokens
@@ -69,7 +70,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.greedy", description=sys.modules[__name__].__doc__)
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--prompts", type=at_least(1), default=50)
-    parser.add_argument("--tokens", type=at_least(2), default=48, help="of an answer at most")
+    parser.add_argument("--tokens", type=at_least(2), default=24, help="of an answer at most")
     asked = parser.parse_args()
     from dlsp_engine import Engine
 

@@ -181,7 +181,9 @@ class Engine:
     def chat(self) -> Chat | None:
         """The checkpoint's chat template; None if it has none."""
         template = template_in(self.gguf) if self.gguf else None
-        return Chat(template, self.tokenizer.added) if template else None
+        added, start = self.tokenizer.added, self.tokenizer.template.start
+        begin = next((name for name, number in added.items() if number in start), "")
+        return Chat(template, added, begin) if template else None
 
     @cached_property
     def grammars(self) -> Grammars:

@@ -9,7 +9,8 @@ from gguf import GGUFWriter
 from dlsp_engine import EngineError
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
-from dlsp_engine.text.chat import Chat, Generation, Writing, template_in
+from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
+from dlsp_engine.text.template import Template
 from dlsp_engine.text.tokenizer import ByteTokenizer
 
 
@@ -47,6 +48,15 @@ def test_a_damaged_file_is_a_sentence(tmp_path: Path):
 def test_a_template_that_is_not_valid_is_a_sentence():
     with pytest.raises(EngineError, match="template is not valid"):
         Chat("{% if %}", {})
+
+
+def test_the_token_that_begins_a_text_is_there_once():
+    chat = Chat("{{ bos_token }}<U>{{ messages[0].content }}", {"<B>": 5, "<U>": 7}, "<B>")
+    assert chat.parts([{"role": "user", "content": "x<B>"}], []) == (5, 7, "x<B>")
+    tokenizer = ByteTokenizer()
+    tokenizer.template = Template((260,))
+    assert prompt_tokens(Generation((5, 7, "x")), tokenizer).tokens == [5, 7, ord("x")]
+    assert prompt_tokens(Generation(("x", 7)), tokenizer).tokens == [260, ord("x"), 7]
 
 
 def test_arguments_and_texts_are_written_as_they_are():

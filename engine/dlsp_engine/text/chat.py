@@ -77,16 +77,18 @@ def _names(added: Mapping[str, int]) -> re.Pattern[str]:
 
 
 class Chat:
-    """Renders chats by a checkpoint's template, a Jinja text. `added` are the tokenizer's added tokens: name -> id."""
+    """Renders chats by a checkpoint's template, a Jinja text. `added` are the tokenizer's added tokens: name -> id.
+    `begin` is the name of the token that begins every text, empty if there is none.
+    """
 
-    def __init__(self, template: str, added: Mapping[str, int]) -> None:
+    def __init__(self, template: str, added: Mapping[str, int], begin: str = "") -> None:
         """Raises EngineError if the template is not valid."""
         from jinja2 import TemplateError  # a chat is seldom asked for
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
         environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
-        environment.globals["raise_exception"] = _refuse
+        environment.globals |= {"raise_exception": _refuse, "bos_token": begin}
         self._added = added
         self._names = _names(added)
         try:
