@@ -5,9 +5,10 @@ import socket
 from collections.abc import Sequence
 from types import FrameType
 
+import h11
 import uvicorn
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dlsp.api import peers
@@ -27,7 +28,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: ASGIApp, same_user: bool) -> None:
         super().__init__(
             uvicorn.Config(
-                app,
+                _Lenient(app),
                 http=_OwnConnection if same_user else H11Protocol,
                 ws="none",
                 lifespan="off",
@@ -57,6 +58,20 @@ class Server(uvicorn.Server):
     async def main_loop(self) -> None:
         await self.on_tick(0)
         await self._ending.wait()
+
+
+class _Lenient:
+    """The application, for which an answer that can no longer be sent is no failure: uvicorn refuses a body that is no
+    HTTP while the application answers, and closes the connection."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except* h11.LocalProtocolError:
+            pass
 
 
 class _OwnConnection(H11Protocol):

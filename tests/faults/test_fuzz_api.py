@@ -4,9 +4,10 @@ The application runs behind its real server; the engine is a stub.
 """
 
 import asyncio
+import logging
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +128,18 @@ async def one(client: httpx.AsyncClient, rng: random.Random) -> int:
     return answer.status_code
 
 
-async def fuzz(stub: StubEngine, inputs: int, seed: int) -> dict[int, int]:
-    """How many answers had each status."""
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What was logged with a traceback, by the server, too, whose own log does not reach pytest's."""
+    return lambda: [record.getMessage() for record in caplog.records if record.exc_info]
+
+
+async def fuzz(stub: StubEngine, inputs: int, seed: int, log: logging.Handler) -> dict[int, int]:
+    """How many answers had each status. The server logs to `log`, too."""
     rng = random.Random(seed)
     statuses: dict[int, int] = {}
     async with serving(KEY) as address, httpx.AsyncClient(base_url=address) as client:
+        logging.getLogger("uvicorn.error").addHandler(log)
         for number in range(inputs):
             status = await one(client, rng)
             statuses[status] = statuses.get(status, 0) + 1
@@ -181,18 +189,39 @@ async def test_half_a_character_is_answered(stub: StubEngine) -> None:
                 assert answer.status_code in ALLOWED, (path, name)
 
 
-async def test_requests(stub: StubEngine, caplog: pytest.LogCaptureFixture) -> None:
-    statuses = await fuzz(stub, 400, seed=1)
+@pytest.mark.parametrize("key", [KEY, "wrong"])
+@pytest.mark.parametrize("path", ["/v1/completions", "/api/chat", "/nothing"])
+async def test_a_body_that_is_no_http_is_no_failure(
+    stub: StubEngine, caplog: pytest.LogCaptureFixture, logged: Callable[[], list[str]], path: str, key: str
+) -> None:
+    """The server has begun to answer where it finds that the chunks are none."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    async with serving(KEY) as address, httpx.AsyncClient(base_url=address, headers={"x-api-key": KEY}) as client:
+        logging.getLogger("uvicorn.error").addHandler(caplog.handler)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writer.write(head.encode() + b"no chunk\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), ANSWER_S)).startswith(b"HTTP/1.1 4")
+        writer.close()
+        assert (await client.post("/v1/completions", json=PROMPT)).status_code == 200
+    assert logged() == []
+
+
+async def test_requests(stub: StubEngine, caplog: pytest.LogCaptureFixture, logged: Callable[[], list[str]]) -> None:
+    statuses = await fuzz(stub, 400, 1, caplog.handler)
     assert statuses[200] > 50
     assert statuses[400] > 50
-    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    assert logged() == []
 
 
 @pytest.mark.prove
 @pytest.mark.timeout(3600)
-async def test_twenty_thousand_requests(stub: StubEngine, caplog: pytest.LogCaptureFixture) -> None:
-    await fuzz(stub, 20_000, seed=2)
-    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+async def test_twenty_thousand_requests(
+    stub: StubEngine, caplog: pytest.LogCaptureFixture, logged: Callable[[], list[str]]
+) -> None:
+    await fuzz(stub, 20_000, 2, caplog.handler)
+    assert logged() == []
 
 
 def test_every_path_with_a_body_is_a_seed() -> None:
