@@ -27,9 +27,7 @@ class Options:
     schedule: str = "auto"  # for `verified`: when a step drafts and when it verifies
     draft: int = 4  # for `verified`: masks in a canvas at most; 0 for no canvas
     copy: bool = True  # for `verified`: also draft by copying repeated text
-    rule: str = (
-        "threshold"  # for `diffusion`: which positions are placed in a step; see `decode.diffusion` and `decode.slots`
-    )
+    rule: str = "threshold"  # for `diffusion`: which positions are placed in a step; see `decode.diffusion`
     threshold: float = 0.98  # for `diffusion`: the number that the rule takes
     canvas: int = 4  # for `diffusion`: positions in the canvas; a block checkpoint says it itself
     end: str = "token"  # where the gap ends; see `decode.ends`

@@ -1,22 +1,29 @@
 """How checkpoints of each convention are described, what they refuse, and what of them is cached."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
+from dlsp_engine.model import convert
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.convention import BLOCK, WHOLE, Convention
+from dlsp_engine.model.convention import BLOCK, STATED, WHOLE, Convention
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
+from dlsp_engine.model.safetensors_checkpoint import Safetensors
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.rewrite import Rewrite
 from dlsp_engine.text.tokenizer import ByteTokenizer
+from tests.engine import as_gguf
+from tests.engine.test_families import dense
+from tests.engine.test_safetensors_checkpoint import no_tokenizer  # noqa: F401 - a fixture
 
 SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)
 BLOCKS = Convention(BLOCK, shifted=False, mask=258, block=4)
@@ -64,6 +71,54 @@ def test_there_is_no_causal_answer_of_a_diffusion_checkpoint(convention: Convent
     assert session.tokens == [], "refused before the session is touched"
     with pytest.raises(EngineError, match="cannot judge edits"):
         one.rewrite_request(Rewrite("a\n"), Options())
+
+
+def dreaming(folder: Path, **stated: object) -> Path:
+    """A folder whose own files name code of their repository, as Dream-Coder's do."""
+    as_gguf.model("qwen2").save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    foreign = {"model_type": "Dream", "architectures": ["DreamModel"], "auto_map": {"AutoModel": "modeling.Dream"}}
+    (folder / "config.json").write_text(json.dumps(config | foreign))
+    (folder / STATED).write_text(json.dumps(stated))
+    return folder
+
+
+def test_a_folder_says_by_hand_what_its_files_do_not(tmp_path: Path):
+    folder = dreaming(tmp_path / "m", family="qwen2", attention=WHOLE, mask=258)
+    found = Safetensors(folder)
+    assert (found.architecture.family, found.architecture.convention) == ("qwen2", BOTH_WAYS)
+    before = convert.content(folder)
+    (folder / STATED).write_text(json.dumps({"family": "qwen2", "attention": WHOLE, "mask": 259}))
+    assert convert.content(folder) != before, "it is converted anew"
+    (folder / STATED).unlink()
+    with pytest.raises(EngineError, match="needs code from its repository"):
+        Safetensors(folder)
+
+
+@pytest.mark.usefixtures("no_tokenizer")
+def test_a_converted_folder_is_decoded_as_stated(tmp_path: Path):
+    folder = dreaming(tmp_path / "m", family="qwen2", attention=BLOCK, shifted=False, mask=258, block=4)
+    one = Engine(dense(folder, tmp_path), ByteTokenizer())
+    assert one.model.shape.convention == BLOCKS
+    fill = one.fill(Gap("x = ", "\n"), Options(mode="diffusion", max_tokens=6))
+    assert fill.reason in ("end", "length")
+    assert fill.cost.forwards > 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"attention": WHOLE, "mask": 262}, "'mask' cannot be 262"),
+        ({"attention": WHOLE, "mask": True}, "'mask' cannot be True"),
+        ({"attention": BLOCK, "mask": 3, "block": 2**20}, "pass 2 to 256"),
+        ({"attention": 1}, "'attention' cannot be 1"),
+        ({"masks": 3}, "has no 'masks'"),
+        ({"attention": WHOLE}, "mask token"),
+    ],
+)
+def test_a_wrong_statement_is_refused_in_a_sentence(tmp_path: Path, stated: dict[str, object], said: str):
+    with pytest.raises(EngineError, match=said):
+        Safetensors(dreaming(tmp_path / "m", family="qwen2", **stated))
 
 
 def test_only_whole_blocks_are_cached():

@@ -1,10 +1,13 @@
 """How a checkpoint is decoded: causally, in blocks, or as a whole."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from dlsp_engine.errors import EngineError
 
 CAUSAL, BLOCK, WHOLE = "causal", "block", "whole"
+STATED = "convention.json"  # in a checkpoint's folder: what its own files do not say
+MAX_BLOCK = 256  # positions, all of which are in a step
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,31 @@ class Convention:
                 raise EngineError("A causal checkpoint has shifted logits, and neither masks nor blocks.")
         elif self.mask is None:
             raise EngineError("A diffusion checkpoint needs its mask token: pass the token's id.")
-        if self.attention == BLOCK and self.block < 2:
-            raise EngineError("A block checkpoint needs the number of positions in a block: pass 2 or more.")
+        if self.attention == BLOCK and not 2 <= self.block <= MAX_BLOCK:
+            raise EngineError(f"A block checkpoint needs the number of positions in a block: pass 2 to {MAX_BLOCK}.")
         if self.attention != BLOCK and (self.block or self.sub_block or self.edit is not None):
             raise EngineError("Only a block checkpoint has blocks, and edits in them.")
         if self.sub_block and (self.sub_block < 0 or self.block % self.sub_block):
             raise EngineError(f"A block of {self.block} positions does not divide into runs of {self.sub_block}.")
         if self.attention != WHOLE and not self.expand is self.delete is self.end is None:
             raise EngineError("Only a checkpoint that sees the whole text expands, deletes, or has a token behind it.")
+
+    @classmethod
+    def stated(cls, values: dict[str, Any], vocab: int) -> "Convention":
+        """From the object in STATED, of a checkpoint with `vocab` tokens. Raises EngineError if it is none."""
+        known = [field.name for field in fields(cls)]
+        for name, value in values.items():
+            if name not in known:
+                raise EngineError(f"A convention has no '{name}': it has {', '.join(known)}.")
+            if name in ("mask", "expand", "delete", "end"):
+                fit = value is None or (type(value) is int and 0 <= value < vocab)
+            elif name == "edit":
+                fit = value is None or (type(value) in (int, float) and 0 <= value <= 1)
+            else:
+                fit = type(value) is {"attention": str, "shifted": bool}.get(name, int)
+            if not fit:
+                raise EngineError(f"A convention's '{name}' cannot be {str(value)[:40]}.")
+        return cls(**values)
 
     @property
     def causal(self) -> bool:

@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model import manifest
+from dlsp_engine.model.convention import STATED
 from dlsp_engine.model.gguf_checkpoint import Gguf
 from dlsp_engine.model.safetensors_checkpoint import CONFIG, Safetensors
 from dlsp_engine.model.safetensors_files import INDEX
@@ -96,7 +97,7 @@ def content(checkpoint: Path) -> str:
     """
     if not checkpoint.is_dir():
         return _sha256(checkpoint)[:12]
-    read = [*checkpoint.glob("*.safetensors"), *(checkpoint / name for name in (CONFIG, INDEX, FILE))]
+    read = [*checkpoint.glob("*.safetensors"), *(checkpoint / name for name in (CONFIG, INDEX, FILE, STATED))]
     hashes = [f"{file.name} {_sha256(file)}\n" for file in sorted(read) if file.is_file()]
     return hashlib.sha256("".join(hashes).encode()).hexdigest()[:12]
 

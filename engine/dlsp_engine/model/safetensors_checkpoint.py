@@ -2,6 +2,7 @@
 engine cannot run is refused on opening.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.convention import STATED, Convention
 from dlsp_engine.model.families import FAMILIES, HUB, Names, tensors
 from dlsp_engine.model.gguf_checkpoint import COMPARED_ROWS, Place, bf16
 from dlsp_engine.model.hub_config import architecture
@@ -34,6 +36,7 @@ class Safetensors:
         self.path, self._name = folder, folder.name
         try:
             config = read_json(folder / CONFIG)
+            stated = read_json(folder / STATED) if (folder / STATED).exists() else {}
             self._stored = {name: at for name, at in tensors_in(folder).items() if not name.endswith(IGNORED)}
         except FileNotFoundError as error:
             raise self._refuse(f"it has no {Path(str(error.filename)).name}") from error
@@ -45,7 +48,15 @@ class Safetensors:
             raise self._refuse(str(error)) from error
         if EMBEDDING not in self._stored or len(self._stored[EMBEDDING].shape) != 2:
             raise self._refuse(f"it has no tensor {EMBEDDING}")
-        self.architecture = architecture(config, self._stored[EMBEDDING].shape[0], self._refuse)
+        vocab = self._stored[EMBEDDING].shape[0]
+        if "family" in stated:  # whose code the checkpoint's own repository has, and the engine never runs
+            config = {key: value for key, value in config.items() if key not in ("auto_map", "architectures")}
+            config["model_type"] = stated.pop("family")
+        try:
+            convention = Convention.stated(stated, vocab)
+        except EngineError as error:
+            raise self._refuse(f"of its {STATED}: {str(error).removesuffix('.')}") from error
+        self.architecture = replace(architecture(config, vocab, self._refuse), convention=convention)
         self._check_tensors()
         self.embedding = EMBEDDING
         self.head = EMBEDDING if self.architecture.tied else HEAD
