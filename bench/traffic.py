@@ -4,6 +4,9 @@ Two editors type, prefetch and fill, an agent fills many gaps at once, and a cha
 Python files. 5% of all requests are left in the middle, 1% are malformed, and 1% have too long a prompt. The engine is
 a real one of its own, with so little memory for keys and values that it is full after some minutes.
 
+Memory is what the engine alone holds; `resident` also counts pages of mapped files, which the system can drop: those of
+the embedding are read when a token comes first.
+
 The exit status is 1 if a request ended without an answer or a reason, if the memory grew, or if typing became slower.
 """
 
@@ -184,8 +187,10 @@ async def _answered(http: httpx.AsyncClient, ask: Ask) -> str:
     return "done" if last == {"event": "done"} else "lost"
 
 
-def summary(ended: Sequence[Ended], memory: Sequence[float]) -> dict[str, float]:
-    """How requests ended, by kind; typing's percentiles in both halves of the time; the memory's growth in MB."""
+def summary(ended: Sequence[Ended], memory: Sequence[tuple[float, float]]) -> dict[str, float]:
+    """How requests ended, by kind; typing's percentiles in both halves of the time; and how both kinds of `memory`, the
+    engine's own and the resident one, grew, in MB.
+    """
     metrics: dict[str, float] = {"requests": len(ended), "lost": sum(one.how == "lost" for one in ended)}
     for one in ended:
         metrics[f"{one.kind}/{one.how}"] = metrics.get(f"{one.kind}/{one.how}", 0) + 1
@@ -196,15 +201,20 @@ def summary(ended: Sequence[Ended], memory: Sequence[float]) -> dict[str, float]
         metrics |= {f"typing_ms/{name}/p50": p50, f"typing_ms/{name}/p95": p95}
     metrics["typing_ms/slowdown"] = metrics["typing_ms/second/p95"] / metrics["typing_ms/first/p95"]
     quarter = len(memory) // 4
-    second, last = (statistics.median(part) for part in (memory[quarter : 2 * quarter], memory[-quarter:]))
-    metrics |= {"memory_mb/second_quarter": second, "memory_mb/last_quarter": last, "memory/growth": last / second}
+    for name, of in zip(("memory", "resident"), zip(*memory, strict=True), strict=True):
+        second, last = (statistics.median(part) for part in (of[quarter : 2 * quarter], of[-quarter:]))
+        metrics |= {
+            f"{name}_mb/second_quarter": second,
+            f"{name}_mb/last_quarter": last,
+            f"{name}/growth": last / second,
+        }
     return {name: round(value, 3) for name, value in metrics.items()}
 
 
 async def measure(model: catalogue.Model, seed: int, hours: float) -> tuple[dict[str, float], list[dict[str, Any]]]:
     asks = traffic(seed, hours)
     count = sum(map(len, asks.values()))
-    memory: list[float] = []
+    memory: list[tuple[float, float]] = []
     os.environ["DLSP_KV_MB"] = KV_MB
     async with own_engine(model) as engine:
         process = psutil.Process(engine.state.pid)
@@ -224,10 +234,12 @@ async def measure(model: catalogue.Model, seed: int, hours: float) -> tuple[dict
                     tell()
                     done += 1
                     if done * SAMPLES // count > (done - 1) * SAMPLES // count:
-                        memory.append(process.memory_info().rss / 1e6)
+                        now = process.memory_info()
+                        memory.append(((now.rss - getattr(now, "shared", 0)) / 1e6, now.rss / 1e6))
 
                 ended = await replay(asks, http, advance)
     samples = [{"client": one.client, "kind": one.kind, "how": one.how, "ms": round(one.ms, 1)} for one in ended]
+    samples += [{"memory_mb": round(own, 1), "resident_mb": round(resident, 1)} for own, resident in memory]
     return summary(ended, memory), samples
 
 

@@ -2,6 +2,7 @@
 
 import builtins
 import re
+import sys
 from collections.abc import Iterable
 from functools import cache
 from itertools import chain, islice
@@ -12,6 +13,7 @@ from dlsp.context.parts import Context
 # The engine's limit.
 MAX_NAMES = 5000
 _NAME = re.compile(r"[^\W\d][\w$]{0,199}")
+_IMPORTED = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)", re.MULTILINE)
 _PYTHON = ".py"
 _TYPES = (str, bytes, int, float, list, tuple, dict, set, BaseException)
 
@@ -30,13 +32,29 @@ def by_names(steer: str) -> bool:
 
 
 def known(context: Context, path: str) -> list[str]:
-    """The names that stand in what the model sees, its own file first; those that the workspace defines, if the context
-    has them; in Python those of built-in types, too.
+    """The names that stand in what the model sees, its own file first; in Python those of built-in types, too, and of
+    the modules of its standard library that the text imports, if this process has them; those that the workspace
+    defines, if the context has them.
     """
     texts = (*context.window, *(file["text"] for file in context.files))
-    standing = chain.from_iterable(_NAME.findall(text) for text in texts)
-    own = _built_in() if path.endswith(_PYTHON) else ()
-    return list(islice(dict.fromkeys(chain(own, standing, context.defined)), MAX_NAMES))
+    names = chain.from_iterable(_NAME.findall(text) for text in texts)
+    if path.endswith(_PYTHON):
+        modules = chain.from_iterable(_IMPORTED.findall(text) for text in texts[:2])
+        members = chain.from_iterable(_members(name.strip()) for row in modules for name in row.split(","))
+        names = chain(_built_in(), names, members)
+    return list(islice(dict.fromkeys(chain(names, context.defined)), MAX_NAMES))
+
+
+@cache
+def _members(module: str) -> Iterable[str]:
+    """The names of a module of the standard library and of its classes. Nothing is imported for it: a workspace may
+    hold a file of the same name.
+    """
+    if module.partition(".")[0] not in sys.stdlib_module_names or module not in sys.modules:
+        return ()
+    found = vars(sys.modules[module])
+    classes = (each for name, each in found.items() if isinstance(each, type) and not name.startswith("_"))
+    return tuple(dict.fromkeys(chain(found, *(dir(each) for each in classes))))
 
 
 @cache

@@ -186,6 +186,9 @@ def test_a_lifetime_of_rust_is_no_string(text: str, allowed: bool):
         ("x = ", "f(1", ")\n", True),
         ("x = ", "1", ")\n", False),
         ("x = ", "1", "\n)\n", True),  # further down it may be misread
+        ("x = ", "{", "\n    1: 2,\n}\n", True),
+        ("x = ", "(", "\n    1: 2,\n}\n", False),
+        ("f(", "[", "\n    1,\n])\n", True),
         ('f("', "text", '")\n', True),
         ('f("', 'text"', '")\n', False),
         ('f("', 'text")', "\n", True),

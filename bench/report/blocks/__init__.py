@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.report.blocks import edits, latency, quality, reasons, service, summary, trust, typing
+from bench.report.blocks import edits, latency, load, quality, reasons, service, summary, trust, typing
 from bench.report.blocks.words import Needed
 
 BLOCKS: dict[str, Callable[[Needed], str]] = {
@@ -22,6 +22,9 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "resident": latency.resident,
     "server": service.server,
     "soak": service.soak,
+    "prefill": load.prefill,
+    "crowd": load.crowd,
+    "constraints": load.constraints,
     "places": service.places,
     "restart": service.restart,
     "cancel": service.cancel,

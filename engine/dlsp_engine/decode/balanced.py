@@ -56,12 +56,14 @@ def effect(modes: Modes, word: bytes, mode: int, solid: bool, line: bool) -> Eff
 @dataclass
 class Target:
     """What must be open where the answer ends: brackets from the outermost on, of which the answer must not close the
-    first `kept`, and the string of one line, by its quote, or any other string, by its mode.
+    first `kept`, and the string of one line, by its quote, or any other string, by its mode. `more` may be open instead
+    of `stack`.
     """
 
     stack: bytes
     kept: int
     mode: int
+    more: bytes
 
 
 @dataclass
@@ -202,7 +204,7 @@ class Balanced:
             closed = mode == wanted or (modes.quote[mode] == modes.quote[wanted] != "" and not modes.escaped[mode])
         else:
             closed = not modes.open[mode]
-        return closed and stack == self.target.stack
+        return closed and stack in (self.target.stack, self.target.more)
 
 
 def _open(modes: Modes, text: bytes, mode: int = CODE) -> tuple[bytes, int]:
@@ -236,20 +238,21 @@ def _closes(modes: Modes, text: bytes, mode: int) -> bytes:
 def _target(modes: Modes, stack: bytes, mode: int, behind: bytes) -> Target:
     """Return what must be open where the answer ends, if `stack` is open at the cursor in `mode`, and `behind` follows.
 
-    The text behind closes the outermost brackets. It closes more than are open only in the cursor's own line: further
-    down, the lexer may have misread something.
+    The text behind closes the outermost brackets. It may close more than are open: those in the cursor's own line the
+    answer has to open; those further down it may, since there the lexer may have misread something.
     """
     rest = behind[: behind.find(b"\n") + 1] or behind
     ends = [mode, CODE, modes.behind(b'"a'), modes.behind(b"'a")]
     mode = next((each for each in ends if _reads(modes, each, rest, behind)), CODE)
     needed = _closes(modes, behind, mode)[::-1]
     here = len(_closes(modes, rest, mode))
+    more = needed if len(needed) > len(stack) and needed.startswith(stack) else None
     if len(needed) > len(stack):
         needed = needed[len(needed) - max(len(stack), here) :]
     kept = next((at for at, (a, b) in enumerate(zip(stack, needed, strict=False)) if a != b), None)
     if kept is not None or len(behind) == MAX_LEXED_BYTES:  # what is read does not match, or is not all
-        return Target(stack, len(stack), mode)
-    return Target(needed, min(len(stack), len(needed)), mode)
+        return Target(stack, len(stack), mode, more or stack)
+    return Target(needed, min(len(stack), len(needed)), mode, more or needed)
 
 
 def _reads(modes: Modes, mode: int, rest: bytes, behind: bytes) -> bool:

@@ -71,6 +71,18 @@ def test_an_excluded_file_of_an_older_index_defines_nothing(tmp_path: Path, monk
     after.close()
 
 
+def test_names_of_the_standard_library_are_those_of_what_is_imported() -> None:
+    import collections  # noqa: F401 - this process has them
+    import math  # noqa: F401
+    import re  # noqa: F401
+
+    text = "import re, math\nfrom collections import Counter\nimport pytest\n"
+    seen = Context((), (Part("a.py", 0, text, "before"),), Part("a.py", 3, "", "behind"))
+    names = set(constraint("names", seen, "a.py")["identifiers"])
+    assert {"fullmatch", "sqrt", "most_common"} <= names
+    assert not {"urlopen", "parametrize"} & names
+
+
 def test_there_are_not_more_than_the_engine_takes() -> None:
     many = Part("b.py", 0, " ".join(f"name_{number}" for number in range(2 * MAX_NAMES)), "recent")
     assert (

@@ -59,7 +59,7 @@ def ended(slow: float = 1.0, how: str = "done") -> list[Ended]:
 
 
 def test_the_soak_says_what_is_wrong():
-    flat, grown = [100.0] * 40, [100.0] * 20 + [104.0] * 20
+    flat, grown = [(100.0, 150.0)] * 40, [(100.0, 150.0)] * 20 + [(104.0, 150.0)] * 20
     assert traffic.broken(traffic.summary(ended(), flat)) == []
     assert "memory" in traffic.broken(traffic.summary(ended(), grown))[0]
     assert "percentile" in traffic.broken(traffic.summary(ended(1.5), flat))[0]
