@@ -17,8 +17,8 @@ def prefill(results: Needed) -> str:
 
 
 def crowd(results: Needed) -> str:
-    fair, drawn, long = (results[f"{name}-{SMALL}"] for name in ("fairness", "sampling", "long-string"))
-    return prose(f"{_fair(fair)} {_drawn(drawn)} {_long(long)} {_mixed(results[f'traffic-{SMALL}'])}")
+    fair, long, mixed = (results[f"{name}-{SMALL}"] for name in ("fairness", "long-string", "traffic"))
+    return prose(f"{_fair(fair)} {_drawn(results[f'sampling-{SMALL}-int8'])} {_long(long)} {_mixed(mixed)}")
 
 
 def _fair(found: Result) -> str:
