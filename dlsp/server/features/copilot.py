@@ -11,7 +11,7 @@ from dlsp import __version__
 from dlsp.completions.types import Cursor
 from dlsp.server import params as read
 from dlsp.server.features.feedback import Outcomes
-from dlsp.server.features.inline_completion import Suggestion, item
+from dlsp.server.features.inline_completion import Suggestion, offered
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 
@@ -75,7 +75,7 @@ def register(server: Server, session: Session, suggest: Suggest, outcomes: Outco
     async def panel_completion(params: Any) -> types.InlineCompletionList:
         asked = read.read(read.Placed, params)
         found = await suggest(asked.text_document.uri, asked.position.lsp(), True)
-        return types.InlineCompletionList([item(found, with_command=True)] if found else [])
+        return types.InlineCompletionList([offered(found, with_command=True)] if found else [])
 
     @server.feature("notifyShown")
     def shown(params: Any) -> str:

@@ -36,7 +36,7 @@ class InlineCompletions:
         async def inline_completion(params: types.InlineCompletionParams) -> types.InlineCompletionList:
             invoked = params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
             found = await self.suggestion(params.text_document.uri, params.position, invoked)
-            return types.InlineCompletionList([item(found, with_command)] if found else [])
+            return types.InlineCompletionList([offered(found, with_command)] if found else [])
 
     async def suggestion(self, uri: str, position: types.Position, invoked: bool) -> Suggestion | None:
         """The suggestion at a position of an open document, None if there is none."""
@@ -51,8 +51,12 @@ class InlineCompletions:
         return Suggestion(result.id, result.text, cursor) if result.text else None
 
 
-def item(found: Suggestion, with_command: bool = False) -> types.InlineCompletionItem:
-    """An item that inserts a suggestion. Without a range, VS Code would replace the rest of the line."""
-    here = types.Position(*found.cursor.position)
+def offered(found: Suggestion, with_command: bool = False) -> types.InlineCompletionItem:
+    """The item of a suggestion. Its command tells the server that the item was accepted."""
     command = types.Command("Accept", ACCEPTED, arguments=[found.id]) if with_command else None
-    return types.InlineCompletionItem(found.text, range=types.Range(here, here), command=command)
+    return item(found.text, types.Position(*found.cursor.position), command)
+
+
+def item(text: str, position: types.Position, command: types.Command | None = None) -> types.InlineCompletionItem:
+    """An item that inserts a text. Without a range, VS Code would replace the rest of the line."""
+    return types.InlineCompletionItem(text, range=types.Range(position, position), command=command)
