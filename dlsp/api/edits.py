@@ -69,7 +69,7 @@ async def asked(generator: Generator, system: str, prompt: str, options: Options
 def rewritten(region: str, answer: Answer) -> str:
     """The region as the model wrote it; as it was where that is cut off, empty, or too unlike it in size. If the model
     left out the indentation that all lines had, they get it back, and so do blank lines at either end."""
-    new, old_lines = bare(answer.text), region.split("\n")
+    new, old_lines = bare(answer.text), region.strip("\n").split("\n")
     lines = new.split("\n")
     kept = MIN_KEPT * len(old_lines) <= len(lines) <= len(old_lines) + MAX_MORE_LINES
     if answer.reason == "length" or not new.strip() or not kept:
