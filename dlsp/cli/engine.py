@@ -12,8 +12,7 @@ from dlsp import paths
 from dlsp.cli._common import add_group, engine_of
 from dlsp.engine import processes, state
 from dlsp.errors import UserError
-from dlsp.models.added import every, find
-from dlsp.models.catalogue import Model
+from dlsp.models.catalogue import CATALOGUE, Model, find
 from dlsp.models.sizing import AUTO, named
 from dlsp.wording import duration
 
@@ -130,7 +129,7 @@ async def _health_report(model: Model) -> str:
 
 def _meant(args: Namespace) -> Iterable[Model]:
     """The model named in the arguments, or all models."""
-    return [named(args.model)] if args.model else every()
+    return [named(args.model)] if args.model else CATALOGUE
 
 
 def _none(args: Namespace) -> str:

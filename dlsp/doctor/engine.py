@@ -33,12 +33,10 @@ def installed() -> Check | None:
 
 
 def size() -> Check:
-    """Which model `auto` selects, and why, and what each model costs here."""
+    """Which model `auto` selects, and why."""
     choice = choose()
     data = {name: asdict(estimate) for name, estimate in choice.estimates.items()}
-    each = [f"{name} {its.line_ms:.0f} ms ({its.how})" for name, its in choice.estimates.items()]
-    said = "; ".join([choice.why, f"a line takes {', '.join(each)}"] if each else [choice.why])
-    return Check("size", True, said, data={"auto": choice.model.short, "estimates": data})
+    return Check("size", True, choice.why, data={"auto": choice.model.short, "estimates": data})
 
 
 def model_file(model: Model) -> Check:

@@ -3,7 +3,7 @@
 # ruff: noqa: RUF009 - `_setting` is a field
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import attrs
@@ -11,7 +11,6 @@ import attrs
 from dlsp.context.tokens import DEFAULT_TOKENS, within_bounds
 from dlsp.errors import UserError
 from dlsp.ignore.patterns import is_pattern
-from dlsp.models.added import added
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
 from dlsp.models.sizing import AUTO, CONTEXT_TOKENS, choose, default_context
 
@@ -24,8 +23,9 @@ MAX_THREADS = 256
 STEERS = ("off", "brackets", "names", "both")
 
 
-def _model(value: Any) -> str:
-    return str(value)[:64]
+def _model(value: Any) -> Model | None:
+    name = str(value)[:40]
+    return None if name == AUTO else find(name)
 
 
 def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
@@ -82,19 +82,15 @@ def _setting(default: Any, read: Callable[[Any], Any], description: str, schema:
 
 @attrs.frozen
 class Sizing:
-    """What `auto` means on this machine: the model, and the context budget of each model in tokens; and the models that
-    the user added.
-    """
+    """What `auto` means on this machine: the model, and the context budget of each model in tokens."""
 
     model: Model = DEFAULT
-    added: tuple[Model, ...] = ()
     contexts: Mapping[Model, int] = attrs.Factory(dict[Model, int])
 
 
 def sizing() -> Sizing:
     """The present sizing. Reads files."""
-    own = added()
-    return Sizing(choose().model, own, {model: default_context(model) for model in (*CATALOGUE, *own)})
+    return Sizing(choose().model, {model: default_context(model) for model in CATALOGUE})
 
 
 @attrs.frozen
@@ -104,9 +100,8 @@ class Settings:
     chosen_model: Model | None = _setting(
         None,
         _model,
-        "The model: a size, or the name of one that you added (`dlsp model add`); `auto` is the largest that answers "
-        "fast enough on this machine.",
-        {"anyOf": [{"enum": [AUTO, *(model.short for model in CATALOGUE)]}, {"type": "string"}]},
+        "The size of the model; `auto` is the largest that answers fast enough on this machine.",
+        {"enum": [AUTO, *(model.short for model in CATALOGUE)]},
     )
     mode: str = _setting(MODES[0], _one_of("mode", MODES), "How the model decodes.", {"enum": list(MODES)})
     log: str = _setting(
@@ -183,9 +178,8 @@ FIELDS = {field.name.removeprefix("chosen_"): field for field in attrs.fields(Se
 PROJECT_FIELDS = frozenset({"model", "mode", "ignore"})
 
 
-def merged(layers: Iterable[Mapping[str, Any]], added: Sequence[Model] = ()) -> tuple[Settings, list[str]]:
+def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     """Merge layers of settings, later ones overriding earlier ones; returns also a sentence for each invalid value.
-    `added` are the models that the user added.
 
     None means unset, and unknown names are ignored. The globs of `ignore` are collected from all layers; invalid ones
     are dropped and the others kept, so that a mistake in one does not expose what the others exclude.
@@ -199,8 +193,6 @@ def merged(layers: Iterable[Mapping[str, Any]], added: Sequence[Model] = ()) -> 
             field = FIELDS[name]
             try:
                 read = field.metadata["read"](value)
-                if name == "model":
-                    read = None if read == AUTO else find(read, added)
             except UserError as error:
                 complaints.append(str(error))
                 continue
@@ -221,9 +213,8 @@ def merged(layers: Iterable[Mapping[str, Any]], added: Sequence[Model] = ()) -> 
 
 def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     """The merged settings with this machine's sizing. Reads files."""
-    here = sizing()
-    made, complaints = merged(layers, here.added)
-    return attrs.evolve(made, sizing=here), complaints
+    made, complaints = merged(layers)
+    return attrs.evolve(made, sizing=sizing()), complaints
 
 
 def json_schema() -> dict[str, Any]:
