@@ -94,8 +94,7 @@ class Balance:
         """As in `Requirement`. Where what stands already is not balanced, nothing is required."""
         modes, written = modes_of(gap.path), before(gap.written)
         stack, mode = _open(modes, written)
-        above, _ = _open(modes, written[: written.rfind(b"\n") + 1])
-        target = _target(modes, stack, mode, gap.suffix.encode()[:MAX_LEXED_BYTES], above)
+        target = _target(modes, stack, mode, gap.suffix.encode()[:MAX_LEXED_BYTES])
         stack, mode = _open(modes, written[: len(written) - standing])
         balanced = Balanced(self, modes, State(mode, stack), target, end == "line")
         healed = balanced.after(balanced.state, written[len(written) - standing :])
@@ -236,10 +235,8 @@ def _closes(modes: Modes, text: bytes, mode: int) -> bytes:
     return bytes(closed)
 
 
-def _target(modes: Modes, stack: bytes, mode: int, behind: bytes, above: bytes) -> Target:
+def _target(modes: Modes, stack: bytes, mode: int, behind: bytes) -> Target:
     """Return what must be open where the answer ends, if `stack` is open at the cursor in `mode`, and `behind` follows.
-    `above` was open where the cursor's line begins: what the text behind does not close of that may stay open, since
-    the beginning or the end of the file may be missing.
 
     The text behind closes the outermost brackets. It may close more than are open: those in the cursor's own line the
     answer has to open; those further down it may, since there the lexer may have misread something.
@@ -253,8 +250,6 @@ def _target(modes: Modes, stack: bytes, mode: int, behind: bytes, above: bytes) 
     if len(needed) > len(stack):
         needed = needed[len(needed) - max(len(stack), here) :]
     kept = next((at for at, (a, b) in enumerate(zip(stack, needed, strict=False)) if a != b), None)
-    if len(needed) < len(above) and stack.startswith(above) and above.startswith(needed):
-        needed = above
     if kept is not None or len(behind) == MAX_LEXED_BYTES:  # what is read does not match, or is not all
         return Target(stack, len(stack), mode, more or stack)
     return Target(needed, min(len(stack), len(needed)), mode, more or needed)
