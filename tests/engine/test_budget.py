@@ -68,7 +68,7 @@ def test_an_unlikely_tail_is_not_verified_where_rows_cost():
     assert plan(long, 4, Costs((1, 128), (1.0, 1.0)), Acceptance()).verify == 8
 
 
-def test_a_canvas_is_laid_in_place_of_an_unlikely_draft():
+def test_a_canvas_replaces_an_unlikely_draft():
     assert plan([0.1, 0.1], 4, CPU, Acceptance(), min_verified=0) == plan([], 4, CPU, Acceptance())
     assert plan([0.1, 0.1], 4, CPU, Acceptance(), min_verified=1).verify >= 1
     assert plan([0.9, 0.1], 4, CPU, Acceptance(), min_verified=0).verify >= 1
@@ -84,7 +84,7 @@ def test_what_is_likelier_is_verified_first():
     assert [node.probability for node in nodes] == pytest.approx([0.6, 0.35, 0.3, 0.24, 0.15, 0.01])
 
 
-def test_alternatives_are_laid_where_rows_are_cheap():
+def test_alternatives_are_added_where_rows_are_cheap():
     beside = [[(7, 0.3), (8, 0.05)]]
     dear, cheap = (plan([0.6], 4, costs, Acceptance(), beside) for costs in (LINEAR, GPU))
     assert (dear.verify, dear.alternatives) == (1, ())
@@ -113,7 +113,7 @@ def test_experience_moves_the_averages_by_offset():
     assert seen.expected(4) == pytest.approx(1, abs=0.02)
 
 
-def test_without_an_adapter_no_canvas_is_laid(tiny):
+def test_without_an_adapter_there_is_no_canvas(tiny):
     from dlsp_engine import Engine, Gap, Options
     from dlsp_engine.model.qwen2 import Qwen2
 

@@ -167,7 +167,7 @@ def test_a_shared_step_costs_each_its_part():
             assert costs.shared(sessions)(clean, canvas) == pytest.approx(whole / sessions)
 
 
-def test_drafts_that_pay_alone_are_not_laid_where_many_share_a_step(engine: Counted):
+def test_drafts_that_pay_alone_are_left_out_where_many_share_a_step(engine: Counted):
     """One row more is nearly free for one session, and not for sixteen."""
     engine.acceptance.canvas[:] = [0.7, 0.5, 0.35, 0.3]
     gap = Gap("x = 1;", "\n")

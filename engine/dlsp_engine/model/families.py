@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.update import Update
 
 DEFAULT_THETA = 10_000.0  # where a file says none
 
@@ -95,3 +99,19 @@ def tensors(shape: Architecture, names: Names) -> dict[str, dict[str, tuple[int,
         known["head_norm"] = ((shape.head_dim,),) * 2
     # A family without a gate has the last of the tensors that others concatenate.
     return {ours: dict(zip(names[ours][-len(sizes) :], sizes, strict=True)) for ours, sizes in known.items()}
+
+
+def fused(
+    number: int, shape: Architecture, parts: Mapping[str, list[Tensor]], update: Update | None
+) -> dict[str, Tensor]:
+    """The tensors of layer `number` by our names, with the update added. `parts` are those that are concatenated."""
+    made: dict[str, Tensor] = {}
+    for name, some in parts.items():
+        if name == "head_norm":
+            counts = shape.heads, shape.kv_heads
+            some = [part.expand(count, -1) for part, count in zip(some, counts, strict=True)]
+        made[f"layers.{number}.{name}"] = torch.cat(some)
+    made.setdefault(f"layers.{number}.qkv.bias", torch.zeros(shape.qkv, dtype=torch.bfloat16))
+    if update:
+        update.add_to(made, shape, [number])
+    return made

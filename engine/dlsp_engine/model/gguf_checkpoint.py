@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.families import DEFAULT_THETA, FAMILIES, GGUF, tensors
+from dlsp_engine.model.families import DEFAULT_THETA, FAMILIES, GGUF, fused, tensors
 from dlsp_engine.model.update import Update
 from dlsp_engine.text import gguf_header
 
@@ -70,20 +70,15 @@ class Gguf:
 
     def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
         """The tensors of one layer by our names, with the update added."""
-        shape, family = self.architecture, FAMILIES[self.architecture.family]
-        made: dict[str, Tensor] = {}
-        for ours, theirs in tensors(shape, GGUF).items():
-            parts = [self.tensor(f"blk.{number}.{name}") for name in theirs]
-            if ours in ("qkv.weight", "qkv.bias") and family.interleaved:
-                parts[:2] = (_halves(part, shape.head_dim) for part in parts[:2])
-            if ours == "head_norm":
-                counts = shape.heads, shape.kv_heads
-                parts = [part.expand(count, -1) for part, count in zip(parts, counts, strict=True)]
-            made[f"layers.{number}.{ours}"] = torch.cat(parts)
-        made.setdefault(f"layers.{number}.qkv.bias", torch.zeros(shape.qkv, dtype=torch.bfloat16))
-        if update:
-            update.add_to(made, shape, [number])
-        return made
+        shape = self.architecture
+        parts = {
+            ours: [self.tensor(f"blk.{number}.{name}") for name in theirs]
+            for ours, theirs in tensors(shape, GGUF).items()
+        }
+        if FAMILIES[shape.family].interleaved:
+            for ours in parts.keys() & {"qkv.weight", "qkv.bias"}:
+                parts[ours][:2] = (_halves(part, shape.head_dim) for part in parts[ours][:2])
+        return fused(number, shape, parts, update)
 
     def place(self, name: str) -> Place:
         """Where the rows of the matrix `name` lie in the file."""

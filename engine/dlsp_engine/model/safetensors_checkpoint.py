@@ -13,7 +13,7 @@ from torch import Tensor
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.convention import STATED, Convention
-from dlsp_engine.model.families import FAMILIES, HUB, Names, tensors
+from dlsp_engine.model.families import FAMILIES, HUB, Names, fused, tensors
 from dlsp_engine.model.gguf_checkpoint import COMPARED_ROWS, Place, bf16
 from dlsp_engine.model.hub_config import architecture
 from dlsp_engine.model.safetensors_files import DTYPES, Stored, read_json, tensors_in
@@ -69,18 +69,12 @@ class Safetensors:
 
     def layer(self, number: int, update: Update | None) -> dict[str, Tensor]:
         """The tensors of one layer by our names, with the update added."""
-        shape = self.architecture
-        made: dict[str, Tensor] = {}
-        for ours, theirs in tensors(shape, _names(shape)).items():
-            parts = [self.tensor(f"model.layers.{number}.{name}") for name in theirs]
-            if ours == "head_norm":
-                counts = shape.heads, shape.kv_heads
-                parts = [part.expand(count, -1) for part, count in zip(parts, counts, strict=True)]
-            made[f"layers.{number}.{ours}"] = torch.cat(parts)
-        made.setdefault(f"layers.{number}.qkv.bias", torch.zeros(shape.qkv, dtype=torch.bfloat16))
-        if update:
-            update.add_to(made, shape, [number])
-        return made
+        shape, prefix = self.architecture, f"model.layers.{number}"
+        parts = {
+            ours: [self.tensor(f"{prefix}.{name}") for name in theirs]
+            for ours, theirs in tensors(shape, _names(shape)).items()
+        }
+        return fused(number, shape, parts, update)
 
     def place(self, name: str) -> Place:
         """Where the rows of the tensor `name` lie."""

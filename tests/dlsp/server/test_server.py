@@ -284,7 +284,7 @@ async def test_off_keeps_no_index(running: object, stub: StubEngine, tmp_path: P
         assert await indexed(editor, tmp_path), "the setting applies without a restart"
 
 
-async def test_a_folder_that_left_is_let_go(running: object, stub: StubEngine, tmp_path: Path) -> None:
+async def test_the_index_no_longer_has_a_removed_folder(running: object, stub: StubEngine, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         folder.mkdir()

@@ -37,7 +37,7 @@ def test_what_is_shown_and_accepted_was_right(code: Code, stub: StubEngine, key:
     assert learned(code, stub) > before
 
 
-def test_what_is_sent_away_was_not_and_stays_away(code: Code, stub: StubEngine) -> None:
+def test_a_dismissed_suggestion_does_not_come_back(code: Code, stub: StubEngine) -> None:
     before = learned(code, stub)
     suggested(code, stub)
     code.press("Escape")
