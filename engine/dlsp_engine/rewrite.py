@@ -37,7 +37,8 @@ class Rewritten:
 
     `doubt` is the largest number of nats by which a token is likelier than the one that the window has in its place,
     below 0 if none is; `doubted` is where in the window's text that is, in characters. Both are of the places where the
-    answer agrees with the window, its first disagreements included. `reason` is `end` after the end token, `window`
+    answer agrees with the window, its first disagreements included. Where the doubt is not above the margin, a change
+    was forced. `reason` is `end` after the end token, `window`
     where the answer came to the window's end, or `length` if it grew too long: then nothing is changed.
     """
 
@@ -76,8 +77,9 @@ class RewriteRequest(Request):
         self.prompt_end = len(opening.tokens) - 1
         self.answer = Answer(Gap("", ""), options, tokenizer)
         self._old = old
-        copier = Copier(tokenizer.stops) if options.copy else None
-        self._decoder = Rewriting(session, self.answer, drafting, copier, old, asked.margin)
+        self._drafting = drafting
+        self._copier = Copier(tokenizer.stops) if options.copy else None
+        self._decoder = Rewriting(session, self.answer, drafting, self._copier, old, asked.margin)
 
     @property
     def decoder(self) -> Rewriting:
@@ -104,7 +106,27 @@ class RewriteRequest(Request):
 
     def _take_answer(self, logits: Tensor) -> None:
         self._decoder.take(logits)
+        if self._decoder.done:
+            self._force()
         self.cost.tokens = self.answer.committed
+
+    def _force(self) -> None:
+        """If nothing changes, go on from the place that is doubted most with another token there, where `asked.force`
+        says so. What was read of the window up to there stays cached.
+        """
+        doubt, least = self._decoder.doubt, self.asked.force
+        is_old = self.answer.tokens == self._old and self._decoder.forbidden is None
+        if not is_old or doubt is None or least is None or doubt.nats <= least:
+            return
+        begun, session = self._old[: doubt.at], self.session
+        self.answer = Answer(Gap("", ""), self.options, self.answer.tokenizer)
+        self.answer.commit(begun, [0.0] * len(begun))
+        session.advance([*session.tokens[: self.cost.prompt_tokens], *begun], self.options.max_tokens - len(begun))
+        found = Rewriting(
+            session, self.answer, self._drafting, self._copier, self._old, self.asked.margin, forbidden=doubt.at
+        )
+        found.doubt = doubt
+        self._decoder = found
 
 
 def changes(old: str, new: str) -> tuple[Change, ...]:

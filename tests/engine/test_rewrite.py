@@ -45,7 +45,7 @@ def rewritten(engine: Engine, *windows: Rewrite, **options) -> list[Rewritten]:
 def plainly(engine: Engine, each: Rewrite, most: int) -> list[int]:
     prompt, stops = rewrite_prompt(each, engine.tokenizer).tokens, engine.tokenizer.stops
     old = each.rest(engine.tokenizer)
-    written = rewritten_plainly(engine.model, prompt, old, stops, len(old) + most, each.margin)
+    written = rewritten_plainly(engine.model, prompt, old, stops, len(old) + most, each.margin, each.force)
     return [token for token in written if token not in stops]
 
 
@@ -117,6 +117,22 @@ def test_a_window_that_stays_takes_one_forward_and_says_where_it_is_doubted_most
     (other,) = rewritten(tiny, replace(one, margin=told.doubt - 0.01), max_tokens=4)
     assert list(other.tokens[: told.doubted]) == tiny.tokenizer.encode(text[: told.doubted])
     assert list(other.tokens[: told.doubted + 1]) != tiny.tokenizer.encode(text[: told.doubted + 1])
+
+
+def test_a_window_that_stays_changes_where_it_is_doubted_most_if_that_is_forced(tiny: Engine):
+    rng = random.Random(5)
+    for _ in range(12):
+        one = replace(window(rng, 4), margin=STAYS)
+        (quiet,) = rewritten(tiny, one)
+        assert quiet.changes == ()
+        (left,) = rewritten(tiny, replace(one, force=quiet.doubt + 0.01))
+        assert left.changes == (), "it is not doubted that much"
+        forced = replace(one, force=quiet.doubt - 0.01)
+        (told,) = rewritten(tiny, forced, draft=rng.randrange(5), max_tokens=8)
+        (alone,) = rewritten(tiny, forced, mode="autoregressive", max_tokens=8)
+        assert list(told.tokens) == list(alone.tokens) == plainly(tiny, forced, 8)
+        at = next(at for at, pair in enumerate(zip(told.tokens, quiet.tokens, strict=False)) if len(set(pair)) > 1)
+        assert told.doubted == quiet.doubted == len(one.kept + tiny.tokenizer.decode(list(quiet.tokens[:at])))
 
 
 def test_a_window_longer_than_a_step_is_read_in_parts(tiny: Engine):

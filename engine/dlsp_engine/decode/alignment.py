@@ -29,6 +29,11 @@ class Alignment:
         return self.agreed >= SURE_TOKENS
 
     @property
+    def unchanged(self) -> bool:
+        """Whether all of the new text agrees with the old one."""
+        return self.agreed == END_TOKENS + self.at
+
+    @property
     def ended(self) -> bool:
         """Whether the new text has come to the end of the old one: what the model would write next stands behind it."""
         return 0 < len(self.old) == self.at and self.agreed >= END_TOKENS

@@ -39,6 +39,9 @@ class Rewriting(Verified):
     Besides at the end token, the answer ends where it has come to the end of the old text (`Alignment.ended`), with the
     reason `window`. The model would go on with what stands behind the window, unless it was trained to stop there.
 
+    `forbidden` is the number of a token of the old text that must not stand where all tokens before it do: the
+    likeliest other one is written there.
+
     In the mode `autoregressive` nothing is drafted.
     """
 
@@ -50,8 +53,10 @@ class Rewriting(Verified):
         drafter: Drafter | None,
         old: list[int],
         margin: float,
+        forbidden: int | None = None,
     ) -> None:
         self.margin = margin
+        self.forbidden = forbidden
         self.doubt: Doubt | None = None
         self._alone = answer.options.mode == "autoregressive"
         self._alignment, self._followed = Alignment(tuple(old)), 0
@@ -107,8 +112,14 @@ class Rewriting(Verified):
             logits[rows, tokens] = -torch.inf
             nats = (logits.amax(-1)[rows] - own).tolist()
             logits[rows, tokens] = own + self.margin
+            for row, token in zip(rows, tokens, strict=True):
+                if self._is_forbidden(places[row]):
+                    logits[row, token] = -torch.inf
             doubts |= {row: Doubt(each, within[row]) for row, each in zip(rows, nats, strict=True)}
         return doubts
+
+    def _is_forbidden(self, place: Alignment) -> bool:
+        return place.at == self.forbidden and place.unchanged
 
     def _commit(self, tokens: list[int], log_p: list[float], cached: int) -> None:
         alignment, count = self._alignment, 0
@@ -132,7 +143,7 @@ class Rewriting(Verified):
         for token in self.answer.tokens[self._followed :]:
             self._alignment = self._alignment.after(token)
         self._followed = len(self.answer.tokens)
-        if self._alone:
+        if self._alone or self._is_forbidden(self._alignment):
             return NO_DRAFT
         old, at, agreed = self._alignment.old, self._alignment.at, self._alignment.agreed
         if self._alignment.sure:
@@ -145,19 +156,47 @@ class Rewriting(Verified):
 
 
 def rewritten_plainly(
-    model: Model, prompt: list[int], old: list[int], stops: frozenset[int], most: int, margin: float = 0.0
+    model: Model,
+    prompt: list[int],
+    old: list[int],
+    stops: frozenset[int],
+    most: int,
+    margin: float = 0.0,
+    force: float | None = None,
 ) -> list[int]:
     """Return the new text of `old` after `prompt`, with the end token if there is one, at most `most` tokens: one token
-    after the other, each from a forward over all tokens before it. The reference for `Rewriting`.
+    after the other, each from a forward over all tokens before it. If that is `old` and the largest doubt is above
+    `force`, the text goes on with another token where that is. The reference for `Rewriting` and `RewriteRequest`.
     """
+    answer, doubts = _written(model, prompt, old, stops, most, margin, None)
+    doubt = max(doubts, key=lambda each: each.nats, default=None)
+    if force is None or doubt is None or doubt.nats <= force or [one for one in answer if one not in stops] != old:
+        return answer
+    return _written(model, prompt, old, stops, most, margin, doubt.at)[0]
+
+
+def _written(
+    model: Model,
+    prompt: list[int],
+    old: list[int],
+    stops: frozenset[int],
+    most: int,
+    margin: float,
+    forbidden: int | None,
+) -> tuple[list[int], list[Doubt]]:
     answer: list[int] = []
+    doubts: list[Doubt] = []
     alignment = Alignment(tuple(old))
     while len(answer) < most and not alignment.ended and not (answer and answer[-1] in stops):
         rows = Rows()
         rows.add_clean([*prompt, *answer], 0)
         logits = model.head(model.forward([(model.new_cache(), rows)])[-1:])[0].clone()
         if alignment.sure and alignment.at < len(old):
-            logits[old[alignment.at]] += margin
+            token = old[alignment.at]
+            own, logits[token] = float(logits[token]), -torch.inf
+            doubts.append(Doubt(float(logits.max()) - own, alignment.at))
+            if answer != old[:forbidden] or alignment.at != forbidden:
+                logits[token] = own + margin
         answer.append(int(logits.argmax()))
         alignment = alignment.after(answer[-1])
-    return answer
+    return answer, doubts

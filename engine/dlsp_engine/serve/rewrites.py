@@ -26,15 +26,16 @@ MAX_DIAGNOSTICS = 64
 MAX_MARGIN_NATS = 100.0
 MODES = ("verified", "autoregressive")
 OPTION_FIELDS = {"max_tokens", "mode", "schedule", "draft", "copy"}
-FIELDS = {"files", "edits", "windows", "margin", "priority", "client"} | OPTION_FIELDS
+FIELDS = {"files", "edits", "windows", "margin", "force", "priority", "client"} | OPTION_FIELDS
 WINDOW_FIELDS = {"path", "text", "before", "keep", "diagnostics"}
 
 
 def parse_rewrites(body: Any) -> Parsed[Rewrite]:
     """Return the checked body. Raises EngineError with one sentence that names the field and the values it takes."""
     checked(body, FIELDS)
-    given, edits, margin = files(body, "files"), files(body, "edits"), _margin(body.get("margin", 0))
-    windows = tuple(_window(window, given, edits, margin) for window in listed(body, "windows"))
+    given, edits, margin = files(body, "files"), files(body, "edits"), _nats(body.get("margin", 0), "margin", 0)
+    force = None if body.get("force") is None else _nats(body["force"], "force", -MAX_MARGIN_NATS)
+    windows = tuple(_window(window, given, edits, margin, force) for window in listed(body, "windows"))
     if not 1 <= len(windows) <= MAX_WINDOWS:
         raise EngineError(f"'windows' must hold 1 to {MAX_WINDOWS} windows.")
     if any(max(len(window.text), len(window.before)) > MAX_WINDOW_CHARACTERS for window in windows):
@@ -48,7 +49,7 @@ def parse_rewrites(body: Any) -> Parsed[Rewrite]:
     return Parsed(windows, chosen, priority(body, "filling"), client(body))
 
 
-def _window(raw: Any, given: tuple[File, ...], edits: tuple[File, ...], margin: float) -> Rewrite:
+def _window(raw: Any, given: tuple[File, ...], edits: tuple[File, ...], margin: float, force: float | None) -> Rewrite:
     checked(raw, WINDOW_FIELDS, "A window")
     keep = raw.get("keep", 0)
     if type(keep) is not int or keep < 0:
@@ -65,11 +66,12 @@ def _window(raw: Any, given: tuple[File, ...], edits: tuple[File, ...], margin: 
         edits,
         tuple(unicode(each, "'diagnostics' of a window") for each in diagnostics),
         margin,
+        force,
     )
 
 
-def _margin(value: Any) -> float:
+def _nats(value: Any, name: str, least: float) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= MAX_MARGIN_NATS:
-        raise EngineError(f"'margin' must be a number from 0 to {MAX_MARGIN_NATS:g}.")
+    if not number or not math.isfinite(value) or not least <= value <= MAX_MARGIN_NATS:
+        raise EngineError(f"'{name}' must be a number from {least:g} to {MAX_MARGIN_NATS:g}.")
     return float(value)

@@ -13,6 +13,9 @@ class Rewrite:
 
     `files` are other files, `edits` are earlier edits as diffs, and `diagnostics` are messages about the window. A
     token of the window stands unless another one is more than `margin` nats likelier (`decode.rewriting`).
+
+    Where that changes nothing, but at the place that is doubted most another token is likelier by more than `force`
+    nats (less than `margin`, so a negative number as a rule), the other token is written there. None: never.
     """
 
     text: str
@@ -23,6 +26,7 @@ class Rewrite:
     edits: tuple[File, ...] = ()
     diagnostics: tuple[str, ...] = ()
     margin: float = 0.0
+    force: float | None = None
 
     @property
     def body(self) -> str:

@@ -38,6 +38,17 @@ def test_an_event_for_each_window_then_done(client: httpx.Client):
         assert cost["tau"] == pytest.approx(cost["tokens"] / cost["forwards"], abs=1e-3)
 
 
+def test_a_change_is_forced(client: httpx.Client):
+    """At margin 100 nothing changes by itself."""
+    body = BODY | {"windows": [WINDOW], "max_tokens": 1024}
+    (quiet,) = events(client.post("/v1/rewrite", json=body))
+    (forced,) = events(client.post("/v1/rewrite", json=body | {"force": -100}))
+    assert quiet["changes"] == []
+    assert quiet["doubted"] == forced["doubted"]
+    assert forced["cost"]["forwards"] > quiet["cost"]["forwards"]
+    assert all(change["start"] >= forced["doubted"] for change in forced["changes"])
+
+
 def test_changes_are_ranges_of_the_window_s_text(client: httpx.Client, engine: SlowEngine):
     """Line breaks end an answer here, so only the first line is left."""
     plain = engine.tokenizer
@@ -95,6 +106,8 @@ def test_typing_goes_before_windows(client: httpx.Client, engine: SlowEngine):
         ({"windows": [WINDOW | {"text": "\ud800"}]}, "surrogate"),
         ({"windows": [WINDOW], "margin": -1}, "margin"),
         ({"windows": [WINDOW], "margin": True}, "margin"),
+        ({"windows": [WINDOW], "force": -101}, "force"),
+        ({"windows": [WINDOW], "force": "never"}, "force"),
         ({"windows": [WINDOW], "margin": float("nan")}, "margin"),
         ({"windows": [WINDOW], "mode": "diffusion"}, "mode"),
         ({"windows": [WINDOW], "temperature": 1}, "temperature"),
