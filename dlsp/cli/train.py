@@ -10,6 +10,7 @@ PARTS = {
     "corpus": ("corpus", "gather permissive source code from public registries"),
     "samples": ("samples", "turn the corpus into what training reads"),
     "base": ("base", "train an infill update of the base on a CPU or one NVIDIA GPU"),
+    "edits": ("edits", "train an edit update on mined edits and refactorings"),
     "adapter": ("adapter", "train a canvas adapter on a CPU or one NVIDIA GPU"),
     "eval": ("evaluate", "measure an adapter on held-out gaps"),
 }

@@ -16,6 +16,7 @@ from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.trainer import Trainer
 
 CHECKPOINT, ADAPTER, UPDATE = "checkpoint.pt", "adapter.safetensors", "infill-update.safetensors"
+EDIT_UPDATE = "edit-update.safetensors"
 METADATA_BYTES = 2**16  # room for the metadata of a shipped file
 
 

@@ -3,32 +3,44 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import packed
-from dlsp_engine.train.fills import Fill, Fills
+from dlsp_engine.train.fills import Fill
 from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.packed import Packed
-from dlsp_engine.train.recipe import FillRecipe
+from dlsp_engine.train.recipe import EditRecipe, FillRecipe
 from dlsp_engine.train.trainer import Trainer
 
 JUDGED_GAPS = 4  # gaps in a forward pass without gradients
+
+
+class Batches(Protocol):
+    """Draws what a forward pass is trained on."""
+
+    def batch(self, turn: int) -> list[Fill]: ...
 
 
 class FillTrainer(Trainer[LowRanks]):
     """Trains low-rank updates, on clean rows, to predict the text that was in gaps."""
 
     def __init__(
-        self, weights: Weights, parameters: LowRanks, fills: Fills, recipe: FillRecipe, device: torch.device, chunk: int
+        self,
+        weights: Weights,
+        parameters: LowRanks,
+        fills: Batches,
+        recipe: FillRecipe | EditRecipe,
+        device: torch.device,
+        chunk: int,
     ) -> None:
         super().__init__(parameters, recipe, device)
         self.weights = weights.to(device)
         self.fills = fills
-        self.recipe: FillRecipe = recipe
+        self._end = recipe.end if isinstance(recipe, FillRecipe) else 1.0
         self._chunk = chunk
 
     def forward(self, turn: int) -> tuple[float, int, int]:
@@ -36,9 +48,10 @@ class FillTrainer(Trainer[LowRanks]):
         rows = Packed.of(fills, self.device)
         low = self.parameters.low(self.weights.dtype)
         states = packed.hidden(self.weights, low, rows)
-        shares = torch.ones(len(rows.targets), device=self.device)
-        shares[rows.targets == fills[0].answer[-1]] = self.recipe.end
-        loss = packed.backward(states, self.weights.head, rows.targets, shares, self._chunk, 1 / self.recipe.accumulate)
+        given = [fill.shares or [1.0] * (len(fill.answer) - 1) + [self._end] for fill in fills]
+        shares = torch.tensor([share for each in given for share in each], device=self.device)
+        scale = 1 / self.recipe.accumulate
+        loss = packed.backward(states, self.weights.head, rows.targets, shares, self._chunk, scale)
         return loss, len(rows.ids), len(rows.targets)
 
 

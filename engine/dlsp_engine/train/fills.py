@@ -16,13 +16,15 @@ MAX_TRIES = 20_000  # places tried for one gap before an error is raised
 
 class Fill(NamedTuple):
     """A gap in tokens: `prompt` is what the model is given, `answer` is the text that was in it and then the end token
-    (the first of those that end a gap).
+    (the first of those that end a gap). `shares` are the weights of the answer's tokens in the loss; empty: the
+    recipe's.
     """
 
     prompt: list[int]
     answer: list[int]
     kind: str
     language: str
+    shares: tuple[float, ...] = ()
 
 
 class Fills:

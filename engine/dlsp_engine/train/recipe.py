@@ -86,6 +86,28 @@ class FillRecipe(AnyRecipe):
 
 
 @dataclass(frozen=True)
+class EditRecipe(AnyRecipe):
+    """The recipe of an edit update. `kinds` are the shares of kinds of windows (`train.windows`), `tokens` is the size
+    of a forward pass, in which several windows are packed, and `longest` the most tokens of a window with its prompt.
+    `copied` is the weight in the loss of a token that stays, relative to one that changes.
+    """
+
+    rank: int = 16
+    tokens: int = 1500
+    longest: int = 900
+    copied: float = 0.15
+    kinds: dict[str, float] = field(default_factory=lambda: {"mined": 40, "refactored": 30, "nothing": 18, "done": 12})
+
+    @classmethod
+    def read(cls, path: Path | None) -> "EditRecipe":
+        """Load a recipe from a JSON file; the defaults if there is none. Raises EngineError."""
+        try:
+            return cls(**json.loads(path.read_text("utf-8"))) if path else cls()
+        except (OSError, ValueError, TypeError) as error:
+            raise EngineError(f"{path} is no recipe of an edit update ({error}).") from error
+
+
+@dataclass(frozen=True)
 class Recipe(AnyRecipe):
     """The recipe of a canvas adapter. HELP describes its fields."""
 
