@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,12 +17,12 @@ from rich.table import Table
 
 from bench import results
 from bench.command import KEPT, at_least, guarded, written
+from bench.edits.inside import engine_of
 from bench.edits.rows import SETS, Row, load
 from bench.edits.score import Outcome, outcome, summary
 from bench.edits.variants import VARIANTS, WITHOUT_MODEL, Answer
 from bench.journal import Journal
 from dlsp.edits.history.hunks import Hunk
-from dlsp.engine import launch
 from dlsp.models import catalogue
 
 GROUPS = {"all": lambda row: True, "renames": lambda row: row.shows_rename}
@@ -35,11 +36,12 @@ def after_the_edit(row: Row, hunks: list[Hunk]) -> list[Hunk]:
 async def measured(rows: list[Row], asked: argparse.Namespace) -> dict[str, list[tuple[Row, Answer]]]:
     """The answers of each variant. What the model took long for is kept: the same command goes on from there."""
     needs_model = any(name not in WITHOUT_MODEL for name in asked.variants)
-    known = Journal(results.kept() / f"edits-{asked.set}-{catalogue.find(asked.model).name}.jsonl")
+    known = Journal(results.kept(asked.adapters) / f"edits-{asked.set}-{catalogue.find(asked.model).name}.jsonl")
     if asked.fresh:
         known.forget(list(known.entries))
     commit = results.commit()
-    async with await launch.ensure(catalogue.find(asked.model)) if needs_model else nullcontext() as engine:
+    model = catalogue.find(asked.model)
+    async with engine_of(model, asked.adapters) if needs_model else nullcontext() as engine:
         answers: dict[str, list[tuple[Row, Answer]]] = {name: [] for name in asked.variants}
         for row in track(rows, description="carrying edits on"):
             for name in asked.variants:
@@ -96,6 +98,7 @@ def main() -> int:
     parser.add_argument("--only", choices=GROUPS, default="all")
     parser.add_argument("--limit", type=at_least(1), help="so many rows, drawn by chance")
     parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--adapters", type=Path, metavar="DIR", help="updates and canvas adapters to use")
     parser.add_argument("--fresh", action="store_true", help="forget the answers of a run that was stopped")
     asked = parser.parse_args()
     rows = [row for row in load(asked.set) if GROUPS[asked.only](row)]
@@ -110,7 +113,8 @@ def main() -> int:
     show(found, asked.variants)
     rounded = {name: round(value, 4) for name, value in found.items()}
     only, limit = [asked.only] if asked.only != "all" else [], [str(asked.limit)] if asked.limit else []
-    bench = "-".join(["edits", asked.set, *only, *limit, catalogue.find(asked.model).name])
+    of = [catalogue.find(asked.model).name, *([asked.adapters.name] if asked.adapters else [])]
+    bench = "-".join(["edits", asked.set, *only, *limit, *of])
     command = "python -m bench.edits " + " ".join(sys.argv[1:])
     answered_by = Counter(answer.commit for of_variant in answers.values() for _, answer in of_variant)
     return written(bench, command, rounded, samples, answered_by=answered_by)

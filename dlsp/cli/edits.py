@@ -16,7 +16,8 @@ from dlsp.context.workspace import Workspace, around
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import applied
 from dlsp.edits.history.patch import read_patch
-from dlsp.edits.rank.proposals import Proposal, proposals
+from dlsp.edits.rank.proposals import Proposal
+from dlsp.edits.rewrite.written import next_edits
 from dlsp.edits.search.files import others
 from dlsp.edits.search.page import Page
 from dlsp.errors import UserError
@@ -73,7 +74,7 @@ async def _found(model: Model | None, edit: Edit, own: Page, workspace: Workspac
 
 
 async def _all(engine: Any, edit: Edit, own: Page, pages: list[Page]) -> list[Proposal]:
-    async with aclosing(proposals(engine, edit, own, pages)) as found:
+    async with aclosing(next_edits(engine, edit, own, pages)) as found:
         return sorted([each async for each in found], key=lambda each: (each.site.page.uri, each.site.start))
 
 

@@ -161,6 +161,10 @@ class EngineConnection:
         """Yield the events of a request to judge sites. Raises NotReady, EngineError and EngineGone."""
         return self._events(lambda engine: engine.sites(request))
 
+    def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the events of a request to write windows anew, likewise."""
+        return self._events(lambda engine: engine.rewrite(request))
+
     async def _events(self, ask: Callable[[Engine], AsyncGenerator[dict[str, Any]]]) -> AsyncGenerator[dict[str, Any]]:
         engine = self._ready_engine()
         try:

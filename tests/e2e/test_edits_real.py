@@ -9,8 +9,13 @@ import pytest
 import pytest_asyncio
 from pygls.exceptions import JsonRpcException
 
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.rewrite.windows import request, windows
+from dlsp.edits.rewrite.written import written
+from dlsp.edits.search.page import Page
 from dlsp.engine import launch, state
 from dlsp.models.catalogue import DEFAULT
+from dlsp.syntax import languages
 from tests.dlsp.editor import Editor
 from tests.dlsp.place import Place
 
@@ -43,6 +48,31 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         await (await launch.ensure(DEFAULT)).close()
         await launch.stop(DEFAULT)
         assert not state.alive(DEFAULT.name)
+
+
+async def test_windows_are_written_by_the_engine_and_only_their_lines_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the model makes of them: it was not trained to write edits yet."""
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "state"))
+    text = "import os\n\n\n" + FEES + "".join(f"a{n} = total({n})\n" for n in range(40))
+    after = text.replace("def total(days):", "def total(days, rate):")
+    edit = Edit.between("fees.py", text, after)
+    own = Page("u", "fees.py", after, languages.of("fees.py"), tuple(edit.ranges()))
+    looked_at = [(each.start + each.keep, each.end) for each in windows(edit, own)]
+    try:
+        async with await launch.ensure(DEFAULT) as engine:
+            found = [site async for site, _ in written(engine, edit, own, START_S)]
+            body = request(edit, windows(edit, own))
+            events = [event async for event in engine.rewrite(body | {"force": -100})]
+    finally:
+        await launch.stop(DEFAULT)
+    assert {event["window"] for event in events} == set(range(len(looked_at)))
+    assert any(event["changes"] for event in events), "a change is forced in each"
+    for site in found:
+        assert any(first <= site.start and site.start + len(site.old) <= last for first, last in looked_at)
+        assert not own.is_edited(site.start, site.start + len(site.old))
+        assert not own.breaks([site])
 
 
 async def asked(place: Place, method: str, **more: Any) -> Any:

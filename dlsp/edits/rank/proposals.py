@@ -66,10 +66,10 @@ MAX_AROUND_CHARACTERS, MAX_EDIT_CHARACTERS = 2_000, 100_000
 
 def request(edit: Edit, sites: Sequence[Site]) -> dict[str, Any]:
     """Build the request that has all these sites judged."""
-    return {"edit": [{"path": DIFF_NAME, "text": _shown(edit)}], "sites": [_site(site) for site in sites]}
+    return {"edit": [{"path": DIFF_NAME, "text": shown(edit)}], "sites": [_site(site) for site in sites]}
 
 
-def _shown(edit: Edit) -> str:
+def shown(edit: Edit) -> str:
     """The edit's diff, shortened, with secret values hidden: it enters the prompts of other files."""
     shown = "\n".join(line[:MAX_LINE_CHARACTERS] for line in edit.diff().split("\n"))[:MAX_EDIT_CHARACTERS]
     return without_secrets(shown)

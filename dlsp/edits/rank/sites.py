@@ -124,7 +124,7 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page], seconds: float | None = 
     there are no sites.
     """
     until = time.monotonic() + (SEARCH_S if seconds is None else seconds)
-    if _breaks(edit, own):
+    if is_unfinished(edit, own):
         return []
     pages = [page for page in pages if page.speaks_as(own)]
     lines = list(marked(edit, own, pages, until))
@@ -142,10 +142,10 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page], seconds: float | None = 
         if not (site.is_long or site.is_blank or any(site.touches(other) for other in found)):
             found.append(site)
     broken = {site for page in pages for site in _breaking(page, [each for each in found if each.page is page], until)}
-    return [site for site in found if site not in broken and not _brings_secret(site)]
+    return [site for site in found if site not in broken and not brings_secret(site)]
 
 
-def _brings_secret(site: Site) -> bool:
+def brings_secret(site: Site) -> bool:
     """Whether the new lines hold a secret value that its page does not have yet."""
     lines = site.page.lines
     return brought_secret("".join(site.lines), "".join(lines[: site.start]), "".join(lines[site.start :])) is not None
@@ -158,7 +158,7 @@ def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:
     return [site for site in found if time.monotonic() > until or page.breaks([site])]
 
 
-def _breaks(edit: Edit, own: Page) -> bool:
+def is_unfinished(edit: Edit, own: Page) -> bool:
     """Whether the edit left its page with more syntax errors than before."""
     if own.source is None or own.language is None or not edit.hunks:
         return False

@@ -107,7 +107,7 @@ class Stream(StreamingResponse):
                 sent = len(settled)
 
         def on_end(outcome: Outcome | str) -> None:
-            event = _ended(number, answer, outcome)
+            event = ended(number, answer, outcome)
             if isinstance(asked, Generation) and event.pop("gap", None) is not None:
                 event["event"] = "generation"
             put(event)
@@ -127,7 +127,8 @@ def _canvas(number: int, answer: int, request: GapRequest) -> dict[str, Any]:
     return event | {"confidence": _confidence(request.answer.confidence)}
 
 
-def _ended(number: int, answer: int, outcome: Outcome | str) -> dict[str, Any]:
+def ended(number: int, answer: int, outcome: Outcome | str) -> dict[str, Any]:
+    """Return the last event of gap, site or window `number`."""
     if isinstance(outcome, str):
         return {"event": "error", "error": outcome}
     if isinstance(outcome, Fill):

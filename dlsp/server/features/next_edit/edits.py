@@ -14,7 +14,7 @@ from dlsp.completions.types import Snapshot
 from dlsp.edits.carry import Carry, Offer
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import Proposal
-from dlsp.edits.rank.proposals import proposals as propose
+from dlsp.edits.rewrite.written import next_edits
 from dlsp.edits.search.files import others
 from dlsp.edits.search.page import Page
 from dlsp.engine.connection import EnginePool
@@ -109,7 +109,7 @@ class NextEdits:
 
         async def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
             engine = connection if connection.is_ready else None
-            async with aclosing(propose(engine, edit, own, pages)) as found:
+            async with aclosing(next_edits(engine, edit, own, pages)) as found:
                 async for proposal in found:
                     yield proposal
 

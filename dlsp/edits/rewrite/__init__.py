@@ -1,0 +1,1 @@
+"""Next edits written by the model: windows of the file that it writes anew after the user's edit."""

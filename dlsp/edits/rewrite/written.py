@@ -1,0 +1,116 @@
+"""What the model wrote in windows of a file, as sites; and all proposals for an edit, ranked by one probability."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from dlsp.edits.history.edit import Edit
+from dlsp.edits.history.hunks import Hunk, hunks, lines_of
+from dlsp.edits.rank.evidence import score
+from dlsp.edits.rank.proposals import JudgingEngine, Proposal, probability, proposals
+from dlsp.edits.rank.sites import brings_secret, is_unfinished
+from dlsp.edits.rank.weights import WEIGHTS
+from dlsp.edits.rewrite.windows import Window, request, windows
+from dlsp.edits.search.page import Page, Site
+
+# Doubts are cut to this many nats.
+MAX_DOUBT_NATS = 8.0
+MAX_COUNTED_HUNKS = 5
+# The most seconds that the model may write: a later proposal finds the user elsewhere.
+WRITING_S = 4.0
+NUMBERS = ("always", "doubt", "forced", "hunks", "only adds", "only takes away")
+
+
+class WritingEngine(JudgingEngine, Protocol):
+    """An engine, or a connection to one."""
+
+    def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]: ...
+
+
+def numbers(site: Site, count: int, event: dict[str, Any]) -> list[float]:
+    """The features of one of `count` sites of a window, one for each of NUMBERS; `event` is the engine's answer."""
+    doubt: float = event["doubt"]
+    return [
+        1.0,
+        max(-MAX_DOUBT_NATS, min(MAX_DOUBT_NATS, doubt)) / MAX_DOUBT_NATS,
+        float(doubt <= 0),
+        min(count, MAX_COUNTED_HUNKS) / MAX_COUNTED_HUNKS,
+        float(not site.old),
+        float(not site.lines),
+    ]
+
+
+def changed(window: Window, event: dict[str, Any]) -> list[Hunk]:
+    """The hunks of the page that the engine's `rewrite` event makes of a window."""
+    text, at, parts = window.text, 0, list[str]()
+    for change in event["changes"]:
+        parts += [text[at : change["start"]], change["text"]]
+        at = change["end"]
+    new = lines_of("".join(parts) + text[at:])
+    found = [Hunk(each.start + window.start, each.end + window.start, each.lines) for each in hunks(window.lines, new)]
+    # A text that ends early has lost its end.
+    is_cut = event["reason"] == "end" and found and found[-1].end == window.end and not found[-1].lines
+    return found[:-1] if is_cut else found
+
+
+def sites(window: Window, event: dict[str, Any]) -> list[Site]:
+    """The sites of one answer that may be offered: none in the user's own lines, of white space alone, with a secret
+    from elsewhere, or that would add syntax errors.
+    """
+    page, found, kept = window.page, changed(window, event), list[Site]()
+    for hunk in found:
+        site = Site(page, hunk.start, tuple(page.lines[hunk.start : hunk.end]), hunk.lines, 0.0)
+        odds = score(WEIGHTS.written, numbers(site, len(found), event))
+        site = Site(page, site.start, site.old, site.lines, odds)
+        if page.is_edited(hunk.start, hunk.end) or site.is_blank or site.is_long or brings_secret(site):
+            continue
+        if not page.breaks([site]):
+            kept.append(site)
+    return kept
+
+
+async def written(
+    engine: WritingEngine, edit: Edit, own: Page, seconds: float = WRITING_S
+) -> AsyncGenerator[tuple[Site, dict[str, Any]]]:
+    """Yield the sites that the model writes within `seconds`, with the engine's answer that each comes from. The gate
+    has not been asked. Nothing follows an edit that leaves its page broken.
+    """
+    until = time.monotonic() + seconds
+    if await asyncio.to_thread(is_unfinished, edit, own):
+        return
+    asked = windows(edit, own)
+    if not asked:
+        return
+    async with aclosing(engine.rewrite(request(edit, asked))) as events:
+        while (left := until - time.monotonic()) > 0:
+            try:
+                event: dict[str, Any] = await asyncio.wait_for(anext(events), left)
+            except (StopAsyncIteration, TimeoutError):
+                return
+            number: int = event["window"]
+            for site in await asyncio.to_thread(sites, asked[number], event):
+                yield site, event
+
+
+async def next_edits(
+    engine: WritingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], seconds: float = WRITING_S
+) -> AsyncGenerator[Proposal]:
+    """Yield what should follow `edit`, each line once: what the edit proves and the model has judged, then what the
+    model writes, if it is likely enough to be right. The model is not asked to write while no gate is fitted for it
+    (`WEIGHTS.written_from`). May raise EngineGone.
+    """
+    offered: list[Site] = []
+    async with aclosing(proposals(engine, edit, own, pages)) as found:
+        async for proposal in found:
+            offered.append(proposal.site)
+            yield proposal
+    least = WEIGHTS.written_from
+    if engine is None or least is None:
+        return
+    async with aclosing(written(engine, edit, own, seconds)) as more:
+        async for site, _ in more:
+            if site.odds > least and not any(site.touches(other) for other in offered):
+                offered.append(site)
+                yield Proposal(site, probability(site.odds))
