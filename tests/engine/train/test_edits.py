@@ -12,14 +12,16 @@ import torch
 from safetensors import safe_open
 
 from dlsp.edits.history.edit import Edit
+from dlsp_engine.model.update import Update, sha256
+from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import ByteTokenizer
-from dlsp_engine.train import checkpoint, edits
+from dlsp_engine.train import checkpoint, edits, stack
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.recipe import EditRecipe
 from dlsp_engine.train.refactorings import argument, fewer_arguments, in_prose, rename, wrap
 from dlsp_engine.train.windows import Windows, edited, weighed
-from tests.engine.train.conftest import SMALL
+from tests.engine.train.conftest import SMALL, tensors
 
 BEFORE = "x = fee(1)\n\ny = fee(2)\nz = 3\nlast = fee(4)\n"
 AFTER = "x = cost(1)\n\ny = cost(2)\nz = 3\nlast = cost(4)\n"
@@ -140,3 +142,30 @@ def test_clear_refusals(command: list[str], tmp_path: Path) -> None:
         edits.main([*command, "--recipe", str(tmp_path / "none.json"), *out])
     with pytest.raises(SystemExit, match=r"none.gz.* give a file of mined edits"):
         edits.main([*command, "--edits", str(tmp_path / "none.gz"), *out])
+
+
+def noisy(path: Path, seed: int, **metadata: str) -> Path:
+    torch.manual_seed(seed)
+    update = LowRanks(SMALL, 2 + seed)
+    for name, value in update.named_parameters():
+        if name.endswith(".b"):
+            torch.nn.init.normal_(value)
+    checkpoint.export(path, update, metadata)
+    return path
+
+
+def test_a_stack_changes_weights_as_both_updates_do(tmp_path: Path, small: Weights) -> None:
+    infill = noisy(tmp_path / "infill.safetensors", 1, version="one", base_sha256="12ab")
+    edit = noisy(tmp_path / "edit.safetensors", 2, version="two", update_sha256=sha256(infill))
+    both = tmp_path / "both.safetensors"
+    assert stack.main([str(infill), str(edit), str(both)]) == 0
+    expected, found = tensors(small), tensors(small)
+    for path in (infill, edit):
+        Update.of(path).add_to(expected, SMALL)
+    Update.of(both).add_to(found, SMALL)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, rtol=1e-4, atol=1e-4)
+    said = Update.of(both).metadata
+    assert (said["version"], said["base_sha256"], said["canvas_adapters"]) == ("one+two", "12ab", "[]")
+    with pytest.raises(SystemExit, match="was not trained on the base with"):
+        stack.main([str(edit), str(infill), str(both)])
