@@ -6,6 +6,7 @@ import random
 import statistics
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,14 +19,24 @@ from rich.table import Table
 from bench import results
 from bench.command import KEPT, at_least, guarded, written
 from bench.edits.inside import engine_of
-from bench.edits.rows import SETS, Row, load
+from bench.edits.rows import LANGUAGES, SETS, Row, load
 from bench.edits.score import Outcome, outcome, summary
 from bench.edits.variants import VARIANTS, WITHOUT_MODEL, Answer
 from bench.journal import Journal
 from dlsp.edits.history.hunks import Hunk
 from dlsp.models import catalogue
 
-GROUPS = {"all": lambda row: True, "renames": lambda row: row.shows_rename}
+
+def is_of(language: str) -> Callable[[Row], bool]:
+    """Whether a row is a refactoring in this language."""
+    return lambda row: row.id.startswith(f"{language}/")
+
+
+GROUPS: dict[str, Callable[[Row], bool]] = {
+    "all": lambda row: True,
+    "renames": lambda row: row.shows_rename,
+    **{language: is_of(language) for language in LANGUAGES},
+}
 
 
 def after_the_edit(row: Row, hunks: list[Hunk]) -> list[Hunk]:

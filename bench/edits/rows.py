@@ -15,7 +15,9 @@ from dlsp.edits.history.hunks import Hunk, applied, canonical, lines_of
 from dlsp.edits.search.page import Page
 from dlsp.syntax import languages
 
-SETS = ("train", "dev", "negatives-train", "negatives-dev")
+MADE = "refactorings"
+LANGUAGES = ("python", "typescript", "javascript", "java", "cpp", "go", "rust")  # of these
+SETS = ("train", "dev", "negatives-train", "negatives-dev", MADE)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ class Row:
 
 def load(name: str) -> list[Row]:
     """The rows of a set, in its order. Raises Missing if it is not there."""
+    if name == MADE:
+        from bench.edits.refactorings import drawn  # PyTorch takes a second
+
+        return drawn()
     return [_row(raw) for raw in rows(f"edits/{name}.jsonl.gz", EDITS)]
 
 

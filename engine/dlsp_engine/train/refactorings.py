@@ -107,7 +107,11 @@ def _calls(
         for found in CALL.finditer(line):
             before = line[: found.start()].split()
             is_definition = bool(before) and before[-1] in ("def", "fn", "func", "function", "class")
-            if in_prose(line, found.start()) or (is_definition and not defined) or (before and before[-1] == "await"):
+            if (
+                in_prose(line, found.start())
+                or (is_definition and not defined)
+                or (before and before[-1] in ("await", "new"))
+            ):
                 bad.add(found[1])
             if len(found[2].split(",")) <= least_given and least_given and not found[2].strip():
                 bad.add(found[1])

@@ -13,6 +13,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.text.prompt import File
 from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
 from dlsp_engine.text.tokenizer import Tokenizer
+from dlsp_engine.train.corpus.shards import Row
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.fills import Fill
 from dlsp_engine.train.recipe import EditRecipe
@@ -106,11 +107,11 @@ class Windows:
         assert self._documents
         rows = self._documents.rows
         row, other = rng.choice(rows), rng.choice(rows)
-        found = _refactored(row, rng)
+        found = made_up(row, rng)
         if not found or kind == "refactored":
             return self._made(found, kind, rng, False) if found else None
         if rng.random() < UNRELATED_SHARE:
-            unrelated = _refactored(other, rng)
+            unrelated = made_up(other, rng)
             return (
                 self._window(found.path, unrelated.diff(0), list(found.lines), [], 0, kind, found.language)
                 if (unrelated)
@@ -197,7 +198,10 @@ def edited(row: dict[str, Any]) -> Edited:
     return Edited(row["path"], before, changes, Path(row["path"]).suffix.removeprefix("."))
 
 
-def _refactored(row: Any, rng: random.Random) -> Edited | None:
+def made_up(row: Row, rng: random.Random) -> Edited | None:
+    """Return some lines of a file of the corpus with a refactoring that has two places or more; None if the one that
+    was drawn finds none.
+    """
     lines = _lines(row["text"])
     length = rng.randint(*LENGTH_LINES)
     top = rng.randrange(max(1, len(lines) - length))
