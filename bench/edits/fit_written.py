@@ -21,26 +21,24 @@ from bench.edits.inside import engine_of
 from bench.edits.rows import Row, load
 from bench.edits.variants import PATIENCE_S, AnyEngine
 from bench.journal import Journal
+from dlsp.edits.rank.evidence import score
 from dlsp.edits.rank.weights import FILE
-from dlsp.edits.rewrite.written import NUMBERS, numbers, written
+from dlsp.edits.rewrite.written import NUMBERS, written
 from dlsp.models import catalogue
 
 SETS = ("train", "negatives-train")
+PARTS = 5
+ODDS = (-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5)
 
 
 async def samples(engine: AnyEngine, row: Row) -> list[dict[str, Any]]:
     """The features of each change below the edit, and whether it was right."""
     found: list[dict[str, Any]] = []
-    by_window: dict[int, list[Any]] = {}
     async with aclosing(written(engine, row.edit, row.page, PATIENCE_S)) as sites:
-        async for site, event in sites:
-            by_window.setdefault(event["window"], []).append((site, event))
-    for each in by_window.values():
-        for site, event in each:
+        async for site, given in sites:
             if site.start >= row.page.edited[0][0]:
-                right = site.hunk in row.wanted
                 hunk = [site.start, list(site.old), list(site.lines)]
-                found.append({"numbers": numbers(site, len(each), event), "right": right, "hunk": hunk})
+                found.append({"numbers": given, "right": site.hunk in row.wanted, "hunk": hunk})
     return found
 
 
@@ -56,6 +54,19 @@ async def collect(journal: Journal, asked: argparse.Namespace) -> None:
                 journal.add(row.id, await samples(engine, row))
 
 
+def held_out(rows: list[list[dict[str, Any]]]) -> None:
+    """Print what would be shown by odds from which it is, each part of the edits judged by a fit on the others."""
+    judged: list[tuple[float, bool]] = []
+    for part in range(PARTS):
+        known = [sample for at, row in enumerate(rows) if at % PARTS != part for sample in row]
+        weights = fitted([each["numbers"] for each in known], [float(each["right"]) for each in known])
+        own = [sample for row in rows[part::PARTS] for sample in row]
+        judged += [(score(weights, each["numbers"]), each["right"]) for each in own]
+    for least in ODDS:
+        shown = [right for odds, right in judged if odds > least]
+        print(f"odds above {least}: {len(shown)} shown, {sum(shown)} right ({sum(shown) / max(1, len(shown)):.0%})")
+
+
 @guarded(KEPT)
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.edits.fit_written", description="Fit the gate of rewrites.")
@@ -65,8 +76,10 @@ def main() -> int:
     asked = parser.parse_args()
     journal = Journal(results.kept(asked.adapters) / f"edits-written-{asked.model}.jsonl")
     asyncio.run(collect(journal, asked))
-    found = [sample for row in journal.entries.values() for sample in row]
+    rows = [row for row in journal.entries.values() if row]
+    found = [sample for row in rows for sample in row]
     weights = fitted([each["numbers"] for each in found], [float(each["right"]) for each in found])
+    held_out(rows)
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     stored["written"] = dict(zip(NUMBERS, weights, strict=True))
     FILE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 should change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -23,11 +24,16 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Change:
-    """Replace the characters `start` to `end` (excluded) of the old text by `text`."""
+    """Replace the characters `start` to `end` (excluded) of the old text by `text`.
+
+    `log_p` is the log-probability of the new text's tokens there, or, where text is only taken away, of the token
+    behind. A token that was forced counts among the others than the old one.
+    """
 
     start: int
     end: int
     text: str
+    log_p: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class RewriteRequest(Request):
         reason = answer.reason or "cancelled"
         text = asked.text if reason == "length" else asked.whole(answer.text)
         before = len(asked.kept) + len(answer.tokenizer.decode(self._old[: doubt.at]))
-        found = changes(asked.text, text)
+        found = weighed(changes(asked.text, text), len(asked.kept), answer.confidence)
         return Rewritten(text, found, tuple(answer.tokens), doubt.nats, before, reason, self.cost)
 
     def plan(self, room: int, sharing: int, separate_prefill: bool = False) -> RowsStep:
@@ -142,6 +148,26 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
         if kind != "equal":
             found.append(_least(Change(starts[first], starts[last], "".join(after[begin:stop])), old))
     return tuple(found)
+
+
+def weighed(found: Sequence[Change], start: int, confidence: Sequence[tuple[int, float]]) -> tuple[Change, ...]:
+    """Return the changes with their `log_p`. `confidence` are the characters and the log-probability of each token of
+    the new text from the character `start` on.
+    """
+    spans: list[tuple[int, int, float]] = []
+    for width, log_p in confidence:
+        spans.append((start, start + width, log_p))
+        start += width
+    weighed: list[Change] = []
+    shift = 0  # from places in the old text to those in the new one
+    for one in found:
+        first = one.start + shift
+        last = first + max(1, len(one.text))
+        own = [log_p for begin, end, log_p in spans if begin < last and first < max(end, begin + 1)]
+        # Behind the last token stand line breaks alone, which are never written anew.
+        weighed.append(replace(one, log_p=sum(own or [spans[-1][2]])))
+        shift += len(one.text) - (one.end - one.start)
+    return tuple(weighed)
 
 
 def _least(change: Change, old: str) -> Change:

@@ -146,7 +146,7 @@ class StubEngine:
 
     def rewrite(self, request: dict[str, Any]) -> bytes:
         """The first character of every window is to be an x."""
-        change = {"start": 0, "end": 1, "text": "x"}
+        change = {"start": 0, "end": 1, "text": "x", "log_p": -0.5}
         judged = {"changes": [change], "reason": "end", "doubt": 1.0, "doubted": 0, "cost": COST}
         events = [{"event": "rewrite", "window": at, **judged} for at in range(len(request["windows"]))]
         return b"".join(json.dumps(each).encode() + b"\n" for each in [*events, {"event": "done"}])

@@ -10,7 +10,7 @@ from dlsp_engine.decode.rewriting import rewritten_plainly
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
 from dlsp_engine.request import GapRequest
-from dlsp_engine.rewrite import Change, RewriteRequest, Rewritten, changes
+from dlsp_engine.rewrite import Change, RewriteRequest, Rewritten, changes, weighed
 from dlsp_engine.text.prompt import File, Gap
 from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
 from dlsp_engine.text.tokenizer import ByteTokenizer
@@ -131,6 +131,8 @@ def test_a_window_that_stays_changes_where_it_is_doubted_most_if_that_is_forced(
         (told,) = rewritten(tiny, forced, draft=rng.randrange(5), max_tokens=8)
         (alone,) = rewritten(tiny, forced, mode="autoregressive", max_tokens=8)
         assert list(told.tokens) == list(alone.tokens) == plainly(tiny, forced, 8)
+        if told.changes:
+            assert all(change.log_p < 0 for change in told.changes)
         at = next(at for at, pair in enumerate(zip(told.tokens, quiet.tokens, strict=False)) if len(set(pair)) > 1)
         assert told.doubted == quiet.doubted == len(one.kept + tiny.tokenizer.decode(list(quiet.tokens[:at])))
 
@@ -245,6 +247,15 @@ def test_changes_are_as_small_as_they_can_be():
     assert changes("a\nb\n", "a\nb\n") == ()
     assert changes("a\nb\n", "a\nx\nb\n") == (Change(2, 2, "x\n"),)
     assert changes("f(1)\ng\nf(2)\n", "f(1, 0)\ng\nf(2, 0)\n") == (Change(3, 3, ", 0"), Change(10, 10, ", 0"))
+
+
+def test_each_change_has_the_probability_of_its_own_tokens():
+    """The tokens are `a = `, `pl`, `us`, `(1)\\n`, `x\\n`, `c\\n` and the end."""
+    found = changes("a = add(1)\nx\nb\nc\n", "a = plus(1)\nx\nc\n")
+    given = [(4, -1.0), (2, -2.0), (2, -4.0), (4, -8.0), (2, -16.0), (2, -32.0), (0, -64.0)]
+    assert weighed(found, 0, given) == (Change(4, 7, "plus", -6.0), Change(13, 15, "", -32.0))
+    (one,) = weighed((Change(5, 6, "x"),), 4, [(1, -1.0), (1, -2.0)])
+    assert one.log_p == -2.0, "behind the lines that stay"
 
 
 @pytest.mark.parametrize(("old", "new"), [("a\r\n", "a\n"), ("a\n", "a\r\n"), ("a\r\n", "a\rb\n"), ("\r\n", "b\r\n")])

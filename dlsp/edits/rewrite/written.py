@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Protocol
 
 from dlsp.edits.history.edit import Edit
@@ -15,12 +16,12 @@ from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.rewrite.windows import Window, request, windows
 from dlsp.edits.search.page import Page, Site
 
-# Doubts are cut to this many nats.
-MAX_DOUBT_NATS = 8.0
+# Doubts and losses are cut to so many nats.
+MAX_DOUBT_NATS, MAX_LOSS_NATS = 8.0, 12.0
 MAX_COUNTED_HUNKS = 5
 # The most seconds that the model may write: a later proposal finds the user elsewhere.
 WRITING_S = 4.0
-NUMBERS = ("always", "doubt", "forced", "hunks", "only adds", "only takes away")
+NUMBERS = ("always", "doubt", "forced", "hunks", "only adds", "only takes away", "log p", "log p of all")
 
 
 class WritingEngine(JudgingEngine, Protocol):
@@ -29,9 +30,13 @@ class WritingEngine(JudgingEngine, Protocol):
     def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]: ...
 
 
-def numbers(site: Site, count: int, event: dict[str, Any]) -> list[float]:
+def numbers(window: Window, site: Site, count: int, event: dict[str, Any]) -> list[float]:
     """The features of one of `count` sites of a window, one for each of NUMBERS; `event` is the engine's answer."""
     doubt: float = event["doubt"]
+    start, end = (
+        window.page.starts[row] - window.page.starts[window.start] for row in (site.hunk.start, site.hunk.end)
+    )
+    own = [each["log_p"] for each in event["changes"] if each["start"] <= end and start <= each["end"]]
     return [
         1.0,
         max(-MAX_DOUBT_NATS, min(MAX_DOUBT_NATS, doubt)) / MAX_DOUBT_NATS,
@@ -39,6 +44,8 @@ def numbers(site: Site, count: int, event: dict[str, Any]) -> list[float]:
         min(count, MAX_COUNTED_HUNKS) / MAX_COUNTED_HUNKS,
         float(not site.old),
         float(not site.lines),
+        max(-MAX_LOSS_NATS, sum(own)) / MAX_LOSS_NATS,
+        max(-MAX_LOSS_NATS, sum(each["log_p"] for each in event["changes"])) / MAX_LOSS_NATS,
     ]
 
 
@@ -55,27 +62,27 @@ def changed(window: Window, event: dict[str, Any]) -> list[Hunk]:
     return found[:-1] if is_cut else found
 
 
-def sites(window: Window, event: dict[str, Any]) -> list[Site]:
-    """The sites of one answer that may be offered: none in the user's own lines, of white space alone, with a secret
-    from elsewhere, or that would add syntax errors.
+def sites(window: Window, event: dict[str, Any]) -> list[tuple[Site, list[float]]]:
+    """The sites of one answer that may be offered, each with its features: none in the user's own lines, of white space
+    alone, with a secret from elsewhere, or that would add syntax errors.
     """
-    page, found, kept = window.page, changed(window, event), list[Site]()
+    page, found, kept = window.page, changed(window, event), list[tuple[Site, list[float]]]()
     for hunk in found:
         site = Site(page, hunk.start, tuple(page.lines[hunk.start : hunk.end]), hunk.lines, 0.0)
-        odds = score(WEIGHTS.written, numbers(site, len(found), event))
-        site = Site(page, site.start, site.old, site.lines, odds)
+        given = numbers(window, site, len(found), event)
+        site = replace(site, odds=score(WEIGHTS.written, given))
         if page.is_edited(hunk.start, hunk.end) or site.is_blank or site.is_long or brings_secret(site):
             continue
         if not page.breaks([site]):
-            kept.append(site)
+            kept.append((site, given))
     return kept
 
 
 async def written(
     engine: WritingEngine, edit: Edit, own: Page, seconds: float = WRITING_S
-) -> AsyncGenerator[tuple[Site, dict[str, Any]]]:
-    """Yield the sites that the model writes within `seconds`, with the engine's answer that each comes from. The gate
-    has not been asked. Nothing follows an edit that leaves its page broken.
+) -> AsyncGenerator[tuple[Site, list[float]]]:
+    """Yield the sites that the model writes within `seconds`, each with its features (NUMBERS). The gate has not been
+    asked. Nothing follows an edit that leaves its page broken.
     """
     until = time.monotonic() + seconds
     if await asyncio.to_thread(is_unfinished, edit, own):
@@ -90,8 +97,8 @@ async def written(
             except (StopAsyncIteration, TimeoutError):
                 return
             number: int = event["window"]
-            for site in await asyncio.to_thread(sites, asked[number], event):
-                yield site, event
+            for each in await asyncio.to_thread(sites, asked[number], event):
+                yield each
 
 
 async def next_edits(

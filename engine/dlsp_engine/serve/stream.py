@@ -135,7 +135,7 @@ def ended(number: int, answer: int, outcome: Outcome | str) -> dict[str, Any]:
         event = {"event": "fill", "gap": number, "answer": answer, "text": outcome.text, "reason": outcome.reason}
         return event | {"cost": _cost(outcome.cost), "confidence": _confidence(outcome.confidence)}
     if isinstance(outcome, Rewritten):
-        found = [asdict(change) for change in outcome.changes]
+        found = [asdict(change) | {"log_p": round(change.log_p, 3)} for change in outcome.changes]
         event = {"event": "rewrite", "window": number, "changes": found, "reason": outcome.reason}
         doubt = {"doubt": round(outcome.doubt, 4), "doubted": outcome.doubted}
         return event | doubt | {"cost": _cost(outcome.cost)}

@@ -39,7 +39,9 @@ class Scripted:
         for number, window in enumerate(request["windows"]):
             await asyncio.sleep(self.wait_s)
             found = [(window["text"].index(old), old, new) for old, new in self.changes if old in window["text"]]
-            changes = [{"start": at, "end": at + len(old), "text": new} for at, old, new in sorted(found)]
+            changes = [
+                {"start": at, "end": at + len(old), "text": new, "log_p": -0.5} for at, old, new in sorted(found)
+            ]
             yield {"window": number, "changes": changes, "reason": "window", "doubt": self.doubt, "doubted": 0}
 
 
