@@ -62,11 +62,29 @@ def changed(window: Window, event: dict[str, Any]) -> list[Hunk]:
     return found[:-1] if is_cut else found
 
 
+def without_blank(hunk: Hunk, lines: Sequence[str]) -> list[Hunk]:
+    """The hunk in parts, without lines of which only the white space changes, if it has as many lines as before: the
+    model spaces lines anew beside those that it changes.
+    """
+    if hunk.end - hunk.start != len(hunk.lines):
+        return [hunk]
+    found: list[Hunk] = []
+    for row, new in enumerate(hunk.lines, hunk.start):
+        if lines[row].split() == new.split():
+            continue
+        if found and found[-1].end == row:
+            found[-1] = Hunk(found[-1].start, row + 1, (*found[-1].lines, new))
+        else:
+            found.append(Hunk(row, row + 1, (new,)))
+    return found
+
+
 def sites(window: Window, event: dict[str, Any]) -> list[tuple[Site, list[float]]]:
     """The sites of one answer that may be offered, each with its features: none in the user's own lines, of white space
     alone, with a secret from elsewhere, or that would add syntax errors.
     """
-    page, found, kept = window.page, changed(window, event), list[tuple[Site, list[float]]]()
+    page, kept = window.page, list[tuple[Site, list[float]]]()
+    found = [part for hunk in changed(window, event) for part in without_blank(hunk, page.lines)]
     for hunk in found:
         site = Site(page, hunk.start, tuple(page.lines[hunk.start : hunk.end]), hunk.lines, 0.0)
         given = numbers(window, site, len(found), event)

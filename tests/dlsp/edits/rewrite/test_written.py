@@ -67,6 +67,12 @@ async def test_lines_that_the_model_writes_are_sites() -> None:
     ]
 
 
+async def test_lines_that_are_only_spaced_anew_stay() -> None:
+    old = "x = 1\nprint(fee(1))\ny = fee(x)\n"
+    new = "x = 2\nprint(fee(1)) \ny = fee(x, 2)\n"
+    assert await lines(Scripted((old, new))) == [("x = 2\n",), ("y = fee(x, 2)\n",)]
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
