@@ -25,6 +25,7 @@ COMMANDS = (
     "engine",
     "model",
     "api",
+    "team",
     "bench",
     "train",
 )

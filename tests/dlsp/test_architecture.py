@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2] / "dlsp"
 # A package imports those of its own line and of lines below it, never one above. Packages of one line may import each
 # other only as `IN_LINE` says.
 LAYERS = (
-    ("server", "cli", "api", "doctor"),
+    ("server", "cli", "api", "doctor", "team"),
     ("completions", "edits"),
     ("settings",),
     ("engine",),
@@ -20,7 +20,15 @@ LAYERS = (
     ("function",),
     ("syntax",),
 )
-IN_LINE = {("cli", "server"), ("cli", "api"), ("cli", "doctor"), ("doctor", "cli"), ("completions", "edits")}
+IN_LINE = {
+    ("cli", "server"),
+    ("cli", "api"),
+    ("cli", "doctor"),
+    ("cli", "team"),
+    ("team", "api"),
+    ("doctor", "cli"),
+    ("completions", "edits"),
+}
 # Modules beside the packages, which import nothing but each other.
 BASE = {"dlsp", "dlsp.atomic", "dlsp.errors", "dlsp.logfile", "dlsp.paths", "dlsp.wording"}
 
