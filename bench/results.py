@@ -66,17 +66,17 @@ def write(
 
 def kept(adapters: Path | None = None) -> Path:
     """Where benches keep what is finished, so that the next run goes on from there: in the cache, or beside results
-    that have a folder of their own. Answers of other weights are none of it: each set of infill updates, those that
-    ship or those in `adapters`, has a folder.
+    that have a folder of their own. Answers of other weights are none of it: each set of updates, those that ship or
+    those in `adapters`, has a folder.
     """
     updates = _updates(adapters or Path(dlsp_engine.__file__).parent / "adapters")
     return (FOLDER / "kept" if _OWN else paths.cache_dir() / "bench") / updates
 
 
 def _updates(adapters: Path) -> str:
-    """A short name for the infill updates in a folder."""
+    """A short name for the infill and edit updates in a folder."""
     digest = sha256()
-    for path in sorted(adapters.glob("*.infill-update.safetensors")):
+    for path in sorted(adapters.glob("*-update.safetensors")):
         with path.open("rb") as file:
             digest.update(file_digest(file, "sha256").digest())
     return digest.hexdigest()[:8]

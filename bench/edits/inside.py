@@ -20,6 +20,9 @@ class Inside:
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
 
+    async def writes_edits(self) -> bool:
+        return self._engine.writes_edits
+
     async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         from dlsp_engine.serve.sites import parse_sites
 

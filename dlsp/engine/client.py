@@ -63,6 +63,11 @@ class Engine:
         except (ValueError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
+    async def writes_edits(self) -> bool:
+        """Whether its model was taught to write windows anew (`rewrite`). Raises EngineGone."""
+        step: dict[str, Any] = (await self.health()).get("step", {})
+        return step.get("writes_edits") is True
+
     async def metrics(self) -> str:
         """The answer to `GET /metrics`."""
         return (await self._body("GET", "/metrics")).decode("utf-8", "replace")

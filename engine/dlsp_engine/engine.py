@@ -112,6 +112,7 @@ class Engine:
         for the user.
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
+        from dlsp_engine.model import edit_update
         from dlsp_engine.model.calibration import sample
         from dlsp_engine.model.convert import ABOUT, content, converted, stem
         from dlsp_engine.model.int8 import Int8Qwen2
@@ -162,9 +163,14 @@ class Engine:
                 int8_weights = stored(folder, rows, low_rank, int8, sample=text)
                 low_rank.forget_updates()
                 model: Model = Int8Qwen2(rows, low_rank, int8_weights, KV_FORMATS.get(kv))
+                if edits := edit_update.beside(adapters, gguf, update):
+                    model.edits = edit_update.stored(folder, edits, rows, int8)
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
                 model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)
+                edits = edit_update.beside(adapters, gguf, update)
+                if edits and isinstance(model, Qwen2):
+                    model.edits = edit_update.read(edits, about.architecture, dense)
         costs = remembered(
             model, f"{stem(gguf)} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json"
         )
@@ -244,7 +250,12 @@ class Engine:
         """
         session, opening = session or self.new_session(), opening or self.prompt(asked)
         drafting = self._drafting(self.rewrite_acceptance)
-        return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting)
+        return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting, self.writes_edits)
+
+    @property
+    def writes_edits(self) -> bool:
+        """Whether an edit update has taught the model to write windows anew."""
+        return bool(self.model.edits)
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:
         return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)

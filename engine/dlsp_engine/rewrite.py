@@ -71,15 +71,17 @@ class RewriteRequest(Request):
         session: Session,
         tokenizer: Tokenizer,
         drafting: Drafting,
+        edits: bool = False,
     ) -> None:
+        """`edits` says whether the model has an edit update."""
         old = asked.rest(tokenizer)
         most = min(len(old) + options.max_tokens, MAX_CONTEXT_TOKENS - len(opening.tokens))
         options = replace(options, end=TEXT_END, max_tokens=max(1, most))
         super().__init__(session, options)
         self.asked = asked
-        self.set_aside = session.set_aside(opening.tokens)
+        self.set_aside = session.set_aside(opening.tokens, edits)
         self.cost.prompt_tokens = len(opening.tokens)
-        self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens)
+        self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens, edits)
         self.prompt_end = len(opening.tokens) - 1
         self.answer = Answer(Gap("", ""), options, tokenizer)
         self._old = old
@@ -127,7 +129,8 @@ class RewriteRequest(Request):
         begun, session = self._old[: doubt.at], self.session
         self.answer = Answer(Gap("", ""), self.options, self.answer.tokenizer)
         self.answer.commit(begun, [0.0] * len(begun))
-        session.advance([*session.tokens[: self.cost.prompt_tokens], *begun], self.options.max_tokens - len(begun))
+        known = [*session.tokens[: self.cost.prompt_tokens], *begun]
+        session.advance(known, self.options.max_tokens - len(begun), session.cache.edits)
         found = Rewriting(
             session, self.answer, self._drafting, self._copier, self._old, self.asked.margin, forbidden=doubt.at
         )

@@ -27,6 +27,7 @@ NUMBERS = ("always", "doubt", "forced", "hunks", "only adds", "only takes away",
 class WritingEngine(JudgingEngine, Protocol):
     """An engine, or a connection to one."""
 
+    async def writes_edits(self) -> bool: ...
     def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]: ...
 
 
@@ -123,8 +124,8 @@ async def next_edits(
     engine: WritingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], seconds: float = WRITING_S
 ) -> AsyncGenerator[Proposal]:
     """Yield what should follow `edit`, each line once: what the edit proves and the model has judged, then what the
-    model writes, if it is likely enough to be right. The model is not asked to write while no gate is fitted for it
-    (`WEIGHTS.written_from`). May raise EngineGone.
+    model writes, if it is likely enough to be right. A model that was not taught to write edits is not asked, nor is
+    any while no gate is fitted (`WEIGHTS.written_from`). May raise EngineGone.
     """
     offered: list[Site] = []
     async with aclosing(proposals(engine, edit, own, pages)) as found:
@@ -132,7 +133,7 @@ async def next_edits(
             offered.append(proposal.site)
             yield proposal
     least = WEIGHTS.written_from
-    if engine is None or least is None:
+    if engine is None or least is None or not await engine.writes_edits():
         return
     async with aclosing(written(engine, edit, own, seconds)) as more:
         async for site, _ in more:

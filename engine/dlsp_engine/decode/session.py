@@ -28,12 +28,12 @@ class Session:
         self.tokens: list[int] = []
         self.previous_answer: list[int] = []
 
-    def set_aside(self, tokens: list[int]) -> "Session | None":
-        """Called before `advance` moves to another place. Returns a session that takes over the KV cache, while this
-        one keeps a copy of the prefix that it shares with `tokens`. Returns None if `advance` would drop less than it
-        keeps, or less than PREFILL_ROWS.
+    def set_aside(self, tokens: list[int], edits: bool = False) -> "Session | None":
+        """Called before `advance` with these arguments moves to another place. Returns a session that takes over the KV
+        cache, while this one keeps a copy of the prefix that it shares with `tokens`. Returns None if `advance` would
+        drop less than it keeps, or less than PREFILL_ROWS.
         """
-        same = self._cacheable(self.tokens[: self.cache.length], tokens)
+        same = self._cacheable(self.tokens[: self.cache.length], tokens) if self.cache.edits == edits else 0
         if self.cache.length - same < max(same, PREFILL_ROWS):
             return None
         old = Session(self.cache, self.convention)
@@ -41,13 +41,15 @@ class Session:
         self.cache = old.cache.fork(same)
         return old
 
-    def advance(self, tokens: list[int], answer: int = 0) -> int:
-        """Make `tokens` the prompt, which at most `answer` tokens will follow. Returns how many of its tokens are
-        cached.
+    def advance(self, tokens: list[int], answer: int = 0, edits: bool = False) -> int:
+        """Make `tokens` the prompt, which at most `answer` tokens will follow; `edits` says whether its rows see the
+        edit update. Returns how many of its tokens are cached.
 
         Cached rows are kept up to the first token that differs, so typing costs only the rows of the new tokens.
         """
         self.cache.expected = len(tokens) + answer
+        if self.cache.edits != edits:
+            self.cache.edits, self.cache.length, self.tokens = edits, 0, []
         same = self.cache.length = self._cacheable(self.tokens[: self.cache.length], tokens[:-1])
         self.previous_answer = self.tokens[len(tokens) :] if self.tokens[: len(tokens)] == tokens else []
         self.tokens = list(tokens)
@@ -60,7 +62,7 @@ class Session:
 
     def shares(self, other: "Session") -> int:
         """Return the length of the prefix that this session and `other` will both have cached after prefill."""
-        return self._cacheable(self.tokens[:-1], other.tokens[:-1])
+        return self._cacheable(self.tokens[:-1], other.tokens[:-1]) if self.cache.edits == other.cache.edits else 0
 
     def borrow(self, other: "Session", most: int) -> int:
         """Copy the rows that `other` has cached of the first `most` tokens, if that saves MIN_COPIED_ROWS or more.

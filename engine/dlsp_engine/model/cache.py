@@ -28,6 +28,9 @@ class Cache:
     # room beyond it.
     expected: int | None = None
 
+    # Whether keys and values are those of the base with the edit update.
+    edits: bool = False
+
     def __init__(self, architecture: Architecture, kv: KvFormat) -> None:
         self.length = 0
         self.kv = kv
@@ -107,7 +110,7 @@ class Cache:
         """A new cache with a copy of the first `length` positions, and room for a step."""
         twin = object.__new__(Cache)
         twin.length = length
-        twin.kv = self.kv
+        twin.kv, twin.edits = self.kv, self.edits
         blocks = -(-(length + BLOCK // 2) // BLOCK)
         twin._hold(self._copy(length, blocks))
         return twin

@@ -72,6 +72,23 @@ class Int8Linear:
         return y
 
 
+class EditLinear:
+    """The edit update of one fused projection: for some rows, it is added to what the projection gives."""
+
+    def __init__(self, a: Int8Matrix, ends: list[int], b: Tensor, b_scale: Tensor) -> None:
+        """`a` is the first half; `ends`, `b` and `b_scale` are those of `low_rank_add`."""
+        self._a, self._ends, self._rank = a, ends, len(b)
+        self._update = _update(ends, b, b_scale)
+
+    def __call__(self, x: Tensor, y: Tensor, rows: slice | Tensor) -> None:
+        """x uint8 [rows, in]; y as `Int8Linear` returns it, changed in place."""
+        out = self._ends[-1]
+        given = self._a(x[rows].contiguous())[:, : len(self._ends) * self._rank]
+        both = torch.cat([y[rows, :out], given], 1)
+        self._update(both, slice(0, len(both)))
+        y[rows, :out] = both[:, :out]
+
+
 def matrix(weight: Tensor, scale: Tensor, kind: Int8) -> Int8Matrix:
     """The matrix of packed int8 weights, or of packed 4-bit codes, which are uint8. Raises ValueError if they are
     neither.
@@ -189,11 +206,14 @@ class Int8Qwen2(Model):
     def _forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         rows = packed(batch, self.shape)
         x = self._embed(rows.tokens)
-        x = self._step(Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch)))
+        inputs = Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch))
+        x = self._step(inputs) if rows.edits is None else self._layer_by_layer(inputs, rows.edits)
         return x * torch.rsqrt(x.square().mean(1, keepdim=True) + self.shape.eps)
 
-    def _layer_by_layer(self, inputs: Inputs) -> Tensor:
-        """Add all layers to `inputs.x` in place, and return it: the residual stream after the last layer."""
+    def _layer_by_layer(self, inputs: Inputs, edits: slice | Tensor | None = None) -> Tensor:
+        """Add all layers to `inputs.x` in place, and return it: the residual stream after the last layer. The rows
+        `edits` see the edit update. Such steps are not captured: rewrites take few of them.
+        """
         shape, ops, levels = self.shape, self._ops, self._levels
         x, cos, sin, canvas, attend = inputs.x, inputs.cos, inputs.sin, inputs.canvas, inputs.attend
         heads, transform = (shape.heads, shape.kv_heads), self.kv.quantised
@@ -201,21 +221,30 @@ class Int8Qwen2(Model):
         for i, layer in enumerate(self._layers):
             leave_if_asked()
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
+            own = self.edits[i] if edits is not None else {}
             qkv = layer.qkv(h, canvas)
+            if edits is not None:
+                own["qkv"](h, qkv, edits)
             norm = () if layer.head_norm is None else (layer.head_norm,)
             q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform, *norm)
             h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
             y = layer.out(h, canvas)
+            if edits is not None:
+                own["out"](h, y, edits)
             if layer.out_bias is not None:
                 x += layer.out_bias
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             y = layer.gate_up(h, canvas)
+            if edits is not None:
+                own["gate_up"](h, y, edits)
             if layer.gate_up_bias is None:
                 h, scale = ops.swiglu_quantise(y, scale, shape.ff, levels)
             else:
                 h = F.gelu(y[:, : shape.ff] * scale + layer.gate_up_bias, approximate="tanh")
                 h, scale = ops.quantise_rows(hadamard(h), levels)
             y = layer.down(h, canvas)
+            if edits is not None:
+                own["down"](h, y, edits)
             if layer.down_bias is not None:
                 x += layer.down_bias
         ops.add_norm_quantise(x, y, scale, shape.eps, levels)  # for its addition to x; the result is not used

@@ -1,6 +1,7 @@
 """The forward pass in float32 or bf16, op by op in PyTorch: the reference for every faster one."""
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +33,9 @@ class Model(Protocol):
 
     # Whether narrow steps may be faster with fewer PyTorch threads.
     fewer_threads: bool = False
+
+    # The edit update, by layer and projection, for the clean rows of caches that say so; empty if there is none.
+    edits: Sequence[Mapping[str, Any]] = ()
 
     def new_cache(self) -> Cache: ...
 
@@ -75,12 +79,17 @@ class Qwen2(Model):
         x = self._embed(rows.tokens)
         for i, layer in enumerate(self.weights.layers):
             leave_if_asked()
-            low = self.adapter.layers[i]
+            low, edits = self.adapter.layers[i], self.edits[i] if rows.edits is not None else {}
 
-            def linear(x: Tensor, name: str, weight: Tensor, bias: Tensor | None = None, low=low) -> Tensor:
+            def linear(
+                x: Tensor, name: str, weight: Tensor, bias: Tensor | None = None, low=low, edits=edits
+            ) -> Tensor:
                 update = low.get(name)
                 a, b = (update.a, update.b) if update else (None, None)
-                return low_rank_linear(x, weight, bias, a, b, rows.canvas)
+                y = low_rank_linear(x, weight, bias, a, b, rows.canvas)
+                if edits:
+                    y[rows.edits] += F.linear(F.linear(x[rows.edits], edits[name].a), edits[name].b)
+                return y
 
             h = norm(x, layer.attention_norm, layer.attention_norm_bias, shape.eps)
             qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head_dim)

@@ -88,6 +88,7 @@ class Packed:
     cos: Tensor  # [rows, 1, head_dim / 2]
     sin: Tensor
     canvas: slice | Tensor | None  # the numbers of the canvas rows, see `_range`
+    edits: slice | Tensor | None  # those of the rows that see the edit update
 
 
 def packed(batch: Batch, shape: Architecture) -> Packed:
@@ -99,7 +100,8 @@ def packed(batch: Batch, shape: Architecture) -> Packed:
     )
     canvas = [i for i, number in enumerate(c for _, rows in batch for c in rows.canvas) if number > 0]
     tokens = torch.tensor([t for _, rows in batch for t in rows.tokens])
-    return Packed(tokens, cos, sin, _range(canvas))
+    edits = [cache.edits and number <= 0 for cache, rows in batch for number in rows.canvas]
+    return Packed(tokens, cos, sin, _range(canvas), _range([i for i, each in enumerate(edits) if each]))
 
 
 def _range(rows: list[int]) -> slice | Tensor | None:

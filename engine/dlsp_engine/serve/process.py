@@ -84,6 +84,7 @@ def serve(
                 "replaced": engine.backend.replaced,
                 "update": engine.update,
                 "no_update": engine.no_update,
+                "writes_edits": engine.writes_edits,
                 "no_canvas": engine.no_canvas,
                 "costs": _table(engine.backend.costs),
             },

@@ -107,7 +107,11 @@ class PromptCaches:
         for place, session in enumerate(reversed(list(sessions))):
             takes = sessions.takes
             tokens = session.tokens[: session.cache.length]
-            if len(tokens) < MIN_ROWS or any(common(one, tokens) > len(tokens) // 2 for one in current.values()):
+            if (
+                session.cache.edits
+                or len(tokens) < MIN_ROWS
+                or any(common(one, tokens) > len(tokens) // 2 for one in current.values())
+            ):
                 continue
             path = self._having(tokens)
             if path is None:

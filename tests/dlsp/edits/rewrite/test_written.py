@@ -25,9 +25,14 @@ AFTER = BEFORE.replace("def fee(a):", "def fee(a, b):")
 class Scripted:
     """An engine that changes the window's texts as told: pairs of an old and a new text."""
 
-    def __init__(self, *changes: tuple[str, str], doubt: float = 2.0, wait_s: float = 0.0) -> None:
-        self.changes, self.doubt, self.wait_s = changes, doubt, wait_s
+    def __init__(
+        self, *changes: tuple[str, str], doubt: float = 2.0, wait_s: float = 0.0, is_taught: bool = True
+    ) -> None:
+        self.changes, self.doubt, self.wait_s, self.is_taught = changes, doubt, wait_s, is_taught
         self.asked: list[dict[str, Any]] = []
+
+    async def writes_edits(self) -> bool:
+        return self.is_taught
 
     async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         for number, site in enumerate(request["sites"]):
@@ -153,6 +158,14 @@ async def test_what_comes_too_late_is_not_waited_for() -> None:
 
 async def _all(engine: Scripted, edit: Edit, own: Page) -> None:
     assert not [each async for each in next_edits(engine, edit, own, [own], 0.05) if each.hunk.lines == ("x = 2\n",)]
+
+
+@pytest.mark.usefixtures("gate")
+async def test_a_model_that_was_not_taught_to_write_edits_is_not_asked() -> None:
+    edit, own = edited()
+    engine = Scripted(("x = 1", "x = 2"), doubt=8.0, is_taught=False)
+    assert [each async for each in next_edits(engine, edit, own, [own]) if each.hunk.lines == ("x = 2\n",)] == []
+    assert engine.asked == []
 
 
 async def test_without_a_gate_the_model_is_not_asked_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
