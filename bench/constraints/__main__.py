@@ -108,7 +108,7 @@ def measured(engine: "Engine", case: Case, tokens: int, repeats: int, meter: Met
     assert engine.chat, "the model has a chat template"
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": case.question}]
     asked, grammar = Generation(engine.chat.parts(messages, [])), engine.grammars(case.constraint)
-    session = engine.new_session()
+    session = engine.new_session(published=True)
     known = engine.prompt(asked).tokens
     session.advance(known)
     while rows := session.prefill():

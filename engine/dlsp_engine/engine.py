@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -160,14 +160,18 @@ class Engine:
                 rows = StoredWeights(gguf, about, update)
                 low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None
-                int8_weights = stored(folder, rows, low_rank, int8, sample=text)
+                removal = partial(update.removal, rows.architecture, dense) if update else None
+                int8_weights = stored(folder, rows, low_rank, int8, sample=text, removal=removal)
                 low_rank.forget_updates()
                 model: Model = Int8Qwen2(rows, low_rank, int8_weights, KV_FORMATS.get(kv))
                 if edits := edit_update.beside(adapters, gguf, update):
                     model.edits = edit_update.stored(folder, edits, rows, int8)
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
-                model = Qwen2(weights, low_rank) if device == "cpu" else devices.load(weights, low_rank, device, dtype)
+                if device == "cpu":
+                    model = Qwen2(weights, low_rank, update and update.removal(weights.architecture, dense))
+                else:
+                    model = devices.load(weights, low_rank, device, dtype)
                 edits = edit_update.beside(adapters, gguf, update)
                 if edits and isinstance(model, Qwen2):
                     model.edits = edit_update.read(edits, about.architecture, dense)
@@ -179,9 +183,13 @@ class Engine:
         engine.gguf, engine.weights = gguf, folder.name
         return engine
 
-    def new_session(self) -> Session:
-        """Return a session with no tokens and an empty KV cache."""
-        return Session(self.model.new_cache(), self.model.shape.convention)
+    def new_session(self, published: bool = False) -> Session:
+        """Return a session with no tokens and an empty KV cache. If it is `published`, the infill update is taken back
+        from its rows, where the model is able to do so.
+        """
+        session = Session(self.model.new_cache(), self.model.shape.convention)
+        session.cache.published = published and self.model.removes_update
+        return session
 
     @cached_property
     def chat(self) -> Chat | None:
@@ -228,10 +236,12 @@ class Engine:
     def generation_request(
         self, asked: Generation, options: Options, session: Session | None = None, opening: Prompt | None = None
     ) -> GapRequest:
-        """Return a request that goes on from a prompt. `opening` is the result of `prompt(asked)`, if the caller has
-        it.
+        """Return a request that goes on from a prompt. It sees the base as published, without the infill update: a
+        session that is given must be `new_session(published=True)`. `opening` is the result of `prompt(asked)`, if the
+        caller has it.
         """
-        session, opening = session or self.new_session(), opening or self.prompt(asked)
+        session, opening = session or self.new_session(published=True), opening or self.prompt(asked)
+        assert session.cache.published == self.model.removes_update, "a session of a gap's"
         writing, options = Writing(self.tokenizer), replace(options, end=TEXT_END)
         return GapRequest(Gap("", ""), opening, options, session, writing, self._drafting(self.generation_acceptance))
 

@@ -132,20 +132,23 @@ def test_a_row_is_the_same_whatever_comes_beside_it_and_on_any_threads(ops, thre
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("canvas", [slice(2, 6), slice(0, 17), torch.tensor([1, 3])])
 @pytest.mark.parametrize("ends", [[700], [300, 600, 900], [64], [5]])
-def test_low_rank_add_compiled(kind, canvas, ends):
+@pytest.mark.parametrize("between", [0, 24])
+def test_low_rank_add_compiled(kind, canvas, ends, between):
+    """`between` columns, of another update, lie before those of this one."""
     rank, outputs = 8, ends[-1]
-    y = torch.randn(17, outputs + rank * len(ends))
+    column = outputs + between
+    y = torch.randn(17, column + rank * len(ends))
     b, b_scale = quantise_weight(torch.randn(outputs, rank))
     b = b.T.contiguous()
     ours, theirs = y.clone(), y.clone()
-    CompiledLowRankAdd(ends, b, b_scale, kind)(ours, canvas)
-    low_rank_add(theirs, canvas, ends, b, b_scale)
+    CompiledLowRankAdd(ends, b, b_scale, column, kind)(ours, canvas)
+    low_rank_add(theirs, canvas, ends, b, b_scale, column)
     torch.testing.assert_close(ours, theirs)
     clean = torch.ones(17, dtype=torch.bool)
     clean[canvas] = False
     assert torch.equal(ours[clean], y[clean])
     whole = torch.block_diag(*(b.float() * b_scale).T.split([e - s for s, e in zip([0, *ends], ends, strict=False)]))
-    torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, outputs:] @ whole.T)
+    torch.testing.assert_close(ours[canvas, :outputs], y[canvas, :outputs] + y[canvas, column:] @ whole.T)
 
 
 WORKING = [*map(Compiled, KINDS), *(each for each in BY_ONEDNN if works(each))]

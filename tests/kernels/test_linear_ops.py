@@ -3,14 +3,18 @@ import torch
 from dlsp_kernels import low_rank_linear, rms_norm, rope, rope_table, swiglu
 
 
-def test_rows_outside_the_canvas_get_the_base_layer_to_the_bit():
+def test_rows_without_an_update_get_the_base_layer_to_the_bit():
     torch.manual_seed(0)
     x, weight, bias = torch.randn(5, 6), torch.randn(4, 6), torch.randn(4)
     a, b = torch.randn(2, 6), torch.randn(4, 2)
-    y = low_rank_linear(x, weight, bias, a, b, torch.tensor([1, 4]))
-    base = low_rank_linear(x, weight, bias, None, None, None)
-    assert torch.equal(y[[0, 2, 3]], base[[0, 2, 3]])
-    torch.testing.assert_close(y[[1, 4]], (x @ (weight + b @ a).T + bias)[[1, 4]])
+    other_a, other_b = torch.randn(3, 6), torch.randn(4, 3)
+    updates = [(a, b, torch.tensor([1, 4])), (other_a, other_b, slice(3, 5)), (a, b, None)]
+    y = low_rank_linear(x, weight, bias, updates)
+    base = low_rank_linear(x, weight, bias, [])
+    assert torch.equal(y[[0, 2]], base[[0, 2]])
+    torch.testing.assert_close(y[1], x[1] @ (weight + b @ a).T + bias)
+    torch.testing.assert_close(y[3], x[3] @ (weight + other_b @ other_a).T + bias)
+    torch.testing.assert_close(y[4], x[4] @ (weight + b @ a + other_b @ other_a).T + bias)
 
 
 def test_rope_keeps_lengths_and_depends_on_distance_alone():

@@ -61,8 +61,11 @@ class Session:
         return self.tokens[self.cache.length :]
 
     def shares(self, other: "Session") -> int:
-        """Return the length of the prefix that this session and `other` will both have cached after prefill."""
-        return self._cacheable(self.tokens[:-1], other.tokens[:-1]) if self.cache.edits == other.cache.edits else 0
+        """Return the length of the prefix that this session and `other` will both have cached after prefill. Sessions
+        that see different updates share none.
+        """
+        alike = self.cache.published == other.cache.published and self.cache.edits == other.cache.edits
+        return self._cacheable(self.tokens[:-1], other.tokens[:-1]) if alike else 0
 
     def borrow(self, other: "Session", most: int) -> int:
         """Copy the rows that `other` has cached of the first `most` tokens, if that saves MIN_COPIED_ROWS or more.

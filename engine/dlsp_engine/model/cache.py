@@ -31,6 +31,10 @@ class Cache:
     # Whether keys and values are those of the base with the edit update.
     edits: bool = False
 
+    # Whether the keys and values are those of the base as published: the infill update in the weights is then taken
+    # back from this cache's rows. A cache of one kind has no use for what one of the other kind holds.
+    published = False
+
     def __init__(self, architecture: Architecture, kv: KvFormat) -> None:
         self.length = 0
         self.kv = kv
@@ -110,7 +114,7 @@ class Cache:
         """A new cache with a copy of the first `length` positions, and room for a step."""
         twin = object.__new__(Cache)
         twin.length = length
-        twin.kv, twin.edits = self.kv, self.edits
+        twin.kv, twin.edits, twin.published = self.kv, self.edits, self.published
         blocks = -(-(length + BLOCK // 2) // BLOCK)
         twin._hold(self._copy(length, blocks))
         return twin

@@ -33,6 +33,7 @@ class Inputs:
     sin: Tensor
     canvas: slice | Tensor | None  # as in `Packed`
     attend: Attention
+    published: slice | Tensor | None = None  # as in `Packed`
 
 
 class CapturedSteps:
@@ -80,13 +81,17 @@ class CapturedSteps:
             return x
         capture = Capture(self._memory)
         with capture.taken():
-            self._run(Inputs(x, cos, sin, inputs.canvas, attend.of(places)))
+            self._run(Inputs(x, cos, sin, inputs.canvas, attend.of(places), inputs.published))
         self._known[shape] = capture
         return x
 
 
 def _rows(inputs: Inputs) -> Hashable:
-    """What a capture depends on among the inputs: the number of rows, and which of them are canvas rows."""
-    canvas = inputs.canvas
-    numbers = tuple(canvas.tolist()) if isinstance(canvas, Tensor) else canvas and (canvas.start, canvas.stop)
-    return len(inputs.x), isinstance(canvas, Tensor), numbers
+    """What a capture depends on among the inputs: the number of rows, and which of them have low-rank updates."""
+    return len(inputs.x), _numbers(inputs.canvas), _numbers(inputs.published)
+
+
+def _numbers(rows: slice | Tensor | None) -> Hashable:
+    if isinstance(rows, Tensor):
+        return True, tuple(rows.tolist())
+    return rows and (False, rows.start, rows.stop)

@@ -42,33 +42,47 @@ REMEMBERED = 4096  # rotated token embeddings that are kept, 4 kB each
 PROMPT_ROWS = 16  # clean rows of a session from which on they attend together; fewer are better shared among threads
 
 
+_Add = Callable[[Tensor, slice | Tensor], None]
+
+
 class Int8Linear:
-    """One fused projection: the base in int8 or 4 bits, and the adapter's low-rank update for canvas rows."""
+    """One fused projection: the base in int8 or 4 bits, the adapter's low-rank update for canvas rows, and that which
+    takes the infill update back from published rows.
+    """
 
     def __init__(self, tensors: Mapping[str, Tensor], ins: int, outs: list[int], kind: Int8) -> None:
         """`tensors`: the packed `weight` (int8 by `Int8.pack`, or 4-bit codes by `int4_linear.compiled.pack`) and its
-        `scale`; with a low-rank update also `b` and `b_scale` as in `low_rank_add`. The first half of the update, `a`,
-        is then appended to the outputs of `weight`. `outs`: the outputs of each fused part.
+        `scale`; with the adapter's update also `b` and `b_scale` as in `low_rank_add`, and with the other one
+        `removal_b` and `removal_b_scale`. The first halves of the updates, `a`, are then appended to the outputs of
+        `weight`, in this order. `outs`: the outputs of each fused part.
 
         Raises ValueError or KeyError if the tensors belong to another model.
         """
-        parts, b = len(outs), tensors.get("b")
-        rows = sum(outs) + (0 if b is None else parts * len(b))
+        ends, column, updates = list(accumulate(outs)), sum(outs), dict[str, _Add]()
+        before = dict[str, int]()  # the outputs of `weight` before those of the update
+        for name in ("b", "removal_b"):
+            before[name] = column
+            if (b := tensors.get(name)) is not None:
+                b_scale = _demand(tensors[f"{name}_scale"], torch.float32, sum(outs))
+                updates[name] = _update(ends, _demand(b, torch.int8, len(b), sum(outs)), b_scale, column)
+                column += len(outs) * len(b)
         weight, scale = tensors["weight"], tensors["scale"]
-        _demand(scale, torch.float32, rows)
-        if b is not None:
-            _demand(b, torch.int8, len(b), sum(outs))
-            _demand(tensors["b_scale"], torch.float32, sum(outs))
-        self._matrix = matrix(weight, scale, kind)
+        self._matrix = matrix(weight, _demand(scale, torch.float32, column), kind)
         if self._matrix.ins != ins:
             raise ValueError("weights of another model")
-        self._update = None if b is None else _update(list(accumulate(outs)), b, tensors["b_scale"])
+        self._update, self._removal = updates.get("b"), updates.get("removal_b")
+        # Rows of gaps, which are most, do not pay for the removal's first half.
+        self._narrow = self._matrix.first(before["removal_b"]) if self._removal else self._matrix
 
-    def __call__(self, x: Tensor, canvas: slice | Tensor | None = None) -> Tensor:
+    def __call__(
+        self, x: Tensor, canvas: slice | Tensor | None = None, published: slice | Tensor | None = None
+    ) -> Tensor:
         """x uint8 [rows, in] -> float32 [rows, at least out], not yet multiplied by the scales of x's rows."""
-        y = self._matrix(x)
+        y = self._narrow(x) if published is None else self._matrix(x)
         if self._update and canvas is not None:
             self._update(y, canvas)
+        if self._removal and published is not None:
+            self._removal(y, published)
         return y
 
 
@@ -78,7 +92,7 @@ class EditLinear:
     def __init__(self, a: Int8Matrix, ends: list[int], b: Tensor, b_scale: Tensor) -> None:
         """`a` is the first half; `ends`, `b` and `b_scale` are those of `low_rank_add`."""
         self._a, self._ends, self._rank = a, ends, len(b)
-        self._update = _update(ends, b, b_scale)
+        self._update = _update(ends, b, b_scale, ends[-1])
 
     def __call__(self, x: Tensor, y: Tensor, rows: slice | Tensor) -> None:
         """x uint8 [rows, in]; y as `Int8Linear` returns it, changed in place."""
@@ -107,10 +121,10 @@ def _demand(tensor: Tensor, dtype: torch.dtype, *size: int) -> Tensor:
     return tensor
 
 
-def _update(ends: list[int], b: Tensor, b_scale: Tensor) -> Callable[[Tensor, slice | Tensor], None]:
+def _update(ends: list[int], b: Tensor, b_scale: Tensor, column: int) -> _Add:
     if kind := usable():
-        return CompiledLowRankAdd(ends, b, b_scale, kind)
-    return partial(low_rank_add, ends=ends, b=b, b_scale=b_scale)
+        return CompiledLowRankAdd(ends, b, b_scale, column, kind)
+    return partial(low_rank_add, ends=ends, b=b, b_scale=b_scale, column=column)
 
 
 @dataclass
@@ -135,6 +149,7 @@ class Int8Weights:
     layers: list[Int8Layer]
     head: Int8Linear
     kind: Int8
+    removes_update: bool = False  # whether the infill update can be taken back from published rows
     head_bias: Tensor | None = None  # float32 [vocab]: what the last LayerNorm's bias adds to the logits
 
     @classmethod
@@ -164,7 +179,8 @@ class Int8Weights:
         turn = _demand(groups[""]["turn"], torch.float32, shape.dim, shape.dim)
         mask = _demand(groups[""]["mask"], torch.float32, shape.dim)
         head_bias = _demand(groups[""]["head_bias"], torch.float32, shape.vocab) if shape.layer_norm else None
-        return cls(turn, mask, layers, head, kind, head_bias)
+        removes = "removal_b" in groups["0.qkv"]
+        return cls(turn, mask, layers, head, kind, removes, head_bias)
 
 
 class Int8Qwen2(Model):
@@ -179,6 +195,7 @@ class Int8Qwen2(Model):
         self.kv = kv or default_kv(weights.architecture)
         self.shape = weights.architecture
         self.adapter = adapter
+        self.removes_update = int8.removes_update
         self._embedding, self._turn, self._mask = weights.embedding, int8.turn, int8.mask
         self._layers, self._head, self._levels = int8.layers, int8.head, int8.kind.levels
         self._head_bias = int8.head_bias
@@ -206,7 +223,7 @@ class Int8Qwen2(Model):
     def _forward(self, batch: list[tuple[Cache, Rows]]) -> Tensor:
         rows = packed(batch, self.shape)
         x = self._embed(rows.tokens)
-        inputs = Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch))
+        inputs = Inputs(x, rows.cos, rows.sin, rows.canvas, self._attention(batch), rows.published)
         x = self._step(inputs) if rows.edits is None else self._layer_by_layer(inputs, rows.edits)
         return x * torch.rsqrt(x.square().mean(1, keepdim=True) + self.shape.eps)
 
@@ -215,26 +232,27 @@ class Int8Qwen2(Model):
         `edits` see the edit update. Such steps are not captured: rewrites take few of them.
         """
         shape, ops, levels = self.shape, self._ops, self._levels
-        x, cos, sin, canvas, attend = inputs.x, inputs.cos, inputs.sin, inputs.canvas, inputs.attend
+        x, cos, sin, attend = inputs.x, inputs.cos, inputs.sin, inputs.attend
+        updated = inputs.canvas, inputs.published
         heads, transform = (shape.heads, shape.kv_heads), self.kv.quantised
         y, scale = torch.zeros(1, shape.dim).expand(x.shape), torch.ones(len(x), 1)
         for i, layer in enumerate(self._layers):
             leave_if_asked()
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
             own = self.edits[i] if edits is not None else {}
-            qkv = layer.qkv(h, canvas)
+            qkv = layer.qkv(h, *updated)
             if edits is not None:
                 own["qkv"](h, qkv, edits)
             norm = () if layer.head_norm is None else (layer.head_norm,)
             q, k, v = ops.rope_heads(qkv, scale, layer.qkv_bias, cos, sin, *heads, transform, *norm)
             h, scale = ops.quantise_rows(attend(i, q, k, v), levels)
-            y = layer.out(h, canvas)
+            y = layer.out(h, *updated)
             if edits is not None:
                 own["out"](h, y, edits)
             if layer.out_bias is not None:
                 x += layer.out_bias
             h, scale = ops.add_norm_quantise(x, y, scale, shape.eps, levels)
-            y = layer.gate_up(h, canvas)
+            y = layer.gate_up(h, *updated)
             if edits is not None:
                 own["gate_up"](h, y, edits)
             if layer.gate_up_bias is None:
@@ -242,7 +260,7 @@ class Int8Qwen2(Model):
             else:
                 h = F.gelu(y[:, : shape.ff] * scale + layer.gate_up_bias, approximate="tanh")
                 h, scale = ops.quantise_rows(hadamard(h), levels)
-            y = layer.down(h, canvas)
+            y = layer.down(h, *updated)
             if edits is not None:
                 own["down"](h, y, edits)
             if layer.down_bias is not None:

@@ -20,6 +20,7 @@ from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.int8 import Int8Weights
 from dlsp_engine.model.quantised import quantised
+from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels.int8_linear.kinds import Int8
 
@@ -39,16 +40,18 @@ def stored(
     kind: Int8,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
     sample: Callable[[], Tensor] | None = None,
+    removal: Callable[[], Removal] | None = None,
 ) -> Int8Weights:
     """The weights of 8 bits, or of 4 bits if `sample` is given, mapped from a file in `folder`, the folder of the
     converted weights. Makes the file on first use, and again when it is no longer what its manifest describes. `sample`
-    returns tokens as `quantised` takes them.
+    returns tokens, and `removal` what takes the infill update back, as `quantised` takes them. Weights with another
+    update have another folder.
 
     A new file replaces the one that this machine made for another adapter or with other bits. `say` reports progress.
     Raises EngineError when the file cannot be written, Damaged when it cannot be read.
     """
     bits = 4 if sample else 8
-    path = folder / f"int{bits}-{_machine(kind)}-{_fingerprint(adapter)}.safetensors"
+    path = folder / f"int{bits}-{_machine(kind)}-{_fingerprint(adapter, removal is not None)}.safetensors"
     try:
         if not manifest.whole(path):
             with FileLock(folder / manifest.LOCK):
@@ -56,7 +59,8 @@ def stored(
                     damaged = manifest.path_of(path).exists()
                     why = "again, since they were damaged" if damaged else "once for this machine and this adapter"
                     say(f"quantising the weights to {bits} bits, {why}")
-                    _write(path, quantised(weights, adapter, kind, say, sample() if sample else None))
+                    back = removal() if removal else None
+                    _write(path, quantised(weights, adapter, kind, say, sample() if sample else None, back))
     except (OSError, SafetensorError) as error:  # safetensors raises its own error on a full disk
         why = getattr(error, "strerror", None) or error
         raise EngineError(
@@ -76,9 +80,11 @@ def _machine(kind: Int8) -> str:
     return hashlib.sha256(json.dumps([kind.name, kind.levels, machine()]).encode()).hexdigest()[:12]
 
 
-def _fingerprint(adapter: Adapter) -> str:
-    """A hash of the layout's version and of a part of the adapter: the mask's embedding and the last layer."""
-    digest, last = hashlib.sha256(str(LAYOUT).encode()), adapter.layers[-1]
+def _fingerprint(adapter: Adapter, removes: bool) -> str:
+    """A hash of the layout's version, of a part of the adapter (the mask's embedding and the last layer), and of
+    whether the file also has what takes the infill update back.
+    """
+    digest, last = hashlib.sha256(f"{LAYOUT}{' removes' if removes else ''}".encode()), adapter.layers[-1]
     for tensor in (adapter.mask_embedding, *(pair.b for pair in last.values()), *(pair.a for pair in last.values())):
         digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:12]

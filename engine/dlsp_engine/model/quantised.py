@@ -2,7 +2,7 @@
 kernels.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from dlsp_engine.model.adapter import Adapter, LowRank, projections
 from dlsp_engine.model.calibration import Calibration
 from dlsp_engine.model.int8 import matrix
 from dlsp_engine.model.rotate import inward, rotate_head, rotate_layer, rotate_low_rank, rotation
+from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels import quantise_weight
 from dlsp_kernels.compensate.compiled import compensated
@@ -31,12 +32,13 @@ def quantised(
     kind: Int8,
     say: Callable[[str], None] = lambda line: None,
     sample: Tensor | None = None,
+    removal: Removal | None = None,
 ) -> dict[str, Tensor]:
     """The tensors that `Int8Weights.of` takes, by name, in the basis that `rotate` describes. `say` reports progress.
 
     Weights have 8 bits. If `sample` is given, tokens [pieces, length] of sample text, they have 4 bits, chosen so that
     results on such text change little; `kind` must then be `Compiled`. Matrices whose inputs do not come in groups of
-    GROUP have 8 bits in any case.
+    GROUP have 8 bits in any case. `removal` takes the infill update in the weights back from published rows.
     """
     shape = weights.architecture
     turn = rotation(shape.dim)
@@ -50,15 +52,17 @@ def quantised(
         if i % 4 == 0:
             say(f"quantising layer {i} of {shape.layers}")
         layer, low = rotate_layer(dense, turn, shape), rotate_low_rank(plain, dense, turn, shape)
+        back = rotate_low_rank(removal[i], dense, turn, shape) if removal else {}
         tensors[f"{i}.qkv_bias"] = layer.qkv_bias
         if layer.head_norm is not None:
             tensors[f"{i}.head_norm"] = layer.head_norm
         biases = {"out": layer.out_bias, "gate_up": layer.gate_up_bias, "down": layer.down_bias}
         tensors.update({f"{i}.{name}_bias": bias for name, bias in biases.items() if bias is not None})
 
-        def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low) -> Int8Matrix:
+        def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low, back=back) -> Int8Matrix:
             _, outs = projections(shape)[name]
-            made = _linear(f"{i}.{name}", getattr(layer, name), low.get(name), outs, kind, inputs)
+            updates = {"b": low.get(name), "removal_b": back.get(name)}
+            made = _linear(f"{i}.{name}", getattr(layer, name), updates, outs, kind, inputs)
             tensors.update(made)
             return matrix(made[f"{i}.{name}.weight"], made[f"{i}.{name}.scale"], kind)
 
@@ -75,16 +79,22 @@ def quantised(
 
 
 def _linear(
-    name: str, weight: Tensor, update: LowRank | None, outs: list[int], kind: Int8, inputs: Tensor | None
+    name: str,
+    weight: Tensor,
+    updates: Mapping[str, LowRank | None],
+    outs: list[int],
+    kind: Int8,
+    inputs: Tensor | None,
 ) -> dict[str, Tensor]:
-    """The tensors of one projection. The update's first half, `a`, is appended to the weight as further outputs: these
-    cost less than a matrix of their own.
+    """The tensors of one projection. The first halves of the updates, `a`, are appended to the weight as further
+    outputs: these cost less than a matrix of their own. `updates`: by the name of the second half's tensor.
     """
-    if not update:
-        return _matrix(name, [weight], kind, inputs)
-    b, b_scale = quantise_weight(update.parts(outs))
-    made = _matrix(name, [weight, update.a], kind, inputs)
-    return made | {f"{name}.b": b.T.contiguous(), f"{name}.b_scale": b_scale}
+    found = {half: update for half, update in updates.items() if update}
+    made = _matrix(name, [weight, *(update.a for update in found.values())], kind, inputs)
+    for half, update in found.items():
+        b, b_scale = quantise_weight(update.parts(outs))
+        made |= {f"{name}.{half}": b.T.contiguous(), f"{name}.{half}_scale": b_scale}
+    return made
 
 
 def _matrix(name: str, parts: Iterable[Tensor], kind: Int8, inputs: Tensor | None) -> dict[str, Tensor]:

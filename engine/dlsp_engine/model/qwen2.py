@@ -14,6 +14,7 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.attention import ReferenceAttention
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows, packed
+from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import low_rank_linear, rms_norm, rope, swiglu
 from dlsp_kernels.kv_format import BFLOAT16, FLOAT32
@@ -27,6 +28,9 @@ class Model(Protocol):
     # Whether a step may contain alternatives (see `Rows.add_alternative`). An alternative has the same result as the
     # clean row that it may become: to the bit in int8, up to rounding in float32.
     alternatives: bool = False
+
+    # Whether it takes the infill update in its weights back from the rows of published caches (`Cache.published`).
+    removes_update: bool = False
 
     # Bytes of the pool that all KV caches share; None if each has memory of its own.
     kv_pool_bytes: int | None = None
@@ -61,10 +65,13 @@ class Qwen2(Model):
 
     fewer_threads = True
 
-    def __init__(self, weights: Weights, adapter: Adapter | None = None) -> None:
+    def __init__(self, weights: Weights, adapter: Adapter | None = None, removal: Removal | None = None) -> None:
+        """`removal` takes the infill update in `weights` back."""
         self.weights = weights
         self.shape = weights.architecture
         self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
+        self._removal = removal or [{}] * self.shape.layers
+        self.removes_update = any(self._removal)
         # Alternatives equal their clean rows up to rounding, which is too coarse in bf16.
         self.alternatives = weights.dtype == torch.float32
 
@@ -79,17 +86,12 @@ class Qwen2(Model):
         x = self._embed(rows.tokens)
         for i, layer in enumerate(self.weights.layers):
             leave_if_asked()
-            low, edits = self.adapter.layers[i], self.edits[i] if rows.edits is not None else {}
+            edits = {} if rows.edits is None else self.edits[i]
+            updates = (self.adapter.layers[i], rows.canvas), (self._removal[i], rows.published), (edits, rows.edits)
 
-            def linear(
-                x: Tensor, name: str, weight: Tensor, bias: Tensor | None = None, low=low, edits=edits
-            ) -> Tensor:
-                update = low.get(name)
-                a, b = (update.a, update.b) if update else (None, None)
-                y = low_rank_linear(x, weight, bias, a, b, rows.canvas)
-                if edits:
-                    y[rows.edits] += F.linear(F.linear(x[rows.edits], edits[name].a), edits[name].b)
-                return y
+            def linear(x: Tensor, name: str, weight: Tensor, bias: Tensor | None = None, updates=updates) -> Tensor:
+                given = [(low[name].a, low[name].b, updated) for low, updated in updates if name in low]
+                return low_rank_linear(x, weight, bias, given)
 
             h = norm(x, layer.attention_norm, layer.attention_norm_bias, shape.eps)
             qkv = linear(h, "qkv", layer.qkv, layer.qkv_bias).view(len(x), -1, shape.head_dim)

@@ -89,6 +89,7 @@ class Packed:
     sin: Tensor
     canvas: slice | Tensor | None  # the numbers of the canvas rows, see `_range`
     edits: slice | Tensor | None  # those of the rows that see the edit update
+    published: slice | Tensor | None  # the numbers of the rows of published caches (`Cache.published`)
 
 
 def packed(batch: Batch, shape: Architecture) -> Packed:
@@ -101,7 +102,9 @@ def packed(batch: Batch, shape: Architecture) -> Packed:
     canvas = [i for i, number in enumerate(c for _, rows in batch for c in rows.canvas) if number > 0]
     tokens = torch.tensor([t for _, rows in batch for t in rows.tokens])
     edits = [cache.edits and number <= 0 for cache, rows in batch for number in rows.canvas]
-    return Packed(tokens, cos, sin, _range(canvas), _range([i for i, each in enumerate(edits) if each]))
+    published = [cache.published for cache, rows in batch for _ in rows.tokens]
+    numbers = [[i for i, each in enumerate(every) if each] for every in (edits, published)]
+    return Packed(tokens, cos, sin, _range(canvas), *map(_range, numbers))
 
 
 def _range(rows: list[int]) -> slice | Tensor | None:

@@ -1,7 +1,7 @@
 """The infill update: low-rank changes that teach the base model to fill gaps, added to its weights at conversion."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -13,6 +13,9 @@ from torch import Tensor
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import LowRank, metadata_of, projections
 from dlsp_engine.model.architecture import Architecture
+
+# Takes an infill update back from some rows: the low-rank updates of each layer, by projection.
+Removal = list[dict[str, LowRank]]
 
 LARGEST_BYTES = 95_000_000  # an update and a canvas adapter of one model, as they are shipped
 
@@ -55,13 +58,27 @@ class Update:
         """Add the update to the weights of some layers, or of all, in place: W + b a in float32, rounded to the dtype
         of W. `tensors` by their names in the converted file.
         """
+        for layer, of_layer in self._layers(shape, range(shape.layers) if layers is None else layers):
+            for name, low in of_layer.items():
+                weight = tensors[f"layers.{layer}.{name}.weight"]
+                weight.copy_(torch.addmm(weight.float(), low.b, low.a))
+
+    def removal(self, shape: Architecture, dtype: torch.dtype) -> Removal:
+        """The low-rank updates that take this update back, as tensors of `dtype`."""
+        return [
+            {name: LowRank(low.a.to(dtype), -low.b.to(dtype)) for name, low in of_layer.items()}
+            for _, of_layer in self._layers(shape, range(shape.layers))
+        ]
+
+    def _layers(self, shape: Architecture, layers: Iterable[int]) -> Iterator[tuple[int, dict[str, LowRank]]]:
+        """Each layer's number and its low-rank updates by projection, in float32."""
         with safe_open(self.path, framework="pt") as file:
-            for layer in range(shape.layers) if layers is None else layers:
+            for layer in layers:
+                of_layer = {}
                 for name, (_, outs) in projections(shape).items():
                     a, b = (file.get_tensor(f"layers.{layer}.{name}.{part}").float() for part in "ab")
-                    low = LowRank.fuse(a, b, outs)
-                    weight = tensors[f"layers.{layer}.{name}.weight"]
-                    weight.copy_(torch.addmm(weight.float(), low.b, low.a))
+                    of_layer[name] = LowRank.fuse(a, b, outs)
+                yield layer, of_layer
 
 
 def mismatch(path: Path, update: Update | None, base: str = "") -> str:

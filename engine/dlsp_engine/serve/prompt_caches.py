@@ -66,7 +66,8 @@ class PromptCaches:
         self.folder = folder
         self.most_bytes = most_bytes
         self._kv = engine.model.new_cache().kv
-        self._key = _key(engine, self._kv.bits, version)
+        # By whether they are of published sessions (`Cache.published`).
+        self._keys = {published: _key(engine, self._kv.bits, version, published) for published in (False, True)}
         self._like = [_kind(held) for held in engine.model.new_cache().held()]
         self._saved: dict[Path, list[int]] = {}  # the tokens of each file
 
@@ -77,7 +78,8 @@ class PromptCaches:
         advanced, but others can borrow its rows.
         """
         manifest.sweep(self.folder)
-        for path in reversed(self._files(f"{self._key}-*.safetensors")):
+        mine = [path for path in self._files("*.safetensors") if path.name.split("-")[0] in self._keys.values()]
+        for path in reversed(mine):
             session = self._read(path)
             if session:
                 self._saved[path] = session.tokens
@@ -107,36 +109,38 @@ class PromptCaches:
         for place, session in enumerate(reversed(list(sessions))):
             takes = sessions.takes
             tokens = session.tokens[: session.cache.length]
+            key = self._keys[session.cache.published]
+            alike = [known for path, known in current.items() if path.name.startswith(key)]
             if (
                 session.cache.edits
                 or len(tokens) < MIN_ROWS
-                or any(common(one, tokens) > len(tokens) // 2 for one in current.values())
+                or any(common(one, tokens) > len(tokens) // 2 for one in alike)
             ):
                 continue
-            path = self._having(tokens)
+            path = self._having(tokens, key)
             if path is None:
                 if time.monotonic() - began > SAVE_S:
                     return
                 held = session.cache.held()
                 if sum(one.nbytes for one in held) > self._room():
                     continue
-                path = self.folder / f"{self._key}-{_digest(tokens)}.safetensors"
+                path = self.folder / f"{key}-{_digest(tokens)}.safetensors"
                 if not _written(path, tokens, held, lambda takes=takes: sessions.takes == takes):
                     return
                 for other, known in list(self._saved.items()):
-                    if other not in current and common(known, tokens) > len(known) // 2:
+                    if other not in current and other.name.startswith(key) and common(known, tokens) > len(known) // 2:
                         self._forget(other)
                 self._saved[path] = tokens
             current[path] = self._saved[path]
             os.utime(path, (now - place, now - place))
             self._evict()
 
-    def _having(self, tokens: list[int]) -> Path | None:
-        """The file that has nearly all of these tokens; None if there is none."""
+    def _having(self, tokens: list[int], key: str) -> Path | None:
+        """The file of that key that has nearly all of these tokens; None if there is none."""
         for path, saved in list(self._saved.items()):
             if not path.exists():
                 del self._saved[path]  # an engine of another model has removed it
-            elif common(saved, tokens) >= (1 - MIN_NEW_SHARE) * len(tokens):
+            elif path.name.startswith(key) and common(saved, tokens) >= (1 - MIN_NEW_SHARE) * len(tokens):
                 return path
         return None
 
@@ -157,7 +161,7 @@ class PromptCaches:
         if [_kind(one) for one in held] != self._like or any(one.shape[3] != len(tokens) for one in held):
             return None
         session = Session(Cache.holding(self._kv, held))
-        session.tokens = tokens
+        session.tokens, session.cache.published = tokens, path.name.startswith(self._keys[True])
         return session
 
     def _evict(self) -> None:
@@ -185,9 +189,9 @@ class PromptCaches:
         return [path for _, path in sorted(found)]
 
 
-def _key(engine: Engine, bits: int, version: str) -> str:
+def _key(engine: Engine, bits: int, version: str, published: bool) -> str:
     """A hash of what keys and values depend on besides the tokens."""
-    about = [FORMAT, version, engine.weights, engine.model.adapter.metadata, engine.dtype, bits, machine()]
+    about = [FORMAT, version, engine.weights, engine.model.adapter.metadata, engine.dtype, bits, machine(), published]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
 
 

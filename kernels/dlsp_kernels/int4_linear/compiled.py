@@ -2,6 +2,7 @@
 `int8_linear`.
 """
 
+from copy import copy
 from functools import cache
 
 import torch
@@ -67,6 +68,13 @@ class CompiledMatrix:
             given = self.packed, self._correction, self._factor, x, out, expanded
             self._run(*given, *self._sizes, len(x), items=self._blocks)
         return out
+
+    def first(self, outs: int) -> "CompiledMatrix":
+        """The same matrix with its first `outs` outputs only; nothing is copied."""
+        twin, blocks = copy(self), -(-outs // self._block)
+        twin.packed, twin.scale = self.packed[:blocks], self.scale[:outs]
+        twin._blocks, twin._sizes = blocks, (self._sizes[0], outs)
+        return twin
 
 
 @cache

@@ -4,6 +4,7 @@ Its sums are integers. So a row has the same result, to the bit, on any number o
 it.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 
@@ -80,6 +81,13 @@ class CompiledMatrix:
         if len(x):
             self._run(self.packed, self._correction, self._factor, x, out, *self._sizes, len(x), items=self._blocks)
         return out
+
+    def first(self, outs: int) -> "CompiledMatrix":
+        """The same matrix with its first `outs` outputs only; nothing is copied."""
+        twin, blocks = copy(self), -(-outs // self.packed.shape[2])
+        twin.packed, twin.scale = self.packed[:blocks], self.scale[:outs]
+        twin._blocks, twin._sizes = blocks, (self._sizes[0], outs)
+        return twin
 
 
 @cache

@@ -22,6 +22,10 @@ class Int8Matrix(Protocol):
 
     def __call__(self, x: Tensor) -> Tensor: ...
 
+    def first(self, outs: int, /) -> "Int8Matrix":
+        """The same matrix with at least its first `outs` outputs. Its weights are not copied."""
+        ...
+
 
 class Int8(Protocol):
     """A way to multiply int8 matrices.

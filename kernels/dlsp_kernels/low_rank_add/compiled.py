@@ -14,9 +14,9 @@ from dlsp_kernels.program.instructions import Instructions
 
 
 class CompiledLowRankAdd:
-    """The low-rank update of one projection. Call it to add the update to canvas rows of y, in place."""
+    """The low-rank update of one projection. Call it to add the update to some rows of y, in place."""
 
-    def __init__(self, ends: list[int], b: Tensor, b_scale: Tensor, kind: Instructions) -> None:
+    def __init__(self, ends: list[int], b: Tensor, b_scale: Tensor, column: int, kind: Instructions) -> None:
         """For the arguments see `low_rank_add`."""
         self._run, size, rank = _program(kind), block_size(kind), len(b)
         weights, scales, blocks = [], [], []
@@ -24,13 +24,13 @@ class CompiledLowRankAdd:
             more = -(end - start) % size
             weights.append(F.pad(b[:, start:end], (0, more)).view(rank, -1, size).transpose(0, 1))
             scales.append(F.pad(b_scale[start:end], (0, more)).view(-1, size))
-            given = ends[-1] + part * rank
+            given = column + part * rank
             blocks += [[first, min(size, end - first), given] for first in range(start, end, size)]
         self._kept = torch.cat(weights), torch.cat(scales), torch.tensor(blocks)
         self._rank = rank
 
-    def __call__(self, y: Tensor, canvas: slice | Tensor) -> None:
-        rows = _between(canvas.start, canvas.stop) if isinstance(canvas, slice) else canvas
+    def __call__(self, y: Tensor, updated: slice | Tensor) -> None:
+        rows = _between(updated.start, updated.stop) if isinstance(updated, slice) else updated
         blocks, numbers = len(self._kept[0]), (y.stride(0), self._rank, len(rows))
         if len(rows):
             self._run(y, *self._kept, rows, *numbers, items=blocks, alone=blocks if len(rows) <= ALONE else 0)

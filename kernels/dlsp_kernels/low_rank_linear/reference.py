@@ -1,4 +1,6 @@
-"""A linear layer whose low-rank update acts on canvas rows only (gated LoRA, arXiv 2507.11851)."""
+"""A linear layer with low-rank updates, each of which acts on some rows only (gated LoRA, arXiv 2507.11851)."""
+
+from collections.abc import Iterable
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -8,15 +10,14 @@ def low_rank_linear(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    a: Tensor | None,
-    b: Tensor | None,
-    canvas: slice | Tensor | None,
+    updates: Iterable[tuple[Tensor, Tensor, slice | Tensor | None]],
 ) -> Tensor:
-    """x [rows, in]; weight [out, in]; a [rank, in]; b [out, rank]; canvas: the rows to update -> [rows, out].
+    """x [rows, in]; weight [out, in]; each update a [rank, in], b [out, rank] and the rows to update -> [rows, out].
 
-    Rows outside `canvas` get exactly the base layer's result; so do all rows if `a`, `b` or `canvas` is None.
+    Rows without an update get exactly the base layer's result. None as rows means none.
     """
     y = F.linear(x, weight, bias)
-    if a is not None and b is not None and canvas is not None:
-        y[canvas] += F.linear(F.linear(x[canvas], a), b)
+    for a, b, updated in updates:
+        if updated is not None:
+            y[updated] += F.linear(F.linear(x[updated], a), b)
     return y

@@ -92,7 +92,7 @@ class PagedCache(Cache):
         """A new cache with a copy of the first `length` positions. Raises MemoryError when the pool is exhausted."""
         twin = PagedCache(self.pool)
         twin.reserve(length)
-        twin.length = length
+        twin.length, twin.published = length, self.published
         self.pool.kv[:, :, twin.pages] = self.pool.kv[:, :, self.pages[: len(twin.pages)]]
         return twin
 
