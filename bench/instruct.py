@@ -2,7 +2,8 @@
 
 The tasks are HumanEval's 164, by instruction, answered at temperature 0 in three ways: by the model as it ships, which
 takes the infill update in its weights back from the rows of chats; by the model as it was published; and by the model
-with the update in its weights for all rows. Each answer's program is run with its test. A run that is stopped goes on from there.
+with the update in its weights for all rows. Each answer's program is run with its test. A run that is stopped goes on
+from there.
 """
 
 import argparse
