@@ -64,7 +64,7 @@ def _last(most: int, as_json: bool) -> int:
 def checks(model: Model) -> "Iterator[Check]":
     """Yield the checks in order; the engine's checks run only if it is installed and the model file is valid."""
     from dlsp.cli._common import engine_of
-    from dlsp.doctor import engine, machine, surroundings
+    from dlsp.doctor import engine, machine, server, surroundings
 
     yield machine.versions()
     yield machine.processor()
@@ -80,6 +80,7 @@ def checks(model: Model) -> "Iterator[Check]":
         if file.good and writable.good:
             yield from asyncio.run(engine.checks(model, engine_of))
         yield engine.size()
+    yield from asyncio.run(server.checks())
     yield surroundings.quiet()
     yield surroundings.editors()
 

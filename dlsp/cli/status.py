@@ -6,8 +6,8 @@ from typing import Any
 
 from dlsp import paths
 from dlsp.completions import accepts, decisions
-from dlsp.doctor import last
-from dlsp.engine import launch, state
+from dlsp.doctor import last, server
+from dlsp.engine import launch, remote, state
 from dlsp.errors import UserError
 from dlsp.models.catalogue import CATALOGUE, Model
 from dlsp.wording import count, duration
@@ -29,6 +29,8 @@ def run(args: Namespace) -> int:
     lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)
+    for url in remote.known():
+        print(server.when(url, remote.environment_url()))
     if (total := accepts.total(SUMMED_DAYS)).suggestions:
         suggestions, characters = count(total.suggestions, "suggestion"), count(total.characters, "character")
         print(f"accepted in the last {SUMMED_DAYS} days: {suggestions}, {characters}")

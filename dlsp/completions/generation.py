@@ -12,6 +12,7 @@ from dlsp.completions.stream import CompletionStream
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason
 from dlsp.context.parts import Context
 from dlsp.engine.connection import EngineConnection, EnginePool, Unavailable
+from dlsp.engine.remote import ANY_MODEL, Server, environment_url
 from dlsp.settings.schema import Settings
 
 P = ParamSpec("P")
@@ -28,13 +29,18 @@ _SKIPPED = {
     Unavailable.LOADING: SkipReason.LOADING,
     Unavailable.MODEL_MISSING: SkipReason.MISSING,
     Unavailable.FAILED: SkipReason.FAILED,
+    Unavailable.AWAY: SkipReason.FAILED,
 }
 
 
 def connection_for(settings: Settings, engines: EnginePool) -> EngineConnection:
-    """The connection to the engine of the configured model; an engine it starts uses the configured threads and
-    update."""
-    return engines.connection(settings.model, settings.threads, settings.infill_update)
+    """The connection to the engine of the configured model, or to the team's server; an engine it starts uses the
+    configured threads and update."""
+    chosen = settings.chosen_model
+    url = settings.server or environment_url()
+    server = Server(url, chosen.short if chosen else ANY_MODEL) if url else None
+    local_if_away = settings.server_away == "local"
+    return engines.connection(settings.model, settings.threads, settings.infill_update, server, local_if_away)
 
 
 class Generator:
@@ -53,7 +59,8 @@ class Generator:
         if connection.is_ready:
             return None
         connection.connect_in_background()
-        return CompletionResult(skip=_SKIPPED[connection.unavailable])
+        note = connection.reason if connection.unavailable is Unavailable.AWAY else ""
+        return CompletionResult(skip=_SKIPPED[connection.unavailable], note=note)
 
     def start(
         self,

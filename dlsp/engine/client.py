@@ -33,7 +33,13 @@ class EngineError(UserError):
 
 
 class EngineGone(UserError):
-    """The engine no longer answers."""
+    """The engine no longer answers. `why`, if known, goes on from `it cannot be used:`."""
+
+    why = ""
+
+
+class Unauthorized(EngineGone):
+    """A team's server does not accept the token."""
 
 
 class EngineSilent(EngineGone):
@@ -45,7 +51,7 @@ class Engine:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._http = Connections(state.address, state.token)
+        self._http = Connections(state.address, state.token, state.on_server)
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,8 +112,12 @@ class Engine:
             raise _gone(Silent()) from error
         except Broken as error:
             raise _gone(error) from error
+        if answer.status == UNAUTHORIZED and self.state.on_server:
+            raise Unauthorized("The server refuses your token: ask its administrator for another.")
         if answer.status >= 400:
-            raise EngineGone(f"The engine answers with {answer.status}; see `dlsp engine status`.")
+            refused = EngineGone(f"The engine answers with {answer.status}; see `dlsp engine status`.")
+            refused.why = f"it answers with {answer.status}"
+            raise refused
         return body
 
     async def _events(
@@ -177,4 +187,6 @@ def _gone(error: Exception) -> EngineGone:
     if isinstance(error, Silent):
         return EngineSilent("The engine has stopped answering; ask again, and another is started.")
     why = str(error) if isinstance(error, Broken) else type(error).__name__
-    return EngineGone(f"The engine does not answer ({why}); try again, or see `dlsp engine status`.")
+    gone = EngineGone(f"The engine does not answer ({why}); try again, or see `dlsp engine status`.")
+    gone.why = f"it does not answer ({why})"
+    return gone

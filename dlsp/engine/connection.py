@@ -9,8 +9,9 @@ from contextlib import aclosing
 from enum import Enum
 from typing import Any, Protocol
 
-from dlsp.engine import launch
+from dlsp.engine import launch, remote
 from dlsp.engine.client import Engine, EngineGone, EngineSilent
+from dlsp.engine.remote import Server, ServerAway
 from dlsp.engine.state import State
 from dlsp.errors import UserError
 from dlsp.models.catalogue import Model
@@ -24,6 +25,10 @@ MIN_RETRY_S, MAX_RETRY_S = 1.0, 16.0
 # within the window: otherwise a request that crashes them would make them load their weights again at every keystroke.
 MAX_LOSSES, LOSS_WINDOW_S = 4, 180.0
 HEALTH_TIMEOUT_S = 1.0
+# While the local engine answers for a server that is away, the server is asked again after this time.
+SERVER_RETRY_S = 30.0
+# A local engine that a server has relieved may go on with its requests for this time.
+RELIEVED_S = 60.0
 
 
 class Unavailable(Enum):
@@ -32,6 +37,7 @@ class Unavailable(Enum):
     LOADING = "it is loading"
     MODEL_MISSING = "the model is not on this machine"
     FAILED = "it could not be started"
+    AWAY = "the team's server cannot be asked"
 
 
 class NotReady(UserError):
@@ -89,8 +95,11 @@ class RequestCounters(Protocol):
 class EngineConnection:
     """Sends requests by `infill`, `generate` and `sites`; notices when the engine is gone, and starts another one.
 
-    While `is_ready` is False, `unavailable` says why. The next engine started gets `threads` threads (0: chosen for the
-    machine), and its weights the infill update unless `infill_update` is False.
+    While `is_ready` is False, `unavailable` says why, and `reason` in a sentence, if there is one. The next engine
+    started gets `threads` threads (0: chosen for the machine), and its weights the infill update unless `infill_update`
+    is False.
+
+    With a `server`, that is asked. While it is away, an engine of this machine answers if `local_if_away` is set.
     """
 
     def __init__(
@@ -99,11 +108,16 @@ class EngineConnection:
         listener: EngineListener,
         counters: RequestCounters | None = None,
         clock: Callable[[], float] = time.monotonic,
+        server: Server | None = None,
     ) -> None:
         self.unavailable = Unavailable.LOADING
+        self.reason = ""
+        self.local_if_away = True
         self.threads = 0
         self.infill_update = True
         self._model, self._listener, self._counters, self._clock = model, listener, counters, clock
+        self._server = server
+        self._server_retry_at = -float("inf")
         self._engine: Engine | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting: asyncio.Task[None] | None = None
@@ -206,7 +220,10 @@ class EngineConnection:
 
     def _ready_engine(self) -> Engine:
         if self._engine is None:
-            raise NotReady(f"The engine cannot be asked: {self.unavailable.value}.")
+            raise NotReady(self.reason or f"The engine cannot be asked: {self.unavailable.value}.")
+        if self._server and not self._engine.state.on_server and self._clock() >= self._server_retry_at:
+            self._server_retry_at = self._clock() + SERVER_RETRY_S
+            self._spawn(self._return_to(self._server))
         return self._engine
 
     def _lost(self, engine: Engine, error: EngineGone) -> None:
@@ -219,7 +236,7 @@ class EngineConnection:
             self._losses, self._has_filled = [], False
         self._spawn(engine.close())
         self._losses = [*(at for at in self._losses if now - at < LOSS_WINDOW_S), now]
-        silent = engine.state if isinstance(error, EngineSilent) else None
+        silent = engine.state if isinstance(error, EngineSilent) and not engine.state.on_server else None
         if len(self._losses) <= MAX_LOSSES:
             self._connecting = self._spawn(self._connect(silent))
             return
@@ -241,7 +258,9 @@ class EngineConnection:
         self._listener.engine_loading()
         try:
             await launch.end_silent(self._model, silent)
-            self._engine = await launch.connect(self._model) or await self._start()
+            self._engine = await self._found()
+        except ServerAway as error:
+            self._start_failed(Unavailable.AWAY, str(error))
         except UserError as error:
             missing = isinstance(error, ModelMissing)
             self._start_failed(Unavailable.MODEL_MISSING if missing else Unavailable.FAILED, str(error))
@@ -252,7 +271,43 @@ class EngineConnection:
         else:
             self._wait_s, self._retry_at = MIN_RETRY_S, -float("inf")
             self._reported.clear()
+            self.reason = ""
             self._listener.engine_ready(self._engine.state.destination)
+
+    async def _found(self) -> Engine:
+        """The server's engine, or that of this machine. Raises UserError."""
+        if self._server is None:
+            return await launch.connect(self._model) or await self._start()
+        try:
+            return await self._at(self._server)
+        except ServerAway as away:
+            if not self.local_if_away:
+                raise
+            self._server_retry_at = self._clock() + SERVER_RETRY_S
+            log.warning("The engine of this machine answers: %s", away)
+            try:
+                return await launch.connect(self._model) or await self._start()
+            except UserError as error:  # there is none
+                raise away from error
+
+    async def _at(self, server: Server) -> Engine:
+        try:
+            token = await asyncio.to_thread(remote.token, server.url)
+        except UserError as error:
+            raise ServerAway(str(error)) from error
+        return await remote.connect(server, token)
+
+    async def _return_to(self, server: Server) -> None:
+        """Ask the server from now on, if it is there again."""
+        try:
+            engine = await self._at(server)
+        except ServerAway:
+            return
+        relieved, self._engine = self._engine, engine
+        self._listener.engine_ready(engine.state.destination)
+        if relieved:
+            await asyncio.sleep(RELIEVED_S)
+            await relieved.close()
 
     def _start_failed(self, why: Unavailable, sentence: str) -> None:
         self._retry_at = self._clock() + self._wait_s
@@ -260,7 +315,7 @@ class EngineConnection:
         self._fail(why, sentence)
 
     def _fail(self, why: Unavailable, sentence: str) -> None:
-        self.unavailable = why
+        self.unavailable, self.reason = why, sentence
         is_new = sentence not in self._reported
         self._reported.add(sentence)
         self._listener.engine_failed(sentence, is_new)
@@ -290,14 +345,24 @@ class EnginePool:
 
     def __init__(self, listener: EngineListener, counters: RequestCounters | None = None) -> None:
         self._listener, self._counters = listener, counters
-        self._connections: dict[Model, EngineConnection] = {}
+        self._connections: dict[tuple[Model, Server | None], EngineConnection] = {}
 
-    def connection(self, model: Model, threads: int = 0, infill_update: bool = True) -> EngineConnection:
-        """The connection for `model`; an engine that it starts later uses the latest `threads` and `infill_update`."""
-        if model not in self._connections:
-            self._connections[model] = EngineConnection(model, self._listener, self._counters)
-        connection = self._connections[model]
+    def connection(
+        self,
+        model: Model,
+        threads: int = 0,
+        infill_update: bool = True,
+        server: Server | None = None,
+        local_if_away: bool = True,
+    ) -> EngineConnection:
+        """The connection for `model`, or to the team's `server`; an engine that it starts later uses the latest
+        `threads` and `infill_update`."""
+        key = model, server
+        if key not in self._connections:
+            self._connections[key] = EngineConnection(model, self._listener, self._counters, server=server)
+        connection = self._connections[key]
         connection.threads, connection.infill_update = threads, infill_update
+        connection.local_if_away = local_if_away
         return connection
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ MAX_IDLE_CONNECTIONS = 4
 CHUNK_BYTES = 2**16
 MAX_PROOF_BYTES = 1_000
 UNIX = "unix:"
+PORTS = {"http": 80, "https": 443}
 
 Headers = list[tuple[str, str]]
 
@@ -53,13 +55,17 @@ class Connections:
     read to its end.
 
     Neither token nor request is sent before this very connection is known to lead to the engine: once an engine has
-    ended, another process may take its address.
+    ended, another process may take its address. A team's server is known by its certificate.
     """
 
-    def __init__(self, address: str, token: str) -> None:
-        """`address` is `unix:PATH` or `http://127.0.0.1:PORT`."""
-        self._address, self._token = address, token
-        self._headers: Headers = [("Host", "localhost")]
+    def __init__(self, address: str, token: str, on_server: bool = False) -> None:
+        """`address` is `unix:PATH` or `http://127.0.0.1:PORT`; `on_server`: a URL, whose path goes before each
+        request's."""
+        self._address, self._token, self._on_server = address, token, on_server
+        url = urlsplit(address)
+        self._base = url.path if on_server else ""
+        self._tls: ssl.SSLContext | None = None
+        self._headers: Headers = [("Host", url.netloc if on_server else "localhost")]
         self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
 
@@ -71,7 +77,7 @@ class Connections:
         Broken."""
         head = h11.Request(
             method=method,
-            target=path,
+            target=self._base + path,
             headers=[
                 *self._headers,
                 ("Authorization", f"Bearer {self._token}"),
@@ -124,7 +130,11 @@ class Connections:
                     )
                 else:
                     parts = urlsplit(self._address)
-                    streams = await asyncio.open_connection(parts.hostname, parts.port)
+                    port = parts.port or PORTS[parts.scheme]
+                    secure = await self._context() if parts.scheme == "https" else None
+                    streams = await asyncio.open_connection(parts.hostname, port, ssl=secure)
+        except ssl.SSLCertVerificationError as error:
+            raise Broken(f"its certificate is not valid: {error.verify_message}") from error
         except (OSError, ValueError) as error:
             raise Broken(type(error).__name__) from error
         connection = _Connection(*streams)
@@ -141,12 +151,20 @@ class Connections:
             raise
         return connection
 
+    async def _context(self) -> ssl.SSLContext:
+        """How certificates are checked: by the system's authorities, or those that SSL_CERT_FILE names."""
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(ssl.create_default_context)  # it reads files
+        return self._tls
+
     async def _is_engine(self, connection: "_Connection") -> bool:
         """Whether the peer is the engine, checked without sending it anything secret.
 
         On a Unix socket, the system tells which user's process listens. A TCP port can be taken by any user, so there
         the engine must prove that it knows the token.
         """
+        if self._on_server:
+            return True  # the certificate was checked as the connection was made
         if self._address.startswith(UNIX):
             return identity.same_user(connection.peer)
         challenge = identity.challenge()

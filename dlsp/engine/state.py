@@ -7,7 +7,7 @@ import stat
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 
@@ -32,6 +32,7 @@ class State:
     started: float
     api: int = 0
     birth: str = ""
+    on_server: ClassVar[bool] = False  # whether it is a team's server, see `remote.ServerState`
 
     @property
     def destination(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import attrs
 
 from dlsp.context.tokens import DEFAULT_TOKENS, within_bounds
+from dlsp.engine.remote import address
 from dlsp.errors import UserError
 from dlsp.ignore.patterns import is_pattern
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
@@ -20,6 +21,7 @@ LOGS = ("plain", "text")
 ALL_LANGUAGES = "*"
 EVERYTHING = ("*",)
 MAX_THREADS = 256
+AWAYS = ("local", "quiet")
 STEERS = ("off", "brackets", "names", "both")
 
 
@@ -154,6 +156,20 @@ class Settings:
         "What suggestions are steered to: `names` that stand in what the model sees, after dots and in calls; "
         "`brackets` and strings that are closed; `both`; or `off`.",
         {"enum": list(STEERS)},
+    )
+    server: str = _setting(
+        "",
+        address,
+        "The address of a team's server, to which text then goes in place of the engine on this machine; empty for "
+        "none. It is used only if you have stored a token for it.",
+        {"type": "string"},
+    )
+    server_away: str = _setting(
+        AWAYS[0],
+        _one_of("way to go on without the server", AWAYS),
+        "What happens while the team's server cannot be asked: the engine on this machine answers, if there is one "
+        "(`local`), or nothing is suggested (`quiet`).",
+        {"enum": list(AWAYS)},
     )
     sizing: Sizing = Sizing()
 

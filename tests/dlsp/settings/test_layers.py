@@ -246,14 +246,25 @@ def test_the_json_schema_has_every_setting_and_agrees_with_the_extension() -> No
         "threads",
         "infill_update",
         "steer",
+        "server",
+        "server_away",
     }
     assert schema["additionalProperties"] is False
     assert all(each["description"].endswith((".", "`.")) for each in schema["properties"].values())
     manifest = json.loads((Path(__file__).parents[3] / "editors" / "vscode" / "package.json").read_text())
     theirs = manifest["contributes"]["configuration"]["properties"]
+    assert theirs["dlsp.server"]["scope"] == "machine"  # VS Code then takes it from no workspace
     for name in schema["properties"].keys() - {"infill_update"}:  # not a setting of the extension
         ours = schema["properties"][name]
         if "enum" in ours:
             assert set(theirs[f"dlsp.{name}"]["enum"]) - {None} == set(ours["enum"]), name
         for bound in ("minimum", "maximum"):
             assert theirs[f"dlsp.{name}"].get(bound) == ours.get(bound), name
+
+
+def test_a_project_names_no_server(user: Reported, tmp_path: Path) -> None:
+    project(tmp_path, 'server = "https://thief.example.org"')
+    assert user.layers.of(tmp_path).server == ""
+    assert [each for each in user.sentences if "'server' cannot be set in pyproject.toml" in each]
+    user.layers.set_initial({"server": "https://dlsp.example.org/"})
+    assert user.layers.of(tmp_path).server == "https://dlsp.example.org"
