@@ -23,6 +23,7 @@ from bench.progress import progress
 from bench.quality import fills
 from bench.quality.mistakes import breaks_syntax, repeats_suffix
 from bench.quality.sets import Task
+from bench.quality.variants import parse
 from dlsp.errors import UserError
 from dlsp.models import catalogue
 from dlsp_engine.train.bootstrap import interval
@@ -106,11 +107,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--each", type=at_least(1), default=40, help="gaps in each language")
     parser.add_argument("--languages", nargs="+", default=list(LANGUAGES))
     parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--variant", default=VARIANT, help="a way of filling, as `python -m bench.quality` names them")
     parser.add_argument("--infill-update", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument(
         "--adapters", type=Path, metavar="DIR", help="updates and canvas adapters, else those that ship"
     )
     asked = parser.parse_args(arguments)
+    described = parse(asked.variant)
     corpus = os.environ.get("DLSP_CORPUS_DIR")
     if not corpus:
         raise UserError("Set DLSP_CORPUS_DIR to a corpus that `dlsp train corpus` built.")
@@ -121,24 +124,27 @@ def main(arguments: list[str] | None = None) -> int:
 
     which = "" if asked.infill_update else "-published"
     which += f"-{asked.adapters.name}" if asked.adapters else ""
+    which += "" if asked.variant == VARIANT else f"-{asked.variant.replace(':', '-')}"
     bench = f"held-out-{asked.kind}-{model.name}{which}"
-    samples = [judged(*one) for one in zip(tasks, _filled(tasks, model, asked, bench), strict=True)]
+    samples = [judged(*one) for one in zip(tasks, _filled(tasks, model, asked, bench, described), strict=True)]
     metrics = summary(tasks, samples)
     _show(metrics, asked.languages, bench)
     return written(bench, _command(asked), metrics, samples)
 
 
-def _filled(tasks: Sequence[Task], model: catalogue.Model, asked: argparse.Namespace, bench: str) -> list[fills.Filled]:
-    """The fills, of which those of an earlier run are kept."""
+def _filled(
+    tasks: Sequence[Task], model: catalogue.Model, asked: argparse.Namespace, bench: str, described: dict[str, Any]
+) -> list[fills.Filled]:
+    """The fills by the variant with the options `described`. Those of an earlier run are kept."""
     from dlsp_engine import Options
 
-    variants = {VARIANT: Options(end="token", max_tokens=MAX_TOKENS)}
+    variants = {asked.variant: Options(**described, end="token", max_tokens=MAX_TOKENS)}
     journal = Journal(results.kept(asked.adapters) / f"{bench}.jsonl")
     if groups := fills.missing(tasks, variants, journal):
         engine = loaded(model, "int8", asked.infill_update, adapters=asked.adapters)
         with progress("filling", sum(map(len, groups.values()))) as advance:
             fills.fill(engine, groups, variants, journal, results.commit(), advance)
-    return fills.found(tasks, variants[VARIANT], journal)
+    return fills.found(tasks, variants[asked.variant], journal)
 
 
 def _show(metrics: dict[str, float], languages: Sequence[str], title: str) -> None:
@@ -150,6 +156,7 @@ def _show(metrics: dict[str, float], languages: Sequence[str], title: str) -> No
 
 def _command(asked: argparse.Namespace) -> str:
     words = ["python -m bench.held_out --kind", asked.kind, "--each", str(asked.each), "--languages", *asked.languages]
+    words += [] if asked.variant == VARIANT else ["--variant", asked.variant]
     words += ["--model", asked.model, *([] if asked.infill_update else ["--no-infill-update"])]
     return " ".join([*words, *(["--adapters", asked.adapters.name] if asked.adapters else [])])
 

@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from bench import results
 from bench.command import at_least, guarded, loaded, written
 from bench.cross_file.gaps import PACKAGES, CrossGap, chosen, copied, gaps
+from bench.journal import Journal
 from dlsp.completions import infill
 from dlsp.completions.filters import trim
 from dlsp.context.build import build
@@ -115,7 +117,7 @@ def _is_shown(gap: CrossGap, seen: Context) -> bool:
 
 def filled(engine: "Engine", gap: CrossGap, with_others: Context, without: Context) -> dict[str, Any]:
     """The gap filled in both ways."""
-    sample: dict[str, Any] = {"place": f"{gap.path}:{gap.line}", "kind": gap.kind, "right": gap.right}
+    sample: dict[str, Any] = {"place": _place(gap), "kind": gap.kind, "right": gap.right}
     for name, seen in ((WITH, with_others), (WITHOUT, without)):
         text, prefill_ms = ask(engine, gap, seen)
         tokens = sum(part.tokens for part in (*seen.others, *seen.prefix, seen.suffix))
@@ -130,8 +132,14 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.cross_file", description="What other files are worth.")
     parser.add_argument("--gaps", type=at_least(1), default=100)
     parser.add_argument("--model", default="0.5b")
+    parser.add_argument(
+        "--infill-update",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="the weights with the infill update, or as they were published",
+    )
     parser.add_argument("--budget", type=int, default=DEFAULT_TOKENS, help="tokens of context")
-    parser.add_argument("--minutes", type=float, default=60, help="no new gap is begun after that")
+    parser.add_argument("--minutes", type=float, default=60, help="no new gap is begun after that; another run goes on")
     parser.add_argument("--shown", action="store_true", help="only count the gaps whose definition is in the context")
     parser.add_argument("--list", action="store_true", help="only show the gaps")
     asked = parser.parse_args()
@@ -151,16 +159,24 @@ def main() -> int:
             share_shown(taken, see)
             return 0
         model = catalogue.find(asked.model)
-        engine = loaded(model, "int8")
-        samples, end = [], time.monotonic() + 60 * asked.minutes
-        for gap in track(taken, description="filling"):
-            if time.monotonic() > end:
+        name = f"cross-file-{model.name}{'' if asked.infill_update else '-published'}"
+        journal = Journal(results.kept() / f"{name}-{asked.budget}.jsonl")
+        missing = [gap for gap in taken if _place(gap) not in journal.entries]
+        engine = loaded(model, "int8", asked.infill_update) if missing else None
+        end = time.monotonic() + 60 * asked.minutes
+        for gap in track(missing, description="filling"):
+            if engine is None or time.monotonic() > end:
                 break
-            samples.append(filled(engine, gap, see(gap), see(gap, others=False)))
+            journal.add(_place(gap), filled(engine, gap, see(gap), see(gap, others=False)))
+    samples = [journal.entries[_place(gap)] for gap in taken if _place(gap) in journal.entries]
     metrics = summary(samples)
     show(metrics)
     command = f"python -m bench.cross_file --gaps {asked.gaps} --model {asked.model} --budget {asked.budget}"
-    return written(f"cross-file-{model.name}", command, metrics, samples)
+    return written(name, command + ("" if asked.infill_update else " --no-infill-update"), metrics, samples)
+
+
+def _place(gap: CrossGap) -> str:
+    return f"{gap.path}:{gap.line}"
 
 
 if __name__ == "__main__":

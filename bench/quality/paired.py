@@ -1,7 +1,8 @@
 """Two results of the same set, gap by gap: `python -m bench.quality.paired BEFORE.json AFTER.json`.
 
 Says how many gaps the second answers right and the first does not (won), and the other way round (lost), with the
-two-sided p-value of the exact sign test. Gaps that only one of them has are left out.
+two-sided p-value of the exact sign test. Gaps that only one of them has are left out. Results of `bench.held_out` and,
+with `--variant "with other files"`, of `bench.cross_file` are taken too.
 """
 
 import argparse
@@ -51,9 +52,14 @@ def paired(before: Passed, after: Passed) -> Paired:
 
 
 def passed(path: Path, variant: str) -> Passed:
-    """Which tasks a results file of `bench.quality` has right in a variant."""
-    samples: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["samples"]
-    return {sample["task"]: bool(sample[variant]["pass"]) for sample in samples if variant in sample}
+    """Which tasks a results file has right in a variant; in the only one, if its samples name none."""
+    found: Passed = {}
+    for sample in json.loads(path.read_text("utf-8"))["samples"]:
+        told: dict[str, Any] = sample.get(variant, sample)
+        right = told.get("pass", told.get("right"))
+        if isinstance(right, int):
+            found[sample.get("task") or sample["place"]] = bool(right)
+    return found
 
 
 def by_language(tasks: Passed) -> dict[str, Passed]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bench.quality.paired import Paired, main, paired
+from bench.quality.paired import Paired, main, paired, passed
 
 
 def test_won_and_lost_are_counted_on_the_gaps_of_both():
@@ -30,3 +30,15 @@ def test_languages_are_listed_apart(tmp_path, capsys):
     assert ["all", "6", "0.0%", "100.0%", "6", "0", "0.031"] in shown
     assert ["rust", "3", "0.0%", "100.0%", "3", "0", "0.250"] in shown
     assert main([str(file) for file in files] + ["--variant", "diffusion:0.98"]) == 2
+
+
+def test_results_of_other_benches_are_compared_too(tmp_path):
+    held_out = tmp_path / "held-out.json"
+    held_out.write_text(json.dumps({"samples": [{"task": "go/p/inside/0", "right": 1, "ended": 0}]}))
+    assert passed(held_out, "verified") == {"go/p/inside/0": True}
+    cross_file = tmp_path / "cross-file.json"
+    sample = {"place": "p/a.py:3", "right": "x()", "without": {"right": False}, "with other files": {"right": True}}
+    cross_file.write_text(json.dumps({"samples": [sample]}))
+    assert passed(cross_file, "with other files") == {"p/a.py:3": True}
+    assert passed(cross_file, "without") == {"p/a.py:3": False}
+    assert passed(cross_file, "verified") == {}, "the line that is right is no verdict"
