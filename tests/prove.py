@@ -54,6 +54,10 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
         "constrained verified decoding is constrained autoregressive decoding in 500 cases",
         [_marked("tests/constraints")],
     ),
+    "team": (
+        "a team's server on Ray: replicas are killed, every request ends",
+        [_marked("tests/team")],
+    ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),
 }
 

@@ -13,6 +13,9 @@ def add(subparsers: Any) -> None:
     """Register `dlsp team …` with argparse's sub-parsers."""
     group = subparsers.add_parser("team", help="serve a team, and look after its users' tokens")
     commands = group.add_subparsers(required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve a team until it is ended")
+    serve.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file")
+    serve.set_defaults(run=serve_config)
     check = commands.add_parser("check", help="see whether a configuration is right")
     check.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file")
     check.set_defaults(run=check_config)
@@ -31,6 +34,13 @@ def add(subparsers: Any) -> None:
 
 def _add_file(parser: ArgumentParser) -> None:
     parser.add_argument("--tokens", type=Path, metavar="FILE", help="the file of their hashes, as in the configuration")
+
+
+def serve_config(args: Namespace) -> int:
+    from dlsp.team import config, running
+
+    running.serve_until_ended(config.load(args.config), lambda line: print(line, file=sys.stderr, flush=True))
+    return 0
 
 
 def check_config(args: Namespace) -> int:

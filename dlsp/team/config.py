@@ -12,7 +12,7 @@ from dlsp.models.catalogue import CATALOGUE, find
 PORT = 8788
 MAX_CONFIG_BYTES = 1_000_000
 MAX_REPLICAS = 1000
-NO_YAML = 'This installation cannot serve a team: install it with `pip install "dlsp[team]"`.'
+NOT_INSTALLED = 'This installation cannot serve a team: install it with `pip install "dlsp[team]"`.'
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def load(file: Path) -> Config:
     try:
         import yaml
     except ImportError:
-        raise UserError(NO_YAML) from None
+        raise UserError(NOT_INSTALLED) from None
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_CONFIG_BYTES + 1)

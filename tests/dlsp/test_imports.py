@@ -1,4 +1,4 @@
-"""The dlsp process is light: nothing in it imports torch, nor the engine, which does."""
+"""The dlsp process is light: nothing in it imports torch, nor the engine, which does, nor Ray, which a team has."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import dlsp
 for module in pkgutil.walk_packages(dlsp.__path__, "dlsp."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-heavy = {"torch", "transformers", "dlsp_engine", "dlsp_kernels"} & set(sys.modules)
+heavy = {"torch", "transformers", "dlsp_engine", "dlsp_kernels", "ray", "yaml"} & set(sys.modules)
 sys.exit(f"imported: {heavy}" if heavy else 0)
 """
 

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.budget import Costs
@@ -78,16 +79,7 @@ def serve(
             version=version,
             dtype=engine.dtype,
             adapter=engine.model.adapter.metadata.get("version"),
-            step={
-                "dtype": engine.dtype,
-                "device": device,
-                "replaced": engine.backend.replaced,
-                "update": engine.update,
-                "no_update": engine.no_update,
-                "writes_edits": engine.writes_edits,
-                "no_canvas": engine.no_canvas,
-                "costs": _table(engine.backend.costs),
-            },
+            step=step_of(engine, device),
         )
         file = StateFile(state, _state(service))
         watchdog.watch(scheduler, service.asked)
@@ -116,6 +108,20 @@ def warm_up(engine: Engine) -> None:
     """Touch every weight and build what is built on first use, so that the first request does not wait for it."""
     engine.backend.warm_up(Options().draft)
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
+
+
+def step_of(engine: Engine, device: str) -> dict[str, Any]:
+    """Return what `/health` says about the engine's steps on this machine."""
+    return {
+        "dtype": engine.dtype,
+        "device": device,
+        "replaced": engine.backend.replaced,
+        "update": engine.update,
+        "no_update": engine.no_update,
+        "writes_edits": engine.writes_edits,
+        "no_canvas": engine.no_canvas,
+        "costs": _table(engine.backend.costs),
+    }
 
 
 def _restore(prompt_caches: PromptCaches, scheduler: Scheduler) -> None:

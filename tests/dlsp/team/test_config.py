@@ -1,3 +1,6 @@
+import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -6,10 +9,12 @@ import yaml
 
 from dlsp import cli
 from dlsp.errors import UserError
-from dlsp.team import config
+from dlsp.team import application, config
 from dlsp.team.config import Limits, ServedModel
+from dlsp.team.measures import Measures
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples/team").glob("*.yaml"))
+FOLDER = Path(__file__).parents[3] / "examples/team"
+NAME = re.compile(r"dlsp_team_\w+")
 SMALL: dict[str, Any] = {"models": [{"name": "0.5b"}], "tokens": "tokens.json"}
 
 
@@ -44,9 +49,36 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert found.limits == Limits(3, 90, 50_000)
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
-def test_the_examples_are_right(file: Path) -> None:
-    assert config.load(file).models
+@pytest.mark.parametrize("name", ["laptop.yaml", "cluster.yaml"])
+def test_the_examples_are_right(name: str) -> None:
+    assert config.load(FOLDER / name).models
+
+
+def test_kuberays_example_has_a_right_configuration_and_names_what_builds_the_server(tmp_path: Path) -> None:
+    settings, service = yaml.safe_load_all((FOLDER / "kuberay.yaml").read_text())
+    assert config.read(yaml.safe_load(settings["data"]["team.yaml"]), tmp_path).behind_proxy
+    (served,) = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+    module, _, name = served["import_path"].partition(":")
+    assert (module, getattr(application, name)) == (application.__name__, application.build)
+
+
+def test_grafanas_panels_ask_for_metrics_that_there_are() -> None:
+    panels = json.loads((FOLDER / "grafana.json").read_text())["panels"]
+    asked = {name for each in panels for target in each["targets"] for name in NAME.findall(target["expr"])}
+    there = set(NAME.findall(Measures(None).text().decode()))
+    assert len(asked) == 4
+    assert {each.removesuffix("_bucket").removesuffix("_total") for each in asked} <= there | {
+        each.removesuffix("_total") for each in there
+    }
+
+
+def test_without_ray_the_server_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    (tmp_path / "team.yaml").write_text(yaml.safe_dump(SMALL))
+    assert cli.main(["team", "serve", str(tmp_path / "team.yaml")]) == 1
+    assert capsys.readouterr().err == f"dlsp: {config.NOT_INSTALLED}\n"
 
 
 MISTAKES = [

@@ -1,0 +1,114 @@
+"""`dlsp team serve`: starts Ray where none runs, gives it the application, and waits until the server is to end."""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from dlsp.errors import UserError
+from dlsp.team.application import HOLDER, NAME, application, ray_module
+from dlsp.team.config import Config
+
+START_S = 600  # the most until the first replica of each model has its weights
+POLL_S = 0.2
+OBJECT_STORE_BYTES = 100_000_000  # requests and answers are small
+SPARE_CPUS = 2  # for Ray's own actors
+
+
+class Running:
+    """The server while it runs. `url` is where it listens."""
+
+    def __init__(self, config: Config, holder: str = HOLDER) -> None:
+        self._config, self._holder = config, holder
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        self.url = f"{'https' if config.tls else 'http'}://{host}:{config.port}"
+        self._began_ray: bool | None = None  # None: not started yet
+
+    def start(self, progress: Callable[[str], None] = lambda line: None) -> None:
+        """Start the server; returns when each model has a replica. Raises UserError if one cannot be started."""
+        config = self._config
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray would report to its makers
+        ray, serve, settings = ray_module("ray"), ray_module("ray.serve"), ray_module("ray.serve.config")
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)
+        address = os.environ.get("RAY_ADDRESS")
+        cpus = sum(each.max_replicas * each.threads for each in config.models if not each.gpus) + SPARE_CPUS
+        own: dict[str, Any] = {
+            "num_cpus": max(cpus, os.cpu_count() or 1),
+            "object_store_memory": OBJECT_STORE_BYTES,
+            "include_dashboard": False,
+        }
+        ray.init(
+            address=address, namespace=NAME, log_to_driver=False, logging_level="error", **({} if address else own)
+        )
+        self._began_ray = not address
+        http = settings.HTTPOptions(
+            host=config.host,
+            port=config.port,
+            ssl_certfile=config.tls and str(config.tls.certificate),
+            ssl_keyfile=config.tls and str(config.tls.key),
+        )
+        serve.start(http_options=http, logging_config={"enable_access_log": False, "log_level": "WARNING"})
+        target = serve.RunTarget(application(config, self._holder), name=NAME, route_prefix="/")
+        serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
+        self._wait(serve, progress)
+
+    def _wait(self, serve: Any, progress: Callable[[str], None]) -> None:
+        began, said = time.monotonic(), ""
+        while time.monotonic() - began < START_S:
+            found = serve.status().applications.get(NAME)
+            state = str(getattr(found.status, "value", found.status)) if found else "NOT_STARTED"
+            if state == "RUNNING":
+                return
+            if state in ("DEPLOY_FAILED", "UNHEALTHY"):
+                raise UserError(f"The server could not be started: {_last_line(found)}")
+            line = _waiting(found)
+            if line and line != said:
+                progress(line)
+                said = line
+            time.sleep(POLL_S)
+        raise UserError(f"The server was not ready after {START_S} s: `serve status` says what it waits for.")
+
+    def stop(self) -> None:
+        """End the application, and Ray if `start` has started it."""
+        if self._began_ray is None:
+            return
+        ray, serve = ray_module("ray"), ray_module("ray.serve")
+        if self._began_ray:
+            serve.shutdown()
+            ray.shutdown()
+        else:
+            serve.delete(NAME)
+
+
+def serve_until_ended(config: Config, progress: Callable[[str], None], holder: str = HOLDER) -> None:
+    """Serve until SIGTERM or Ctrl-C. Raises UserError."""
+    ended = threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+
+    running = Running(config, holder)
+    try:
+        running.start(progress)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)  # after Ray has set its own
+        progress(f"Serving at {running.url}; Ctrl-C ends it.")
+        ended.wait()
+    finally:
+        running.stop()
+
+
+def _waiting(found: Any) -> str:
+    """What an application still waits for, in a line."""
+    states = found.deployments.items() if found else ()
+    return ", ".join(f"{name}: {dict(each.replica_states) or 'no replica yet'}" for name, each in states)
+
+
+def _last_line(found: Any) -> str:
+    """The last line of the reasons that Ray gives: the error itself, after the tracebacks."""
+    texts = [each.message for each in found.deployments.values() if each.message] or [found.message or "no reason"]
+    lines = [line.strip() for line in texts[0].splitlines() if line.strip()]
+    return lines[-1] if lines else "no reason was given."
