@@ -84,7 +84,7 @@ def steps(shapes: list[str], dtypes: list[str], formats: list[str], rows: list[i
                 step.add_canvas([MASK] * (count - len(step)), after=0)
                 model.head(model.forward([(model.new_cache(), step)]))
             for gaps, width, merged in ((1, 0, True), (1, 4, True), (64, 4, False)):
-                Loop(model).launch(DeviceBatch(gaps, width, merged, model.device))
+                Loop(model).launch(DeviceBatch(gaps, width, merged, False, model.device))
             if model.failures:
                 print(shape, dtype, format, model.failures)
 

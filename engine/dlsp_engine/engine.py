@@ -168,10 +168,11 @@ class Engine:
                     model.edits = edit_update.stored(folder, edits, rows, int8)
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
+                removal = update and update.removal(weights.architecture, dense)
                 if device == "cpu":
-                    model = Qwen2(weights, low_rank, update and update.removal(weights.architecture, dense))
+                    model = Qwen2(weights, low_rank, removal)
                 else:
-                    model = devices.load(weights, low_rank, device, dtype)
+                    model = devices.load(weights, low_rank, device, dtype, removal)
                 edits = edit_update.beside(adapters, gguf, update)
                 if edits and isinstance(model, Qwen2):
                     model.edits = edit_update.read(edits, about.architecture, dense)

@@ -19,7 +19,8 @@ class CudaBackend:
     """The `Backend` of one model on a GPU.
 
     Greedy steps with the same canvas width share a step of the device loop (`Loop`), at most `GAP_COUNTS[-1]` at a
-    time. All `RowsStep` entries of a batch share one forward pass.
+    time. Those of published caches have no canvas, as the adapter does not act on their rows, and steps of their own.
+    All `RowsStep` entries of a batch share one forward pass.
     """
 
     drafts = True
@@ -43,8 +44,8 @@ class CudaBackend:
         """Run the batch. Returns one result per entry, in the order of `batch`."""
         results: dict[int, Logits | Committed] = {}
         greedy = {index: step for index, step in enumerate(batch) if isinstance(step, GreedyStep)}
-        for width in dict.fromkeys(step.width for step in greedy.values()):
-            alike = [index for index, step in greedy.items() if step.width == width]
+        for width, published in dict.fromkeys(map(_kind, greedy.values())):
+            alike = [index for index, step in greedy.items() if _kind(step) == (width, published)]
             for start in range(0, len(alike), GAP_COUNTS[-1]):
                 group = alike[start : start + GAP_COUNTS[-1]]
                 results |= zip(group, self._greedy([greedy[index] for index in group], width), strict=True)
@@ -59,3 +60,8 @@ class CudaBackend:
         found = self._loop.step(states, width)
         milliseconds = 1e3 * (time.perf_counter() - began)
         return [Committed(**vars(one), milliseconds=milliseconds) for one in found]
+
+
+def _kind(step: GreedyStep) -> tuple[int, bool]:
+    """The width of a step's canvas, and whether its cache is published."""
+    return 0 if step.cache.published else step.width, step.cache.published

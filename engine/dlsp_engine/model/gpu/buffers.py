@@ -22,9 +22,11 @@ class BatchShape:
     sessions: int
     # Whether any row is a canvas row. If none is, the step does not read the adapter's low-rank updates.
     canvas: bool
+    # Whether all rows are published (`Cache.published`). Then the adapter acts on none.
+    published: bool = False
 
     @classmethod
-    def of(cls, batch: Sequence[Rows]) -> "BatchShape":
+    def of(cls, batch: Sequence[Rows], published: bool = False) -> "BatchShape":
         """The smallest shape that holds the batch, with sizes from ROW_COUNTS and SESSION_COUNTS.
 
         More rows than ROW_COUNTS[-1] are rounded up to a multiple of it. More sessions than SESSION_COUNTS[-1] are not
@@ -34,7 +36,8 @@ class BatchShape:
         return cls(
             next((size for size in ROW_COUNTS if rows <= size), -(-rows // ROW_COUNTS[-1]) * ROW_COUNTS[-1]),
             next((size for size in SESSION_COUNTS if len(batch) <= size), len(batch)),
-            any(any(one.canvas) for one in batch),
+            any(any(one.canvas) for one in batch) and not published,
+            published,
         )
 
     @property

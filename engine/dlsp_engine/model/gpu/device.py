@@ -6,6 +6,7 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.gpu.pool import Pool
 from dlsp_engine.model.gpu.step import GpuQwen2
+from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -45,9 +46,11 @@ def is_nvidia() -> bool:
     )
 
 
-def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> GpuQwen2:
-    """The model on `device`. `dtype` as in `Engine.load`: "int8" stores the matrices in int8, and still computes in
-    bf16.
+def load(
+    weights: Weights, adapter: Adapter | None, device: str, dtype: str, removal: Removal | None = None
+) -> GpuQwen2:
+    """The model on `device`. `removal` takes the infill update in `weights` back. `dtype` as in `Engine.load`: "int8"
+    stores the matrices in int8, and still computes in bf16.
 
     Raises EngineError when the GPU has too little free memory, or the kernels cannot run the model.
     """
@@ -67,6 +70,7 @@ def load(weights: Weights, adapter: Adapter | None, device: str, dtype: str) -> 
         room = min(room, max(0, torch.cuda.mem_get_info()[0] - 2 * matrices) // 3)
     format = "int8" if dtype == "int8" else "dense"
     try:
-        return GpuQwen2(weights, adapter, device, device == "cuda" and is_nvidia(), format, max(64, room // page))
+        fused, pages = device == "cuda" and is_nvidia(), max(64, room // page)
+        return GpuQwen2(weights, adapter, device, fused, format, pages, removal)
     except torch.OutOfMemoryError as error:
         raise EngineError("The GPU has too little free memory for this model: set DLSP_DEVICE to cpu.") from error

@@ -62,8 +62,8 @@ class DeviceBatch:
     gaps have drafted = -1.
     """
 
-    def __init__(self, gaps: int, width: int, merged: bool, device: torch.device) -> None:
-        self.gaps, self.width, self.merged = gaps, width, merged
+    def __init__(self, gaps: int, width: int, merged: bool, published: bool, device: torch.device) -> None:
+        self.gaps, self.width, self.merged, self.published = gaps, width, merged, published
         size = self.size = rows_per_gap(width, merged)
         self._sizes = [gaps, gaps, gaps, gaps * width, gaps * MAX_SESSION_PAGES]
         self._buffer = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
@@ -94,18 +94,19 @@ class Loop:
 
     def __init__(self, model: "GpuQwen2") -> None:
         self.model = model
-        self._batches: dict[tuple[int, int, bool], DeviceBatch] = {}
+        self._batches: dict[tuple[int, int, bool, bool], DeviceBatch] = {}
         self._device_state: tuple[object, ...] = ()
 
     @torch.inference_mode()
     def step(self, states: Sequence[GapState], width: int) -> list[GapStep]:
-        """Run one step for all gaps (at most GAP_COUNTS[-1]). Returns one result per gap, in order.
+        """Run one step for all gaps (at most GAP_COUNTS[-1]), whose caches are all published or none. Returns one
+        result per gap, in order.
 
         `width` is the number of masks in a canvas and the most draft tokens; 0 decodes autoregressively. After the step
         the cache holds all committed tokens except the last; the caller must advance `cache.length`. Raises MemoryError
         when the page pool is exhausted.
         """
-        batch = self._ready(next(size for size in GAP_COUNTS if len(states) <= size), width)
+        batch = self._ready(next(size for size in GAP_COUNTS if len(states) <= size), width, states[0].cache.published)
         for state in states:
             state.cache.reserve(batch.size)
         states = [GapState(state.cache, state.last, state.draft[:width]) for state in states]
@@ -123,9 +124,9 @@ class Loop:
             self._ready(gaps, width)
         self._ready(1, 0)
 
-    def _ready(self, gaps: int, width: int) -> DeviceBatch:
+    def _ready(self, gaps: int, width: int, published: bool = False) -> DeviceBatch:
         """The buffers for this number of gaps and this width, with their step captured."""
-        key = (gaps, width, gaps * rows_per_gap(width, True) <= MAX_MERGED_ROWS)
+        key = (gaps, width, gaps * rows_per_gap(width, True) <= MAX_MERGED_ROWS, published)
         batch = self._batches.get(key) or self._batches.setdefault(key, DeviceBatch(*key, self.model.device))
         if not self.model.graphs.ready(batch):
             batch.put([])  # `prepare` runs the step: with no gap in use, it changes no session
@@ -140,7 +141,7 @@ class Loop:
         """
         model, ops, rows = self.model, self.model.ops, batch.rows
         ops.lay(batch.state, rows, batch.merged)
-        hidden = model.layers(rows, canvas=batch.width > 0)
+        hidden = model.layers(rows, canvas=batch.width > 0, published=batch.published)
         pairs = model.weights.pairs if batch.width else None
         candidates = CANDIDATES if pairs else 1
         top = ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps, candidates)

@@ -1,6 +1,7 @@
 """The forward pass on a GPU, behind the same `Model` interface as on a CPU."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import torch
@@ -16,6 +17,7 @@ from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.weights import GpuWeights
 from dlsp_engine.model.qwen2 import Model
 from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import rope_table
 from dlsp_kernels.ops import StepOps
@@ -37,11 +39,14 @@ class GpuQwen2(Model):
         fused: bool = True,
         format: str = "dense",
         pages: int = 1024,
+        removal: Removal | None = None,
     ) -> None:
+        """`removal` takes the infill update in `weights` back."""
         self.shape = weights.architecture
         self.adapter = adapter or Adapter.none(weights.embedding, self.shape)
         self.device = torch.device(device)
-        self.weights = GpuWeights.of(weights, self.adapter, self.device, format)
+        self.weights = GpuWeights.of(weights, self.adapter, self.device, format, removal)
+        self.removes_update = bool(removal)
         self.pool = Pool(self.shape, weights.dtype, self.device, pages)
         self.kv_pool_bytes = self.pool.kv.nbytes
         self.ops = StepOps(fused)
@@ -61,13 +66,25 @@ class GpuQwen2(Model):
     def forward(self, batch: Sequence[tuple[Cache, Rows]]) -> Tensor:
         """One step over the rows of all sessions -> float32 [rows, dim] on the device.
 
-        The result is the residual stream after the last layer. The next step overwrites it.
+        The result is the residual stream after the last layer. The next step overwrites it. Sessions that are published
+        and others run one after the other.
         """
         sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
-        shape = BatchShape.of([rows for _, rows in sessions])
+        kinds = {cache.published for cache, _ in sessions}
+        if len(kinds) == 1:
+            return self._forward(sessions, kinds.pop())
+        found = {
+            kind: iter(self._forward(own, kind).clone().split([len(rows) for _, rows in own]))
+            for kind in sorted(kinds)
+            for own in [[one for one in sessions if one[0].published == kind]]
+        }
+        return torch.cat([next(found[cache.published]) for cache, _ in sessions])
+
+    def _forward(self, sessions: Sequence[tuple[PagedCache, Rows]], published: bool) -> Tensor:
+        shape = BatchShape.of([rows for _, rows in sessions], published)
         buffer = self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
         buffer.fill(sessions)
-        hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape.canvas))
+        hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape.canvas, shape.published))
         return hidden[: sum(len(rows) for _, rows in sessions)]
 
     def warm_up(self) -> None:
@@ -85,15 +102,18 @@ class GpuQwen2(Model):
         """hidden [rows, dim], as `forward` returns it -> logits float32 [rows, vocab], on the device."""
         return self.ops.gated_linear(hidden, self.weights.head, self.weights.norm, self.shape.eps)
 
-    def layers(self, rows: PackedRows, canvas: bool) -> Tensor:
+    def layers(self, rows: PackedRows, canvas: bool, published: bool = False) -> Tensor:
         """All kernel launches of a forward pass except the head's -> residual stream, float32 [rows, dim].
 
-        `canvas`: whether there are canvas rows, to which the adapter's low-rank updates apply.
+        `canvas`: whether there are canvas rows, to which the adapter's low-rank updates apply. `published`: all rows
+        are, and none has the adapter's updates.
         """
         ops, shape, weights = self.ops, self.shape, self.weights
         x = ops.embed(rows.token, weights.embedding, weights.mask)
+        updated = torch.ones_like(rows.canvas) if published else rows.canvas
+        projected = replace(rows, canvas=updated)  # the same rows, as what multiplies matrices reads them
         for i, layer in enumerate(weights.layers):
-            low = layer.updates if canvas else {}
+            low = layer.removal if published else layer.updates if canvas else {}
             keys, values = self.pool.keys(i), self.pool.values(i)
             q = ops.qkv_rope_write(
                 x,
@@ -105,13 +125,13 @@ class GpuQwen2(Model):
                 self._sin,
                 keys,
                 values,
-                rows,
+                projected,
                 low.get("qkv"),
             )
             attended = ops.paged_attention(q, keys, values, rows)
-            ops.gated_linear(attended, layer.out, update=low.get("out"), canvas=rows.canvas, residual=x)
-            h = ops.gated_swiglu(x, layer.gate_up, layer.mlp_norm, shape.eps, low.get("gate_up"), rows.canvas)
-            ops.gated_linear(h, layer.down, update=low.get("down"), canvas=rows.canvas, residual=x)
+            ops.gated_linear(attended, layer.out, update=low.get("out"), canvas=updated, residual=x)
+            h = ops.gated_swiglu(x, layer.gate_up, layer.mlp_norm, shape.eps, low.get("gate_up"), updated)
+            ops.gated_linear(h, layer.down, update=low.get("down"), canvas=updated, residual=x)
         return x
 
     @property

@@ -1,11 +1,13 @@
 """A model's weights on the GPU, in the format that the kernels read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from dlsp_engine.model.adapter import Adapter, projections
+from dlsp_engine.model.adapter import Adapter, LowRank, projections
+from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
 from dlsp_kernels.pair_choice.reference import Pairs
@@ -13,7 +15,9 @@ from dlsp_kernels.pair_choice.reference import Pairs
 
 @dataclass
 class GpuLayer:
-    """The weights of one transformer layer, and the adapter's low-rank updates of it."""
+    """The weights of one transformer layer, the adapter's low-rank updates of it, and those that take the infill update
+    back.
+    """
 
     qkv: Matrix
     qkv_bias: Tensor
@@ -23,6 +27,7 @@ class GpuLayer:
     attention_norm: Tensor
     mlp_norm: Tensor
     updates: dict[str, LowRankUpdate] = field(default_factory=dict)  # by projection
+    removal: dict[str, LowRankUpdate] = field(default_factory=dict)
 
 
 @dataclass
@@ -39,27 +44,38 @@ class GpuWeights:
     pairs: Pairs | None
 
     @classmethod
-    def of(cls, weights: Weights, adapter: Adapter, device: torch.device, format: str) -> "GpuWeights":
-        """Copy weights and adapter to `device`. `format` of the matrices: one of `dlsp_kernels.matrix.FORMATS`.
+    def of(
+        cls, weights: Weights, adapter: Adapter, device: torch.device, format: str, removal: Removal | None = None
+    ) -> "GpuWeights":
+        """Copy weights, adapter and removal to `device`. `format` of the matrices: one of
+        `dlsp_kernels.matrix.FORMATS`.
 
         Embeddings, biases and low-rank updates are not quantised.
         """
         shape = weights.architecture
         layers = []
-        for layer, low in zip(weights.layers, adapter.layers, strict=True):
-            matrices = {
-                name: Matrix.of(getattr(layer, name).to(device), format, weights.dtype)
-                for name in ("qkv", "out", "gate_up", "down")
-            }
-            updates = {}
+
+        def moved(low: Mapping[str, LowRank]) -> dict[str, LowRankUpdate]:
+            made = {}
             for name, (_, outs) in projections(shape).items():
                 if update := low.get(name):
                     ends = tuple(sum(outs[: i + 1]) for i in range(len(outs)))
                     a, b = update.a.to(device, weights.dtype), update.parts(outs).to(device, weights.dtype)
-                    updates[name] = LowRankUpdate.of(a, b, ends)
+                    made[name] = LowRankUpdate.of(a, b, ends)
+            return made
+
+        backs = removal or [{}] * shape.layers
+        for layer, low, back in zip(weights.layers, adapter.layers, backs, strict=True):
+            matrices = {
+                name: Matrix.of(getattr(layer, name).to(device), format, weights.dtype)
+                for name in ("qkv", "out", "gate_up", "down")
+            }
+            updates, removed = moved(low), moved(back)
             # Norms are float32: a thread's load of one bf16, 2 bytes, is too small for Triton to pipeline.
             norms = {name: getattr(layer, name).to(device, torch.float32) for name in ("attention_norm", "mlp_norm")}
-            layers.append(GpuLayer(**matrices, **norms, qkv_bias=layer.qkv_bias.to(device), updates=updates))
+            layers.append(
+                GpuLayer(**matrices, **norms, qkv_bias=layer.qkv_bias.to(device), updates=updates, removal=removed)
+            )
         embedding = weights.embedding.to(device)
         own = embedding if weights.own_head is None else weights.own_head.to(device)
         head = Matrix.of(own, format, weights.dtype)
