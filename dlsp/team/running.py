@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dlsp.errors import UserError
-from dlsp.team.application import HOLDER, NAME, application, ray_module
+from dlsp.team.application import HOLDER, NAME, ROUTER, application, ray_module
 from dlsp.team.config import Config
 
 START_S = 600  # the most until the first replica of each model has its weights
@@ -21,8 +21,8 @@ SPARE_CPUS = 2  # for Ray's own actors
 class Running:
     """The server while it runs. `url` is where it listens."""
 
-    def __init__(self, config: Config, holder: str = HOLDER) -> None:
-        self._config, self._holder = config, holder
+    def __init__(self, config: Config, holder: str = HOLDER, router: str = ROUTER) -> None:
+        self._config, self._holder, self._router = config, holder, router
         host = f"[{config.host}]" if ":" in config.host else config.host
         self.url = f"{'https' if config.tls else 'http'}://{host}:{config.port}"
         self._began_ray: bool | None = None  # None: not started yet
@@ -51,7 +51,7 @@ class Running:
             ssl_keyfile=config.tls and str(config.tls.key),
         )
         serve.start(http_options=http, logging_config={"enable_access_log": False, "log_level": "WARNING"})
-        target = serve.RunTarget(application(config, self._holder), name=NAME, route_prefix="/")
+        target = serve.RunTarget(application(config, self._holder, self._router), name=NAME, route_prefix="/")
         serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
         self._wait(serve, progress)
 
