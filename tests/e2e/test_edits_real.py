@@ -63,6 +63,7 @@ async def test_windows_are_written_by_the_engine_and_only_their_lines_change(
     try:
         async with await launch.ensure(DEFAULT) as engine:
             found = [site async for site, _ in written(engine, edit, own, START_S)]
+            assert (await engine.health())["step"]["writes_edits"] is await engine.writes_edits() is False, "none ships"
             body = request(edit, windows(edit, own))
             events = [event async for event in engine.rewrite(body | {"force": -100})]
     finally:
