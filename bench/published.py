@@ -1,9 +1,9 @@
 """How near chats come to the model as published, and what this costs: `python -m bench.published --model 0.5b`.
 
 The infill update is in the weights and is taken back from the rows of chats. The text is HumanEval's tasks, by
-instruction, each with its own solution as the answer, of which all tokens count. It is read in four ways: by the model
-as published in bf16 and in `--dtype`, by the one that ships, and by that one with the update in all rows. Times are
-those of steps on rows of gaps and of chats, and of the model as published, by turns.
+instruction, each with its own solution as the answer, of which all tokens count. It is read in three ways: by the model
+as published, by the one that ships, and by that one with the update in all rows. Times are those of steps on rows of
+gaps and of chats, and of the model as published, by turns.
 """
 
 import argparse
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dlsp_engine import Engine
     from dlsp_engine.model.cache import Cache
 
-REFERENCE, PUBLISHED, SHIPPED, MERGED = WAYS = "bfloat16", "published", "shipped", "merged"
-PUBLISHED_ROWS, CHAT_ROWS, GAP_ROWS = "published", "chats", "gaps"
+PUBLISHED, SHIPPED, MERGED = WAYS = "published", "shipped", "merged"
+CHAT_ROWS, GAP_ROWS = "chats", "gaps"
 STEP_ROWS = (1, 5, 128)
 CACHED_TOKENS = 256  # before the rows of a timed step
 
@@ -64,15 +64,15 @@ def read(engine: "Engine", task: dict[str, Any], published: bool) -> Answer:
 
 
 def summary(found: dict[str, list[Answer]]) -> dict[str, float]:
-    """By way: nats a token; and beside the reference, nats more with their 95% interval over tasks, how far a token's
-    nats are from it, and how often the most likely token is the same.
+    """By way: nats a token; and beside the model as published, nats more with their 95% interval over tasks, how far a
+    token's nats are from it, and how often the most likely token is the same.
     """
-    metrics: dict[str, float] = {"tokens": sum(len(each.nats) for each in found[REFERENCE])}
+    metrics: dict[str, float] = {"tokens": sum(len(each.nats) for each in found[PUBLISHED])}
     for way, answers in found.items():
         metrics[f"{way}/nats"] = statistics.mean(nats for each in answers for nats in each.nats)
-        if way == REFERENCE:
+        if way == PUBLISHED:
             continue
-        both = [*zip(answers, found[REFERENCE], strict=True)]
+        both = [*zip(answers, found[PUBLISHED], strict=True)]
         more = [statistics.mean(one.nats) - statistics.mean(other.nats) for one, other in both]
         low, high = interval([str(number) for number in range(len(more))], more)
         metrics |= {f"{way}/more_nats": statistics.mean(more), f"{way}/more_nats_low": low}
@@ -99,7 +99,7 @@ def times(published: "Engine", shipped: "Engine", repeats: int) -> dict[str, flo
     from dlsp_engine.model.rows import Rows
     from dlsp_engine.threads import using
 
-    sides = {PUBLISHED_ROWS: (published, False), GAP_ROWS: (shipped, False), CHAT_ROWS: (shipped, True)}
+    sides = {PUBLISHED: (published, False), GAP_ROWS: (shipped, False), CHAT_ROWS: (shipped, True)}
     caches = {name: _prepared(*side) for name, side in sides.items()}
     metrics: dict[str, float] = {}
     for count in STEP_ROWS:
@@ -114,16 +114,14 @@ def times(published: "Engine", shipped: "Engine", repeats: int) -> dict[str, flo
                 if turn >= 0:
                     took[name].append(1e3 * (time.perf_counter() - began))
         for name, of in took.items():
-            ratios = [mine / its for mine, its in zip(of, took[PUBLISHED_ROWS], strict=True)]
+            ratios = [mine / its for mine, its in zip(of, took[PUBLISHED], strict=True)]
             metrics |= {f"{count}/{name}/ms": statistics.median(of), f"{count}/{name}/times": statistics.median(ratios)}
     return metrics
 
 
 def measured(model: Model, dtype: str, tasks: Sequence[dict[str, Any]], repeats: int) -> dict[str, float]:
-    reference = loaded(model, REFERENCE, infill_update=False)
     published, shipped = loaded(model, dtype, infill_update=False), loaded(model, dtype)
     ways: dict[str, Callable[[dict[str, Any]], Answer]] = {
-        REFERENCE: lambda task: read(reference, task, published=False),
         PUBLISHED: lambda task: read(published, task, published=False),
         SHIPPED: lambda task: read(shipped, task, published=True),
         MERGED: lambda task: read(shipped, task, published=False),
