@@ -1,8 +1,9 @@
 """What a team's server would do: `python -m bench.team.simulate --fitted FILE --users 16 --replicas 4`.
 
-Prompts, steps of answers, rows and the costs of steps come from a results file of `bench.team`; the overhead is the
-difference of its medians with the server and without. `--costs FILE` has the costs of another machine's steps instead:
-a JSON object, milliseconds by the number of rows. Such numbers are predictions, and the results file says so.
+Prompts, steps of answers, rows and the costs of steps come from a results file of `bench.team`; so does the overhead of
+HTTP and Ray, the difference of the medians with the server and without, if that run had one user. `--costs FILE` has
+the costs of another machine's steps instead: a JSON object, milliseconds by the number of rows. Such numbers are
+predictions, and the results file says so.
 """
 
 import argparse
@@ -22,7 +23,7 @@ def fitted(run: dict[str, Any]) -> dict[str, Any]:
     return {
         "prompts": [each["prompt_tokens"] for each in filled],
         "forwards": [max(1, each["forwards"]) for each in filled],
-        "rows": 8.0,
+        "rows": sum(each["rows"] for each in filled) / max(1, sum(each["forwards"] for each in filled)),
         "overhead_ms": max(0.0, metrics["router/p50_ms"] - metrics["plain/p50_ms"]) if run["users"] == 1 else 0.0,
     }
 

@@ -32,6 +32,7 @@ class Asked:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     forwards: int = 0
+    rows: int = 0
     tokens: int = 0
 
     @property
@@ -81,7 +82,7 @@ async def _ask(engine: Engine, gap: dict[str, Any], asked: Asked, began: float, 
             async for event in events:
                 if event["event"] == "fill":
                     asked.ended, cost = "fill", event["cost"]
-                    for name in ("prompt_tokens", "cached_tokens", "forwards", "tokens"):
+                    for name in ("prompt_tokens", "cached_tokens", "forwards", "rows", "tokens"):
                         setattr(asked, name, cost[name])
     except UserError:
         asked.ended = "reason"

@@ -2,19 +2,24 @@
 
 import logging
 import os
+import secrets
 import signal
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+from dlsp.api.listener import listen
 from dlsp.errors import UserError
+from dlsp.models import store
+from dlsp.models.catalogue import find
 from dlsp.team.application import HOLDER, NAME, ROUTER, application, ray_module
 from dlsp.team.config import Config
 
 START_S = 600  # the most until the first replica of each model has its weights
 POLL_S = 0.2
 OBJECT_STORE_BYTES = 100_000_000  # requests and answers are small
+LOOPBACK = "127.0.0.1"
 SPARE_CPUS = 2  # for Ray's own actors
 
 
@@ -31,17 +36,24 @@ class Running:
         """Start the server; returns when each model has a replica. Raises UserError if one cannot be started."""
         config = self._config
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray would report to its makers
+        address = os.environ.get("RAY_ADDRESS")
+        if not address:  # whoever reaches Ray's ports could otherwise run code in it
+            os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
         ray, serve, settings = ray_module("ray"), ray_module("ray.serve"), ray_module("ray.serve.config")
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
-        address = os.environ.get("RAY_ADDRESS")
         cpus = sum(each.max_replicas * each.threads for each in config.models if not each.gpus) + SPARE_CPUS
         own: dict[str, Any] = {
             "num_cpus": max(cpus, os.cpu_count() or 1),
             "object_store_memory": OBJECT_STORE_BYTES,
             "include_dashboard": False,
+            "_node_ip_address": LOOPBACK,
         }
         ray.init(
-            address=address, namespace=NAME, log_to_driver=False, logging_level="error", **({} if address else own)
+            address=address or "local",
+            namespace=NAME,
+            log_to_driver=False,
+            logging_level="error",
+            **({} if address else own),
         )
         self._began_ray = not address
         http = settings.HTTPOptions(
@@ -85,6 +97,7 @@ class Running:
 
 def serve_until_ended(config: Config, progress: Callable[[str], None], holder: str = HOLDER) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises UserError."""
+    _check(config, holder)
     ended = threading.Event()
 
     def end(*_: object) -> None:
@@ -99,6 +112,16 @@ def serve_until_ended(config: Config, progress: Callable[[str], None], holder: s
         ended.wait()
     finally:
         running.stop()
+
+
+def _check(config: Config, holder: str) -> None:
+    """Raise UserError for what would make Ray fail later and in other words: a port that is taken, and, without a
+    cluster, a model that is not here."""
+    for each in listen(config.host, [config.port]):
+        each.close()
+    if holder == HOLDER and not os.environ.get("RAY_ADDRESS"):
+        for model in config.models:
+            store.path(find(model.name))
 
 
 def _waiting(found: Any) -> str:

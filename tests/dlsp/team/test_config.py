@@ -1,5 +1,6 @@
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ def test_without_ray_the_server_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr("dlsp.models.store.path", lambda model: tmp_path)
     (tmp_path / "team.yaml").write_text(yaml.safe_dump(SMALL))
     assert cli.main(["team", "serve", str(tmp_path / "team.yaml")]) == 1
     assert capsys.readouterr().err == f"dlsp: {config.NOT_INSTALLED}\n"
@@ -129,3 +131,19 @@ def test_check_says_what_is_served(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "team.yaml").write_text(yaml.safe_dump(SMALL))
     assert cli.main(["team", "check", str(tmp_path / "team.yaml")]) == 0
     assert "it serves 0.5b (1 to 1 replicas) at 127.0.0.1, port 8788." in capsys.readouterr().out
+
+
+def test_a_taken_port_or_a_missing_model_is_said_before_ray_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        (tmp_path / "team.yaml").write_text(yaml.safe_dump(SMALL | {"port": port}))
+        assert cli.main(["team", "serve", str(tmp_path / "team.yaml")]) == 1
+        assert f"Port {port} is taken" in capsys.readouterr().err
+    assert cli.main(["team", "serve", str(tmp_path / "team.yaml")]) == 1
+    assert "is not here yet: run `dlsp model pull`" in capsys.readouterr().err
