@@ -15,6 +15,8 @@ from dlsp.engine.connection import EngineConnection, EnginePool, Unavailable
 from dlsp.engine.remote import ANY_MODEL, Server, environment_url
 from dlsp.settings.schema import Settings
 
+MAX_NAMED_CHARACTERS = 100_000  # before the cursor, and behind it, of which names are known
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -127,5 +129,11 @@ def _context(cursor: Cursor, previous: Context | None) -> Context | str:
         return excluded
     context = workspace.context(cursor.path, cursor.before, cursor.after, previous, cursor.language)
     if steering.by_names(cursor.settings.steer):
-        context = replace(context, defined=workspace.defined(cursor.language, steering.MAX_NAMES))
+        # The model sees a part of the file, and may call what stands in the rest.
+        around = cursor.before[-MAX_NAMED_CHARACTERS:] + "\n" + cursor.after[:MAX_NAMED_CHARACTERS]
+        own, others = (
+            steering.of_text(around, cursor.name or ""),
+            workspace.defined(cursor.language, steering.MAX_NAMES),
+        )
+        context = replace(context, defined=(*own, *others))
     return context

@@ -32,17 +32,25 @@ def by_names(steer: str) -> bool:
 
 
 def known(context: Context, path: str) -> list[str]:
-    """The names that stand in what the model sees, its own file first; in Python those of built-in types, too, and of
-    the modules of its standard library that the text imports, if this process has them; those that the workspace
-    defines, if the context has them.
+    """The names that stand in what the model sees, its own file first; in Python those of built-in types, too; those
+    that the context has as defined.
     """
-    texts = (*context.window, *(file["text"] for file in context.files))
-    names = chain.from_iterable(_NAME.findall(text) for text in texts)
+    window = of_text("\n".join(context.window), path)
+    texts = (file["text"] for file in context.files)
+    others = chain.from_iterable(_NAME.findall(text) for text in texts)
+    built_in = _built_in() if path.endswith(_PYTHON) else ()
+    return list(islice(dict.fromkeys(chain(built_in, window, others, context.defined)), MAX_NAMES))
+
+
+def of_text(text: str, path: str) -> list[str]:
+    """The names that stand in a file's text; in Python those of the modules of its standard library that the text
+    imports, too, if this process has them.
+    """
+    names = _NAME.findall(text)
     if path.endswith(_PYTHON):
-        modules = chain.from_iterable(_IMPORTED.findall(text) for text in texts[:2])
-        members = chain.from_iterable(_members(name.strip()) for row in modules for name in row.split(","))
-        names = chain(_built_in(), names, members)
-    return list(islice(dict.fromkeys(chain(names, context.defined)), MAX_NAMES))
+        modules = _IMPORTED.findall(text)
+        names += chain.from_iterable(_members(name.strip()) for row in modules for name in row.split(","))
+    return list(dict.fromkeys(names))
 
 
 @cache

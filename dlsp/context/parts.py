@@ -46,7 +46,8 @@ class Part:
 class Context:
     """The whole context: parts of other files, parts of this file before the gap, and the text after the gap.
 
-    `defined` are names that the workspace defines, in files of the gap's language, where they were asked for.
+    `defined` are names in the gap's whole file, and names that the workspace's files of its language define, where they
+    were asked for.
     """
 
     others: tuple[Part, ...]

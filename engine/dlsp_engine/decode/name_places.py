@@ -54,6 +54,18 @@ class Place:
     name: bytes = b""
 
 
+@dataclass(frozen=True)
+class _Way:
+    """Where a byte leads from all places of one mode and kind that have a name, or of those that have none. `grows`:
+    the byte is of the name there.
+    """
+
+    mode: int
+    kind: str
+    grows: bool
+    in_code: bool
+
+
 def ends_name(place: Place, new: Place, byte: int) -> bool:
     """Whether a byte that leads from one place to the next ends a name that has to be known."""
     if place.kind == MEMBER:
@@ -70,6 +82,7 @@ class Places:
     def __init__(self, words: Words) -> None:
         self.words = words
         self._demands: dict[tuple[int, Place, bool], dict[int, tuple[bytes, ...] | None]] = {}
+        self._ways: dict[int, dict[tuple[int, str, bool, int], _Way | None]] = {}  # by the modes' id
 
     @staticmethod
     def after(modes: Modes, place: Place, byte: int) -> Place | None:
@@ -129,15 +142,30 @@ class Places:
         return self._demands[key]
 
     def _needed(self, modes: Modes, place: Place, word: bytes) -> tuple[bytes, ...] | None:
+        """As `after` and `ends_name` say byte by byte, which are asked once for each kind of step: there are a million
+        bytes to read before the first suggestion in a language.
+        """
+        ways = self._ways.setdefault(id(modes), {})
+        mode, kind, name = place.mode, place.kind, place.name
         names: list[bytes] = []
         for byte in word:
-            new = self.after(modes, place, byte)
-            if new is None:
+            step = mode, kind, not name, byte
+            if step not in ways:
+                ways[step] = self._way(modes, Place(mode, kind, name), byte)
+            way = ways[step]
+            if way is None:
                 return None
-            if ends_name(place, new, byte):
-                names.append(place.name)
-            place = new
-        return (*names, place.name if place.kind == MEMBER else b"")
+            if name and not way.grows and (kind == MEMBER or (byte == ord("(") and name not in NOT_CALLED)):
+                names.append(name)
+            keyword = kind == NAME and byte in _WHITE and way.in_code
+            kind = KEYWORDS.get(name, _VALUE) if keyword else way.kind
+            mode, name = way.mode, name + bytes([byte]) if way.grows else b""
+        return (*names, name if kind == MEMBER else b"")
+
+    @staticmethod
+    def _way(modes: Modes, place: Place, byte: int) -> "_Way | None":
+        new = Places.after(modes, place, byte)
+        return new and _Way(new.mode, new.kind, bool(new.name), modes.code[place.mode] and modes.code[new.mode])
 
     @cached_property
     def leads(self) -> list[bytes]:

@@ -1,5 +1,6 @@
 """The constraint that steers suggestions."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,20 @@ def test_names_that_the_workspace_defines_are_known(tmp_path: Path, monkeypatch:
     names = constraint("names", replace(CONTEXT, defined=defined), "a.py")["identifiers"]
     assert {"count_coins", "add_item"} <= set(names)
     assert "defined" not in constraint("brackets", replace(CONTEXT, defined=defined), "a.py")
+
+
+async def test_names_of_the_whole_file_are_known_not_only_of_what_the_model_sees() -> None:
+    async def at_once(function: Callable, *given: object) -> object:
+        return function(*given)
+
+    settings = attrs.evolve(Settings(), steer="names")
+    before = "import json\n" + "print(1)\n" * 9_000 + "cart."
+    at = cursor(before, "\n" + "print(2)\n" * 9_000 + "def far_below(): ...\n", settings=settings)
+    state = DocumentState(settings)
+    request = await Generator(_Ready(), at_once).request(at, state, "typing")  # type: ignore[arg-type]
+    assert isinstance(request, dict)
+    assert "far_below" not in str(request | {"constraint": None})
+    assert {"far_below", "json", "print", "dumps"} <= set(request["constraint"]["identifiers"])
 
 
 def test_an_excluded_file_of_an_older_index_defines_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
