@@ -49,8 +49,7 @@ def _values(schema: Mapping[str, Any]) -> str:
         return ", or ".join(_values(each) for each in schema["anyOf"])
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
-    kind = {"array": "a list of texts", "object": "a table", "boolean": "`true`, `false`"}.get(
-        schema["type"], "a number"
-    )
+    kinds = {"array": "a list of texts", "object": "a table", "boolean": "`true`, `false`", "string": "a name"}
+    kind = kinds.get(schema["type"], "a number")
     bounds = f" from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else ""
     return kind + bounds

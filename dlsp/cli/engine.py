@@ -12,7 +12,8 @@ from dlsp import paths
 from dlsp.cli._common import add_group, engine_of
 from dlsp.engine import processes, state
 from dlsp.errors import UserError
-from dlsp.models.catalogue import CATALOGUE, Model, find
+from dlsp.models.added import every, find
+from dlsp.models.catalogue import Model
 from dlsp.models.sizing import AUTO, named
 from dlsp.wording import duration
 
@@ -129,7 +130,7 @@ async def _health_report(model: Model) -> str:
 
 def _meant(args: Namespace) -> Iterable[Model]:
     """The model named in the arguments, or all models."""
-    return [named(args.model)] if args.model else CATALOGUE
+    return [named(args.model)] if args.model else every()
 
 
 def _none(args: Namespace) -> str:

@@ -9,7 +9,8 @@ from dlsp.completions import accepts, decisions
 from dlsp.doctor import last, server
 from dlsp.engine import launch, remote, state
 from dlsp.errors import UserError
-from dlsp.models.catalogue import CATALOGUE, Model
+from dlsp.models.added import every
+from dlsp.models.catalogue import Model
 from dlsp.wording import count, duration
 
 SHOWN_DECISIONS = 5
@@ -26,7 +27,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     paths.state_dir()  # fail early with one message if the state folder is unusable
-    lines = [line for model in CATALOGUE if (line := asyncio.run(engine(model)))]
+    lines = [line for model in every() if (line := asyncio.run(engine(model)))]
     for line in lines or ["No engine is running; it starts with the first request."]:
         print(line)
     for url in remote.known():

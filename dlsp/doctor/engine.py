@@ -33,10 +33,12 @@ def installed() -> Check | None:
 
 
 def size() -> Check:
-    """Which model `auto` selects, and why."""
+    """Which model `auto` selects, and why, and what each model costs here."""
     choice = choose()
     data = {name: asdict(estimate) for name, estimate in choice.estimates.items()}
-    return Check("size", True, choice.why, data={"auto": choice.model.short, "estimates": data})
+    each = [f"{name} {its.line_ms:.0f} ms ({its.how})" for name, its in choice.estimates.items()]
+    said = "; ".join([choice.why, f"a line takes {', '.join(each)}"] if each else [choice.why])
+    return Check("size", True, said, data={"auto": choice.model.short, "estimates": data})
 
 
 def model_file(model: Model) -> Check:

@@ -56,7 +56,9 @@ def memory(model: Model) -> Check:
     import psutil
 
     have = psutil.virtual_memory()
-    need = int(2.2 * model.size) + 300 * 2**20  # bf16 weights from a file of about 4 bits each, plus working memory
+    need = (
+        int(2.2 * model.size_in_4_bits) + 300 * 2**20
+    )  # bf16 weights from a file of about 4 bits each, plus working memory
     good = have.available >= need or _runs(model)
     said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.short} takes about "
     said += f"{need / 1e9:.1f} GB"
@@ -70,7 +72,7 @@ def disk(model: Model) -> Check:
         folder = paths.cache_dir()
     except UserError as error:
         return Check("disk", False, str(error))
-    need = 0 if _converted(model) else int(CONVERTED_FILE_SIZES * model.size)
+    need = 0 if _converted(model) else int(CONVERTED_FILE_SIZES * model.size_in_4_bits)
     try:
         there = _existing(folder)
         free = shutil.disk_usage(there).free
@@ -138,7 +140,7 @@ def _runs(model: Model) -> bool:
 
 def _converted(model: Model) -> int:
     """The size of the model's converted weights in bytes; 0 if not converted yet."""
-    folders = (paths.cache_dir() / "converted").glob(f"{Path(model.file).stem}-*")
+    folders = (paths.cache_dir() / "converted").glob(f"{model.stem}-*")
     return sum(file.stat().st_size for folder in folders for file in folder.glob("*.safetensors"))
 
 

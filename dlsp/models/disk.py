@@ -29,6 +29,21 @@ def digest(file: Path, size: int, progress: Progress) -> str:
     return sha.hexdigest()
 
 
+def files_of(place: Path) -> list[Path]:
+    """The files of a model: the one, or those of a folder that the engine reads, by name."""
+    if not place.is_dir():
+        return [place]
+    return sorted(file for kind in ("*.safetensors", "*.json", "*.jinja") for file in place.glob(kind))
+
+
+def digest_of(place: Path, size: int, progress: Progress) -> str:
+    """The SHA-256 in hex of a model: of its file, or of the names and hashes of its folder's files."""
+    if not place.is_dir():
+        return digest(place, size, progress)
+    hashes = [f"{file.name} {digest(file, file.stat().st_size, progress)}\n" for file in files_of(place)]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
 def write(pieces: Iterable[bytes], file: Path, size: int, progress: Progress) -> str:
     """Write a new file and return its SHA-256 in hex; on failure no file is left.
 

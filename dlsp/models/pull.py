@@ -57,7 +57,7 @@ def wrong_source(model: Model) -> str:
     Only a pull uses the variable, so a user who sets it wrongly would otherwise see no effect.
     """
     where = os.environ.get(store.SOURCE_VARIABLE)
-    if not where:
+    if not where or model.path:
         return ""
     try:
         Local(Path(where).expanduser()).file(model)

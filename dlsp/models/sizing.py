@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlsp.models import store
-from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
+from dlsp.models.added import every, find
+from dlsp.models.catalogue import DEFAULT, Model
 from dlsp.paths import cache_dir
 
 AUTO = "auto"
@@ -75,24 +76,33 @@ class Choice:
 
 
 def choose() -> Choice:
-    """The largest downloaded model that is fast enough; the smallest one until the engine has measured this machine."""
-    here = [model for model in CATALOGUE if store.place(model).is_file()] or [DEFAULT]
-    smallest = min(here, key=lambda model: model.size)
+    """The largest model here that is fast enough, whether it was downloaded or added; until the engine has measured
+    this machine, and if none is fast enough, the smallest, and one that was added only if there is no other. Models
+    that cannot fill gaps, and diffusion checkpoints, are taken only by name.
+    """
+    models = every()
+    fitting = [model for model in models if model.fills and model.attention == "causal"]
+    here = [model for model in fitting if store.place(model).exists()] or [DEFAULT]
+    smallest = min(here, key=lambda model: (model.path is not None, model.parameters))
     known = speeds()
     if not known:
         return Choice(smallest, f"using {smallest.short} until the engine has measured this machine", {})
-    estimates = {model.short: _estimate(model, known) for model in CATALOGUE}
+    estimates = {model.short: _estimate(model, known) for model in models}
     larger: list[str] = []
-    for model in sorted(CATALOGUE, key=lambda model: -model.size):
+    for model in sorted(fitting, key=lambda model: -model.parameters):
         its = estimates[model.short]
-        if model in here and (its.fits or model == smallest):
-            slow = f", though it is slow here ({its.excess}; {its.how})" if not its.fits else ""
-            return Choice(model, "; ".join([f"using {model.short}{slow}", *larger]), estimates)
-        if its.fits:
-            larger.append(f"{model.short} would be fast enough here: `dlsp model pull {model.short}` brings it")
-        elif model.size > smallest.size:
-            larger.append(f"{model.short} would be too slow here ({its.excess}; {its.how})")
-    raise AssertionError("one model is always here")
+        if model in here and its.fits:
+            return Choice(model, "; ".join([f"using {model.short}", *larger]), estimates)
+        if model.parameters > smallest.parameters:
+            if model.path and model not in here:
+                larger.append(f"{model.short} is not at {model.path} any more")
+            elif its.fits:
+                larger.append(f"{model.short} would be fast enough here: `dlsp model pull {model.short}` brings it")
+            else:
+                larger.append(f"{model.short} would be too slow here ({its.excess}; {its.how})")
+    its = estimates[smallest.short]
+    slow = f"using {smallest.short}, though it is slow here ({its.excess}; {its.how})"
+    return Choice(smallest, "; ".join([slow, *larger]), estimates)
 
 
 def _estimate(model: Model, known: dict[str, Speed]) -> Estimate:
@@ -112,16 +122,17 @@ def default_context(model: Model) -> int:
 
 
 def speeds() -> dict[str, Speed]:
-    """The measured speed by model file, for the number type that is fastest here; empty if nothing was measured."""
+    """The measured speed by `Model.stem`, for the number type that is fastest here; empty if nothing was measured."""
     try:
         entries: dict[str, Any] = dict(json.loads((cache_dir() / "costs.json").read_text()))
     except (OSError, ValueError, TypeError):
         return {}
+    stems = {model.stem for model in every()}
     found: dict[str, Speed] = {}
     for name, entry in entries.items():
-        file = f"{name.partition(' ')[0]}.gguf"  # the key has the model, the type, and the CPU instructions
-        if any(model.file == file for model in CATALOGUE) and (speed := _speed(entry)):
-            found[file] = min(speed, found.get(file, speed), key=lambda each: (each.is_busy, each.step))
+        stem = name.partition(" ")[0]  # the key has the model, the type, and the CPU instructions
+        if stem in stems and (speed := _speed(entry)):
+            found[stem] = min(speed, found.get(stem, speed), key=lambda each: (each.is_busy, each.step))
     return found
 
 
@@ -130,14 +141,14 @@ def speed(model: Model, known: dict[str, Speed]) -> tuple[Speed, str]:
 
     A measurement on a busy machine is ignored if another model was measured on an idle one.
     """
-    measured = known.get(model.file)
+    measured = known.get(model.stem)
     if measured and not measured.is_busy:
         return measured, "measured"
-    file, other = min(known.items(), key=lambda item: item[1].is_busy)
+    stem, other = min(known.items(), key=lambda item: item[1].is_busy)
     if measured and other.is_busy:
         return measured, "measured while this machine was busy"
-    source = next(each for each in CATALOGUE if each.file == file)
-    return other.scaled(model.size / source.size), f"estimated from {source.short}"
+    source = next(each for each in every() if each.stem == stem)
+    return other.scaled(model.size_in_4_bits / source.size_in_4_bits), f"estimated from {source.short}"
 
 
 def _budget_in_time(here: Speed) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dlsp.errors import UserError
 from dlsp.models.catalogue import DEFAULT, Model
-from dlsp.models.disk import digest, flush
+from dlsp.models.disk import digest, digest_of, files_of, flush
 from dlsp.models.progress import SILENT, Progress
 from dlsp.paths import cache_dir
 
@@ -29,20 +29,22 @@ class ModelMissing(UserError):
 
 
 def place(model: Model) -> Path:
-    """The path of the model's file, whether it exists or not."""
-    return cache_dir() / "models" / model.file
+    """The path of the model's file or folder, whether it exists or not."""
+    return model.path or cache_dir() / "models" / model.file
 
 
 def path(model: Model) -> Path:
     """The model's accepted file, hashed again only if it has changed; raises ModelMissing if there is none."""
     file = place(model)
     record = _record(file, model)
-    return file if record and record == _remembered(file) else verify(model)
+    return file if record and record == _remembered(model) else verify(model)
 
 
 def verify(model: Model, progress: Progress = SILENT) -> Path:
     """Hash the model's file, whatever was recorded, and return it; raises ModelMissing if it is wrong."""
     file = place(model)
+    if model.path:
+        return _verify_added(model, progress)
     pull = "dlsp model pull" if model == DEFAULT else f"dlsp model pull {model.short}"
     record = _record(file, model)
     if record is None:
@@ -54,9 +56,9 @@ def verify(model: Model, progress: Progress = SILENT) -> Path:
         raise ModelMissing(f"The model file {file} cannot be read ({error.strerror})", "make it readable") from None
     if not right:
         with suppress(OSError):
-            _note(file).unlink(missing_ok=True)
+            note(model).unlink(missing_ok=True)
         raise ModelMissing(f"The model file {file} is damaged or incomplete", f"run `{pull}` to replace it")
-    _remember(file, record)
+    _remember(model, record)
     return file
 
 
@@ -66,37 +68,72 @@ def accept(model: Model, candidate: Path) -> Path:
     flush(candidate)
     candidate.replace(file)
     flush(file.parent)
-    if record := _record(file, model):
-        _remember(file, record)
+    accept_in_place(model)
     return file
+
+
+def accept_in_place(model: Model) -> None:
+    """Record that what lies at the model's place has the right SHA-256."""
+    if record := _record(place(model), model):
+        _remember(model, record)
+
+
+def _verify_added(model: Model, progress: Progress) -> Path:
+    where, record = place(model), _record(place(model), model)
+    if record is None:
+        raise ModelMissing(
+            f"The model {model.short} is not at {where} any more",
+            f"put it back, or run `dlsp model remove {model.short}`",
+        )
+    try:
+        right = record["size"] == model.size and digest_of(where, model.size, progress) == model.sha256
+    except OSError as error:
+        raise ModelMissing(f"The model at {where} cannot be read ({error.strerror})", "make it readable") from None
+    if not right:
+        again = model.repo or where
+        raise ModelMissing(
+            f"The model {model.short} at {where} has changed since it was added",
+            f"run `dlsp model add {again} --name {model.short}` again",
+        )
+    _remember(model, record)
+    return where
 
 
 Record = dict[str, int | str]
 
 
-def _note(file: Path) -> Path:
+def note(model: Model) -> Path:
+    """Where it is recorded that the model has the right SHA-256."""
+    file = cache_dir() / "models" / "added" / model.name if model.path else place(model)
     return file.with_name(file.name + ".accepted")
 
 
 def _record(file: Path, model: Model) -> Record | None:
-    """What the note must contain for the file to be accepted; None if there is no file."""
+    """What the note must contain for the model to be accepted; None if there is none."""
     try:
-        stat = file.stat()
+        stats = [each.stat() for each in files_of(file)]
     except OSError:
         return None
-    stamp = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "ctime_ns": stat.st_ctime_ns, "inode": stat.st_ino}
+    if not stats:
+        return None
+    stamp = {
+        "size": sum(stat.st_size for stat in stats),
+        "mtime_ns": max(stat.st_mtime_ns for stat in stats),
+        "ctime_ns": max(stat.st_ctime_ns for stat in stats),
+        "inode": stats[0].st_ino,
+    }
     return stamp | {"sha256": model.sha256}
 
 
-def _remember(file: Path, record: Record) -> None:
-    """Record that the file has the right SHA-256. Does nothing if the cache is read-only."""
+def _remember(model: Model, record: Record) -> None:
+    """Record that the model has the right SHA-256. Does nothing if the cache is read-only."""
     with suppress(OSError):
-        _note(file).write_text(json.dumps(record))
+        note(model).write_text(json.dumps(record))
 
 
-def _remembered(file: Path) -> object:
+def _remembered(model: Model) -> object:
     """The content of the note; None if it is unreadable."""
     try:
-        return json.loads(_note(file).read_text())
+        return json.loads(note(model).read_text())
     except (OSError, ValueError):
         return None

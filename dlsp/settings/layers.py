@@ -12,7 +12,7 @@ from typing import Any, cast
 import attrs
 
 from dlsp.errors import UserError
-from dlsp.models import store
+from dlsp.models import added, store
 from dlsp.models.catalogue import CATALOGUE
 from dlsp.paths import cache_dir
 from dlsp.settings.project import Unusable, tool_table
@@ -89,7 +89,7 @@ class SettingsLayers:
             return made
         project = self._projects[folder]
         own = self._pulled.get(folder, self._pulled.get(None, {}))
-        settings, complaints = merged([dict(project.table), self._initial, self._pushed, own])
+        settings, complaints = merged([dict(project.table), self._initial, self._pushed, own], self._sizing.added)
         self._complain(("project", folder), project.complaints)
         self._complain(("settings", folder), complaints)
         self._made[folder] = attrs.evolve(settings, sizing=self._sizing)
@@ -169,9 +169,9 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _machine_stamp() -> tuple[Any, ...]:
-    """A value that changes when the engine has measured itself or a model was downloaded."""
+    """A value that changes when the engine has measured itself, or a model was downloaded, added or removed."""
     try:
         costs = _stamp(cache_dir() / "costs.json")
-        return costs, *(store.place(model).is_file() for model in CATALOGUE)
+        return costs, _stamp(added.folder()), *(store.place(model).is_file() for model in CATALOGUE)
     except (OSError, UserError):
         return ()

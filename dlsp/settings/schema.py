@@ -3,7 +3,7 @@
 # ruff: noqa: RUF009 - `_setting` is a field
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -12,6 +12,7 @@ from dlsp.context.tokens import DEFAULT_TOKENS, within_bounds
 from dlsp.engine.remote import address
 from dlsp.errors import UserError
 from dlsp.ignore.patterns import is_pattern
+from dlsp.models.added import added
 from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model, find
 from dlsp.models.sizing import AUTO, CONTEXT_TOKENS, choose, default_context
 
@@ -25,9 +26,8 @@ AWAYS = ("local", "quiet")
 STEERS = ("off", "brackets", "names", "both")
 
 
-def _model(value: Any) -> Model | None:
-    name = str(value)[:40]
-    return None if name == AUTO else find(name)
+def _model(value: Any) -> str:
+    return str(value)[:64]
 
 
 def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[Any], str]:
@@ -84,15 +84,19 @@ def _setting(default: Any, read: Callable[[Any], Any], description: str, schema:
 
 @attrs.frozen
 class Sizing:
-    """What `auto` means on this machine: the model, and the context budget of each model in tokens."""
+    """What `auto` means on this machine: the model, and the context budget of each model in tokens; and the models that
+    the user added.
+    """
 
     model: Model = DEFAULT
+    added: tuple[Model, ...] = ()
     contexts: Mapping[Model, int] = attrs.Factory(dict[Model, int])
 
 
 def sizing() -> Sizing:
     """The present sizing. Reads files."""
-    return Sizing(choose().model, {model: default_context(model) for model in CATALOGUE})
+    own = added()
+    return Sizing(choose().model, own, {model: default_context(model) for model in (*CATALOGUE, *own)})
 
 
 @attrs.frozen
@@ -102,8 +106,9 @@ class Settings:
     chosen_model: Model | None = _setting(
         None,
         _model,
-        "The size of the model; `auto` is the largest that answers fast enough on this machine.",
-        {"enum": [AUTO, *(model.short for model in CATALOGUE)]},
+        "The model: a size, or the name of one that you added (`dlsp model add`); `auto` is the largest that answers "
+        "fast enough on this machine.",
+        {"anyOf": [{"enum": [AUTO, *(model.short for model in CATALOGUE)]}, {"type": "string"}]},
     )
     mode: str = _setting(MODES[0], _one_of("mode", MODES), "How the model decodes.", {"enum": list(MODES)})
     log: str = _setting(
@@ -194,8 +199,9 @@ FIELDS = {field.name.removeprefix("chosen_"): field for field in attrs.fields(Se
 PROJECT_FIELDS = frozenset({"model", "mode", "ignore"})
 
 
-def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
+def merged(layers: Iterable[Mapping[str, Any]], added: Sequence[Model] = ()) -> tuple[Settings, list[str]]:
     """Merge layers of settings, later ones overriding earlier ones; returns also a sentence for each invalid value.
+    `added` are the models that the user added.
 
     None means unset, and unknown names are ignored. The globs of `ignore` are collected from all layers; invalid ones
     are dropped and the others kept, so that a mistake in one does not expose what the others exclude.
@@ -209,6 +215,8 @@ def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
             field = FIELDS[name]
             try:
                 read = field.metadata["read"](value)
+                if name == "model":
+                    read = None if read == AUTO else find(read, added)
             except UserError as error:
                 complaints.append(str(error))
                 continue
@@ -229,8 +237,9 @@ def merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
 
 def settings(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[str]]:
     """The merged settings with this machine's sizing. Reads files."""
-    made, complaints = merged(layers)
-    return attrs.evolve(made, sizing=sizing()), complaints
+    here = sizing()
+    made, complaints = merged(layers, here.added)
+    return attrs.evolve(made, sizing=here), complaints
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,6 +1,9 @@
-"""Command line of the engine process: `python -m dlsp_engine serve …`. dlsp starts it; people seldom do."""
+"""Command line of the engine: `python -m dlsp_engine serve …`, or `inspect PATH`, which prints what a checkpoint is as
+JSON. dlsp runs both; people seldom do.
+"""
 
 import argparse
+import json
 import logging
 import os
 import signal
@@ -33,35 +36,12 @@ def main() -> int:
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     tcp = {"action": "store_true", "default": sys.platform == "win32", "help": argparse.SUPPRESS}
     serve.add_argument("--tcp", **tcp)  # listen on TCP as on Windows; tests use it on other systems
+    inspect = commands.add_parser("inspect", help="say as JSON what a checkpoint is, or why it cannot run")
+    inspect.add_argument("path", type=Path)
+    inspect.add_argument("--before-weights", action="store_true", help="by all that a folder holds besides them")
     options = parser.parse_args()
-    # By default the signal kills Python at once, which would leave the state file and half-converted weights behind.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
-        signal.signal(
-            signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM)
-        )  # a login session that ends sends both
-    handler = Bounded(options.state / f"engine-{options.model}.log")
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s", handlers=[handler])
     try:
-        from dlsp_engine import threads
-        from dlsp_engine.serve import process
-
-        threads.use(options.threads)
-        process.serve(
-            options.model,
-            options.gguf,
-            options.cache,
-            options.state,
-            options.dtype,
-            options.idle_seconds,
-            options.version,
-            options.device,
-            options.tcp,
-            options.infill_update == "on",
-            options.kv_mb,
-            options.prompts,
-            options.prompts_mb,
-        )
+        return _inspect(options.path, options.before_weights) if options.command == "inspect" else _serve(options)
     except EngineError as error:
         print(error, file=sys.stderr)
         return 1
@@ -72,6 +52,43 @@ def main() -> int:
             raise
         print(MEMORY, file=sys.stderr)
         return 1
+
+
+def _inspect(path: Path, before_weights: bool) -> int:
+    from dlsp_engine.model.inspect import inspected, inspected_before_weights
+
+    print(json.dumps(inspected_before_weights(path) if before_weights else inspected(path)))
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # By default the signal kills Python at once, which would leave the state file and half-converted weights behind.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(
+            signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM)
+        )  # a login session that ends sends both
+    handler = Bounded(options.state / f"engine-{options.model}.log")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s", handlers=[handler])
+    from dlsp_engine import threads
+    from dlsp_engine.serve import process
+
+    threads.use(options.threads)
+    process.serve(
+        options.model,
+        options.gguf,
+        options.cache,
+        options.state,
+        options.dtype,
+        options.idle_seconds,
+        options.version,
+        options.device,
+        options.tcp,
+        options.infill_update == "on",
+        options.kv_mb,
+        options.prompts,
+        options.prompts_mb,
+    )
     return 0
 
 

@@ -114,7 +114,8 @@ class Engine:
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model import edit_update
         from dlsp_engine.model.calibration import sample
-        from dlsp_engine.model.convert import ABOUT, content, converted, stem
+        from dlsp_engine.model.convert import ABOUT, converted
+        from dlsp_engine.model.hashes import content, identity, stem
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
         from dlsp_engine.model.source import Description, StoredWeights
@@ -146,7 +147,7 @@ class Engine:
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
         shipped = adapters / f"{stem(gguf)}.safetensors"
         low_rank, no_canvas = None, ""
-        if adapter and shipped.exists() and not (no_canvas := mismatch(shipped, update, content(gguf))):
+        if adapter and shipped.exists() and not (no_canvas := mismatch(shipped, update, content(gguf, cache))):
             low_rank = Adapter.load(shipped, gguf.name, about.architecture, dense)
         with ThreadPoolExecutor(1) as beside:
             tokenizer = beside.submit(_tokenizer, folder)
@@ -176,9 +177,8 @@ class Engine:
                 edits = edit_update.beside(adapters, gguf, update)
                 if edits and isinstance(model, Qwen2):
                     model.edits = edit_update.read(edits, about.architecture, dense)
-        costs = remembered(
-            model, f"{stem(gguf)} {dtype}{'' if device == 'cpu' else ' ' + device}", cache / "costs.json"
-        )
+        kind = f"{identity(gguf, cache)} {dtype}{'' if device == 'cpu' else ' ' + device}"
+        costs = remembered(model, kind, cache / "costs.json")
         version = update.metadata["version"] if update else ""
         engine = cls(model, tokenizer.result(), costs, dtype, version, no_canvas, no_update)
         engine.gguf, engine.weights = gguf, folder.name

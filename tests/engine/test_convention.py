@@ -9,9 +9,9 @@ import torch
 
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
-from dlsp_engine.model import convert
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.convention import BLOCK, STATED, WHOLE, Convention
+from dlsp_engine.model.hashes import content
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.model.safetensors_checkpoint import Safetensors
@@ -87,9 +87,9 @@ def test_a_folder_says_by_hand_what_its_files_do_not(tmp_path: Path):
     folder = dreaming(tmp_path / "m", family="qwen2", attention=WHOLE, mask=258)
     found = Safetensors(folder)
     assert (found.architecture.family, found.architecture.convention) == ("qwen2", BOTH_WAYS)
-    before = convert.content(folder)
+    before = content(folder, tmp_path)
     (folder / STATED).write_text(json.dumps({"family": "qwen2", "attention": WHOLE, "mask": 259}))
-    assert convert.content(folder) != before, "it is converted anew"
+    assert content(folder, tmp_path) != before, "it is converted anew"
     (folder / STATED).unlink()
     with pytest.raises(EngineError, match="needs code from its repository"):
         Safetensors(folder)

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from dlsp_engine.errors import EngineError
-from dlsp_engine.model import convert
+from dlsp_engine.model import convert, hashes
 from dlsp_engine.model.adapter import Adapter, projections
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.update import sha256
@@ -68,7 +68,7 @@ def test_a_copy_of_the_cache_is_converted_already(tmp_path: Path, monkeypatch: p
         stat = (copied / "models" / "m.gguf").stat()
         record = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": sha256(gguf)}
         (copied / "models" / "m.gguf.accepted").write_text(json.dumps(record))
-        monkeypatch.setattr(convert, "sha256", lambda path: pytest.fail("the note says it"))
+        monkeypatch.setattr(hashes, "sha256", lambda path: pytest.fail("the note says it"))
     assert convert.converted(copied / "models" / "m.gguf", copied, said.append) == copied / "converted" / folder.name
     assert not said
 

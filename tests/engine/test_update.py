@@ -17,8 +17,10 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.model import convert, manifest
 from dlsp_engine.model.adapter import projections
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.hashes import content
 from dlsp_engine.model.source import Description
 from dlsp_engine.model.update import Update, mismatch
+from dlsp_engine.model.update import sha256 as file_sha256
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_engine.train import pair
@@ -174,10 +176,10 @@ def test_an_adapter_drafts_only_for_weights_it_was_made_for(tmp_path: Path, gguf
 
 
 def test_an_adapter_does_not_draft_for_another_file_of_its_base_s_name(tmp_path: Path, gguf: Path) -> None:
-    path = write_adapter(tmp_path / "a.safetensors", version="a1", base_sha256=convert.sha256(gguf))
-    assert mismatch(path, None, convert.content(gguf)) == ""
+    path = write_adapter(tmp_path / "a.safetensors", version="a1", base_sha256=file_sha256(gguf))
+    assert mismatch(path, None, content(gguf, tmp_path)) == ""
     gguf_file.write(gguf, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, np.float16)
-    assert mismatch(path, None, convert.content(gguf)) == "canvas adapter a1 was made for another file of this name"
+    assert mismatch(path, None, content(gguf, tmp_path)) == "canvas adapter a1 was made for another file of this name"
 
 
 @pytest.mark.usefixtures("one_thread")
@@ -187,7 +189,7 @@ def test_an_engine_says_which_files_of_its_model_s_name_it_leaves_out(
     monkeypatch.setattr("dlsp_engine.engine._tokenizer", lambda folder: ByteTokenizer())
     monkeypatch.setattr("dlsp_engine.engine.remembered", lambda *_: Costs())
     write_update(gguf)
-    write_adapter(gguf.with_name("m.safetensors"), version="a1", base=gguf.name, base_sha256=convert.sha256(gguf))
+    write_adapter(gguf.with_name("m.safetensors"), version="a1", base=gguf.name, base_sha256=file_sha256(gguf))
     gguf_file.write(gguf, SHAPE.layers, SHAPE.dim, SHAPE.ff, SHAPE.vocab, np.float16)
     engine = Engine.load(gguf, tmp_path, "float32", device="cpu", adapters=gguf.parent)
     assert not engine.update

@@ -2,8 +2,6 @@
 weights in bf16 with fused projections.
 """
 
-import hashlib
-import json
 import re
 import shutil
 import sys
@@ -14,17 +12,17 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.torch import save_file
+from tokenizers import Tokenizer
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model import manifest
-from dlsp_engine.model.convention import STATED
 from dlsp_engine.model.gguf_checkpoint import Gguf
-from dlsp_engine.model.safetensors_checkpoint import CONFIG, Safetensors
-from dlsp_engine.model.safetensors_files import INDEX
+from dlsp_engine.model.hashes import identity
+from dlsp_engine.model.safetensors_checkpoint import Safetensors
 from dlsp_engine.model.source import Description, opened
-from dlsp_engine.model.update import Update, sha256
+from dlsp_engine.model.update import Update
 from dlsp_engine.text.from_gguf import tokenizer_from_gguf
-from dlsp_engine.text.from_tokenizer_json import FILE, tokenizer_from_folder
+from dlsp_engine.text.from_tokenizer_json import tokenizer_from_folder
 
 # The version of the layout. It is part of the folder's name, so that the engine never reads files of another version.
 FORMAT = "1"
@@ -51,7 +49,7 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
     `say` reports progress. Raises EngineError when the folder cannot be written.
     """
     version = f"{FORMAT}-u{update.sha256[:12]}" if update else FORMAT
-    folder = cache / "converted" / f"{stem(gguf)}-{content(gguf)}-{version}"
+    folder = cache / "converted" / f"{identity(gguf, cache)}-{version}"
     about, tokenizer, weights = folder / ABOUT, folder / "tokenizer.json", folder / "weights.safetensors"
     files = (about, tokenizer, weights) if dense else (about, tokenizer)
     manifest.sweep(folder)
@@ -84,34 +82,6 @@ def converted(gguf: Path, cache: Path, say: Say = _to_stderr, update: Update | N
             "DLSP_CACHE_DIR to a folder that can be written."
         ) from error
     return folder
-
-
-def stem(checkpoint: Path) -> str:
-    """The checkpoint's name: its file's without the ending, or its folder's."""
-    return checkpoint.name.removesuffix(".gguf")
-
-
-def content(checkpoint: Path) -> str:
-    """The first 12 hex digits of the file's SHA-256, which are the same for every copy of the file; of a folder, those
-    of the hashes of all its files that are read.
-    """
-    if not checkpoint.is_dir():
-        return _sha256(checkpoint)[:12]
-    read = [*checkpoint.glob("*.safetensors"), *(checkpoint / name for name in (CONFIG, INDEX, FILE, STATED))]
-    hashes = [f"{file.name} {_sha256(file)}\n" for file in sorted(read) if file.is_file()]
-    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:12]
-
-
-def _sha256(file: Path) -> str:
-    """From the note that dlsp writes beside a file that it has brought, if the file has not changed since."""
-    stat = file.stat()
-    try:
-        note = json.loads(file.with_name(f"{file.name}.accepted").read_text())
-        if (note["size"], note["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
-            return str(note["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return sha256(file)
 
 
 _FOLDER = re.compile(r"(?P<stem>.+)-(?P<file>\d+-\d+|[0-9a-f]{12})-(?P<format>\d+)(?:-u[0-9a-f]{12})?")
@@ -166,9 +136,12 @@ def _weights(model: Gguf | Safetensors, source: str, target: Path, say: Say, upd
 
 def _tokenizer(model: Gguf | Safetensors, target: Path) -> None:
     partial = target.with_suffix(".partial")
-    if isinstance(model, Gguf):
-        tokenizer = tokenizer_from_gguf(model.reader)
-    else:
-        tokenizer = tokenizer_from_folder(model.path, model.architecture.vocab)
-    tokenizer.save(str(partial))
+    tokenizer_for(model).save(str(partial))
     manifest.publish(partial, target)
+
+
+def tokenizer_for(model: Gguf | Safetensors) -> Tokenizer:
+    """The model's tokenizer. Raises EngineError if the engine cannot use it."""
+    if isinstance(model, Gguf):
+        return tokenizer_from_gguf(model.reader)
+    return tokenizer_from_folder(model.path, model.architecture.vocab)

@@ -1,5 +1,6 @@
 """A checkpoint in a GGUF file: its sizes, and its tensors in bf16. What the engine cannot run is refused on opening."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +60,12 @@ class Gguf:
         stored_twice = self.architecture.tied and HEAD in self._raw
         self.embedding = HEAD if stored_twice else EMBEDDING
         self.head = self.embedding if self.architecture.tied else HEAD
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has; a matrix that is stored twice counts once."""
+        sizes = demanded_tensors(self.architecture)
+        return sum(map(math.prod, sizes.values())) + (0 if self.architecture.tied else math.prod(sizes[EMBEDDING]))
 
     def tensor(self, name: str) -> Tensor:
         """A tensor by its name in the file, in bf16."""

@@ -28,7 +28,10 @@ def architecture(config: Json, vocab: int, refuse: Refuse) -> Architecture:
     """The model's sizes. `vocab` is the number of rows of its embedding. Raises what `refuse` makes of a reason."""
     family = config.get("model_type")
     if "auto_map" in config:
-        raise refuse(f"it needs code from its repository (auto_map, family {family}), which the engine never runs")
+        raise refuse(
+            f"it needs code from its repository (auto_map, family {family}), which the engine never runs; if it "
+            "computes as one of the engine's families does, say so in a convention.json beside it (docs/models.md)"
+        )
     if family not in FAMILIES:
         raise refuse(f"it is a model of the family {family or 'unknown'}, and the engine runs {', '.join(FAMILIES)}")
     kinds = config.get("architectures") or []

@@ -2,6 +2,9 @@
 engine cannot run is refused on opening.
 """
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.convention import STATED, Convention
 from dlsp_engine.model.families import FAMILIES, HUB, Names, fused, tensors
 from dlsp_engine.model.gguf_checkpoint import COMPARED_ROWS, Place, bf16
-from dlsp_engine.model.hub_config import architecture
+from dlsp_engine.model.hub_config import Refuse, architecture
 from dlsp_engine.model.safetensors_files import DTYPES, Stored, read_json, tensors_in
 from dlsp_engine.model.update import Update
 
@@ -33,35 +36,22 @@ class Safetensors:
     norm, norm_bias = NORM, NORM_BIAS
 
     def __init__(self, folder: Path) -> None:
-        self.path, self._name = folder, folder.name
-        try:
-            config = read_json(folder / CONFIG)
-            stated = read_json(folder / STATED) if (folder / STATED).exists() else {}
+        self.path, self._refuse = folder, refusal(folder)
+        with reading(folder):
             self._stored = {name: at for name, at in tensors_in(folder).items() if not name.endswith(IGNORED)}
-        except FileNotFoundError as error:
-            raise self._refuse(f"it has no {Path(str(error.filename)).name}") from error
-        except OSError as error:
-            raise self._refuse(f"{error.filename} cannot be read ({error.strerror})") from error
-        except Exception as error:  # whatever the damage leads to
-            if out_of_memory(error):
-                raise
-            raise self._refuse(str(error)) from error
         if EMBEDDING not in self._stored or len(self._stored[EMBEDDING].shape) != 2:
             raise self._refuse(f"it has no tensor {EMBEDDING}")
-        vocab = self._stored[EMBEDDING].shape[0]
-        if "family" in stated:  # whose code the checkpoint's own repository has, and the engine never runs
-            config = {key: value for key, value in config.items() if key not in ("auto_map", "architectures")}
-            config["model_type"] = stated.pop("family")
-        try:
-            convention = Convention.stated(stated, vocab)
-        except EngineError as error:
-            raise self._refuse(f"of its {STATED}: {str(error).removesuffix('.')}") from error
-        self.architecture = replace(architecture(config, vocab, self._refuse), convention=convention)
+        self.architecture = described(folder, self._stored[EMBEDDING].shape[0])
         self._check_tensors()
         self.embedding = EMBEDDING
         self.head = EMBEDDING if self.architecture.tied else HEAD
         if self.architecture.tied and HEAD in self._stored and not self._same(EMBEDDING, HEAD):
             raise self._refuse(f"config.json says that {HEAD} is the embedding, and it is not")
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has."""
+        return sum(map(math.prod, demanded_tensors(self.architecture).values()))
 
     def tensor(self, name: str) -> Tensor:
         """A tensor by its name in the files, in bf16."""
@@ -119,8 +109,48 @@ class Safetensors:
         rows = np.memmap(self.path / place.file, place.dtype, "r", place.offset, (count, place.columns))
         return bf16(rows[::step], GGMLQuantizationType(place.kind))
 
-    def _refuse(self, why: str) -> EngineError:
-        return EngineError(f"The engine cannot run {self._name}: {' '.join(why.split())}.")
+
+def described(folder: Path, vocab: int | None = None) -> Architecture:
+    """What a checkpoint is, by all that its folder holds besides weights. `vocab` is the number of rows of its
+    embedding, if that is known. Raises EngineError with the reason if the engine cannot run it.
+    """
+    refuse = refusal(folder)
+    with reading(folder):
+        config = read_json(folder / CONFIG)
+        stated = read_json(folder / STATED) if (folder / STATED).exists() else {}
+    if vocab is None:
+        vocab = config.get("vocab_size")
+        if type(vocab) is not int or not 0 < vocab < 2**24:
+            raise refuse(f"{CONFIG} says {vocab} for vocab_size, where a positive number belongs")
+    if "family" in stated:  # whose code the checkpoint's own repository has, and the engine never runs
+        config = {key: value for key, value in config.items() if key not in ("auto_map", "architectures")}
+        config["model_type"] = stated.pop("family")
+    try:
+        convention = Convention.stated(stated, vocab)
+    except EngineError as error:
+        raise refuse(f"of its {STATED}: {str(error).removesuffix('.')}") from error
+    return replace(architecture(config, vocab, refuse), convention=convention)
+
+
+def refusal(folder: Path) -> Refuse:
+    """Makes an error of a reason why the checkpoint in a folder cannot be run."""
+    return lambda why: EngineError(f"The engine cannot run {folder.name}: {' '.join(why.split())}.")
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Turns whatever reading a checkpoint's files raises into an EngineError, but for a lack of memory."""
+    refuse = refusal(folder)
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise refuse(f"it has no {Path(str(error.filename)).name}") from error
+    except OSError as error:
+        raise refuse(f"{error.filename} cannot be read ({error.strerror})") from error
+    except Exception as error:  # whatever the damage leads to
+        if out_of_memory(error):
+            raise
+        raise refuse(str(error)) from error
 
 
 def demanded_tensors(shape: Architecture) -> dict[str, tuple[int, ...]]:

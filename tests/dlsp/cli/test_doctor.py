@@ -157,7 +157,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Path, "write_bytes", refused)
     assert "DLSP_CACHE_DIR" in machine.disk(DEFAULT).todo
-    (folder := tmp_path / "cache" / "converted" / f"{Path(DEFAULT.file).stem}-1").mkdir(parents=True)
+    (folder := tmp_path / "cache" / "converted" / f"{DEFAULT.stem}-1").mkdir(parents=True)
     (folder / "weights.safetensors").write_text("converted")
     assert machine.disk(DEFAULT).good, "nothing is to be written any more"
 
@@ -219,7 +219,7 @@ def test_a_full_disk_and_a_small_memory(state_folder: Path, tmp_path: Path, monk
 
 def test_weights_on_the_disk_are_no_memory(state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path))
-    (folder := tmp_path / "converted" / f"{Path(DEFAULT.file).stem}-1").mkdir(parents=True)
+    (folder := tmp_path / "converted" / f"{DEFAULT.stem}-1").mkdir(parents=True)
     with (folder / "weights.safetensors").open("wb") as file:
         file.truncate(2 * DEFAULT.size)
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=5 * 10**8, total=4 * 10**9))

@@ -56,7 +56,7 @@ def test_without_a_model_all_engines_are_meant(
 def test_an_engine_that_loads_keeps_no_other_from_its_end(
     stub: StubEngine, state_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dlsp.cli.engine.CATALOGUE", CATALOGUE[::-1])
+    monkeypatch.setattr("dlsp.cli.engine.every", lambda: CATALOGUE[::-1])
     with FileLock(state_folder / f"engine-{CATALOGUE[1].name}.lock"):
         assert cli.main(["engine", "stop"]) == 1
         shown = capsys.readouterr()

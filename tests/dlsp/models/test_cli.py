@@ -13,8 +13,8 @@ from dlsp.models.catalogue import Model
 
 @pytest.fixture(autouse=True)
 def fake(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "CATALOGUE", (model,))
     for module in (catalogue, cli):
-        monkeypatch.setattr(module, "CATALOGUE", (model,))
         monkeypatch.setattr(module, "DEFAULT", model)
 
 

@@ -17,7 +17,7 @@ def measured(tmp_path: Path, monkeypatch):
 
     def write(chunk: float = 100, **steps: float) -> None:
         entries = {
-            f"{model.file.removesuffix('.gguf')} {dtype} AVX512": {
+            f"{model.stem} {dtype} AVX512": {
                 "machine": {},
                 "costs": {"rows": [1, 4, 128], "milliseconds": [step, step, chunk], "canvas": 0, "canvas_row": 0},
             }
@@ -90,7 +90,7 @@ def test_a_measurement_on_a_busy_machine_does_not_condemn_a_model(measured, tmp_
     assert choose().model == SMALL
     file = tmp_path / "costs.json"
     entries = json.loads(file.read_text())
-    next(entry for name, entry in entries.items() if LARGE.file.startswith(name.split()[0]))["busy"] = True
+    next(entry for name, entry in entries.items() if name.split()[0] == LARGE.stem)["busy"] = True
     file.write_text(json.dumps(entries))
     choice = choose()
     assert choice.model == LARGE

@@ -206,7 +206,7 @@ def test_what_auto_means_follows_what_is_measured_and_pulled(
     monkeypatch.delenv("DLSP_MODEL_FILE", raising=False)
     assert (user.layers.of(None).model, user.layers.of(None).context) == (SMALL, CONTEXT_TOKENS[-1])
     costs = {"rows": [GAP_STEP_ROWS, PROMPT_STEP_ROWS], "milliseconds": [5.0, 6.0], "canvas": 0.1, "canvas_row": 0.1}
-    table = {f"{model.file.removesuffix('.gguf')} int8": {"costs": costs} for model in CATALOGUE}
+    table = {f"{model.stem} int8": {"costs": costs} for model in CATALOGUE}
     for model in CATALOGUE:
         file = store.place(model)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -256,8 +256,9 @@ def test_the_json_schema_has_every_setting_and_agrees_with_the_extension() -> No
     assert theirs["dlsp.server"]["scope"] == "machine"  # VS Code then takes it from no workspace
     for name in schema["properties"].keys() - {"infill_update"}:  # not a setting of the extension
         ours = schema["properties"][name]
-        if "enum" in ours:
-            assert set(theirs[f"dlsp.{name}"]["enum"]) - {None} == set(ours["enum"]), name
+        values = ours["anyOf"][0]["enum"] if name == "model" else ours.get("enum")  # or the name of an added model
+        if values:
+            assert set(theirs[f"dlsp.{name}"]["enum"]) - {None} == set(values), name
         for bound in ("minimum", "maximum"):
             assert theirs[f"dlsp.{name}"].get(bound) == ours.get(bound), name
 
