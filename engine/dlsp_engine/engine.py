@@ -165,7 +165,7 @@ class Engine:
                 int8_weights = stored(folder, rows, low_rank, int8, sample=text, removal=removal)
                 low_rank.forget_updates()
                 model: Model = Int8Qwen2(rows, low_rank, int8_weights, KV_FORMATS.get(kv))
-                if edits := edit_update.beside(adapters, gguf, update):
+                if edits := edit_update.beside(adapters, gguf, cache, update):
                     model.edits = edit_update.stored(folder, edits, rows, int8)
             else:
                 weights = Weights.load(converted(gguf, cache, update=update), dense)
@@ -174,7 +174,7 @@ class Engine:
                     model = Qwen2(weights, low_rank, removal)
                 else:
                     model = devices.load(weights, low_rank, device, dtype, removal)
-                edits = edit_update.beside(adapters, gguf, update)
+                edits = edit_update.beside(adapters, gguf, cache, update)
                 if edits and isinstance(model, Qwen2):
                     model.edits = edit_update.read(edits, about.architecture, dense)
         kind = f"{identity(gguf, cache)} {dtype}{'' if device == 'cpu' else ' ' + device}"

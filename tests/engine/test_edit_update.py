@@ -170,15 +170,15 @@ def test_an_update_belongs_to_one_base_and_one_infill_update(tiny: Engine, tmp_p
     gguf = tmp_path / "m.gguf"
     gguf.write_bytes(b"a model")
     base = sha256(b"a model").hexdigest()
-    assert edit_update.beside(tmp_path, gguf, None) is None
+    assert edit_update.beside(tmp_path, gguf, tmp_path, None) is None
     path = written(tmp_path / f"m{edit_update.ENDING}", tiny.model, base_sha256=base)
-    assert edit_update.beside(tmp_path, gguf, None) == path
+    assert edit_update.beside(tmp_path, gguf, tmp_path, None) == path
     infill = Update.of(written(tmp_path / "infill.safetensors", tiny.model))
-    assert edit_update.beside(tmp_path, gguf, infill) is None, "trained without it"
+    assert edit_update.beside(tmp_path, gguf, tmp_path, infill) is None, "trained without it"
     written(path, tiny.model, base_sha256=base, update_sha256=infill.sha256)
-    assert edit_update.beside(tmp_path, gguf, infill) == path
+    assert edit_update.beside(tmp_path, gguf, tmp_path, infill) == path
     gguf.write_bytes(b"another model")
-    assert edit_update.beside(tmp_path, gguf, infill) is None
+    assert edit_update.beside(tmp_path, gguf, tmp_path, infill) is None
 
 
 def test_the_file_is_read_and_packed_once(tiny: Engine, tmp_path: Path) -> None:

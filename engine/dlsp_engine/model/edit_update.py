@@ -18,7 +18,7 @@ from dlsp_engine.machine import machine
 from dlsp_engine.model import manifest
 from dlsp_engine.model.adapter import LowRank, metadata_of, projections
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.convert import content, stem
+from dlsp_engine.model.hashes import content, stem
 from dlsp_engine.model.int8 import EditLinear
 from dlsp_engine.model.rotate import rotate_low_rank, rotation
 from dlsp_engine.model.update import Update
@@ -33,7 +33,7 @@ LAYOUT = 1
 Layers = list[dict[str, LowRank]]
 
 
-def beside(adapters: Path, gguf: Path, infill: Update | None) -> Path | None:
+def beside(adapters: Path, gguf: Path, cache: Path, infill: Update | None) -> Path | None:
     """Return the edit update that ships for a checkpoint with this infill update; None if there is none, or if it was
     trained on other weights.
     """
@@ -41,7 +41,7 @@ def beside(adapters: Path, gguf: Path, infill: Update | None) -> Path | None:
     if not path.exists():
         return None
     told = metadata_of(path)
-    is_of_base = told.get("base_sha256", "").startswith(content(gguf))
+    is_of_base = told.get("base_sha256", "").startswith(content(gguf, cache))
     return path if is_of_base and told.get("update_sha256", "") == (infill.sha256 if infill else "") else None
 
 

@@ -31,7 +31,7 @@ def chunk_ms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float
 
     def write(milliseconds: float) -> None:
         costs = {"rows": [4, 128], "milliseconds": [1.0, milliseconds], "canvas": 0, "canvas_row": 0}
-        (tmp_path / "costs.json").write_text(json.dumps({SMALL.file.removesuffix(".gguf"): {"costs": costs}}))
+        (tmp_path / "costs.json").write_text(json.dumps({SMALL.stem: {"costs": costs}}))
 
     return write
 
