@@ -131,9 +131,7 @@ def _context(cursor: Cursor, previous: Context | None) -> Context | str:
     if steering.by_names(cursor.settings.steer):
         # The model sees a part of the file, and may call what stands in the rest.
         around = cursor.before[-MAX_NAMED_CHARACTERS:] + "\n" + cursor.after[:MAX_NAMED_CHARACTERS]
-        own, others = (
-            steering.of_text(around, cursor.name or ""),
-            workspace.defined(cursor.language, steering.MAX_NAMES),
-        )
+        own = steering.of_text(around, cursor.name or "")
+        others = workspace.defined(cursor.language, steering.MAX_NAMES)
         context = replace(context, defined=(*own, *others))
     return context

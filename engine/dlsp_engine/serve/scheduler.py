@@ -17,6 +17,7 @@ from dlsp_engine.errors import MEMORY, EngineError, out_of_memory
 from dlsp_engine.options import MAX_CONTEXT_TOKENS, Options
 from dlsp_engine.request import Request
 from dlsp_engine.rewrite import Rewritten
+from dlsp_engine.serve.memory import return_freed_memory
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import MAX_KEPT_BYTES, Sessions
 from dlsp_engine.serve.turns import Turns
@@ -37,6 +38,7 @@ MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
 TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
 
+RETURN_S = 60.0  # at most so often, freed memory is returned to the operating system, which takes some milliseconds
 OVERDUE_S = 2.0  # without a step, after which a priority gets one while more urgent tickets wait
 MAX_LEFT = 3  # steps of a priority that are left in a row: the next one runs to its end, whoever comes
 
@@ -118,6 +120,7 @@ class Scheduler:
         self._changed = threading.Condition()
         self._closing = False
         self._failed_probes = 0
+        self._returned_at = time.monotonic()  # freed memory
         self._began: float | None = None
         self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
         self._thread.start()
@@ -192,6 +195,9 @@ class Scheduler:
         """Run one step. Returns False when closing. Holds no references to its tickets while it waits for the next."""
         tickets = self._next()
         self._step(self._started(tickets))
+        if time.monotonic() > self._returned_at + RETURN_S:
+            return_freed_memory()  # glibc keeps the holes between what caches keep, and they become more
+            self._returned_at = time.monotonic()
         return bool(tickets)
 
     def _next(self) -> list[Ticket]:

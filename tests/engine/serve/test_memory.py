@@ -1,13 +1,18 @@
+import ctypes
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import psutil
 import pytest
 
-from dlsp_engine import EngineError
+from dlsp_engine import EngineError, Gap, Options
 from dlsp_engine.serve import memory
+from dlsp_engine.serve import scheduler as scheduling
 from dlsp_engine.serve.memory import kv_budget
+from dlsp_engine.serve.scheduler import Ticket
+from tests.engine.serve.conftest import SlowEngine
 
 HOLES = """
 import ctypes, psutil
@@ -61,6 +66,31 @@ def test_what_loading_took_for_a_while_goes_back_to_the_system():
     by_itself, returned = map(int, out.split())
     assert by_itself < 10 << 20
     assert returned > 50 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+@pytest.mark.parametrize(("every_s", "returned"), [(0.0, True), (60.0, False)])
+def test_what_requests_took_goes_back_while_others_are_answered(
+    engine: SlowEngine, monkeypatch: pytest.MonkeyPatch, every_s: float, returned: bool
+):
+    malloc, free = ctypes.CDLL(None).malloc, ctypes.CDLL(None).free
+    malloc.restype, malloc.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    monkeypatch.setattr(scheduling, "RETURN_S", every_s)
+    scheduler = scheduling.Scheduler(engine)
+    blocks = [malloc(1 << 16) for _ in range(1 << 10)]
+    for block in blocks:
+        ctypes.memset(block, 1, 1 << 16)
+    for block in blocks[:-1]:
+        free(block)
+    kept = psutil.Process().memory_info().rss
+    ended = threading.Event()
+    scheduler.submit(Ticket(Gap("a", ""), Options(max_tokens=4), 0, lambda _: None, lambda _: ended.set(), "", 0))
+    assert ended.wait(30)
+    scheduler.close()
+    scheduler.join()
+    after = psutil.Process().memory_info().rss
+    free(blocks[-1])  # kept glibc from returning those before it
+    assert (kept - after > 30 << 20) is returned
 
 
 @pytest.mark.parametrize(
