@@ -56,9 +56,7 @@ def memory(model: Model) -> Check:
     import psutil
 
     have = psutil.virtual_memory()
-    need = (
-        int(2.2 * model.size_in_4_bits) + 300 * 2**20
-    )  # bf16 weights from a file of about 4 bits each, plus working memory
+    need = int(2.2 * model.size_in_4_bits) + 300 * 2**20  # bf16 weights from about 4 bits each, plus working memory
     good = have.available >= need or _runs(model)
     said = f"{have.available / 1e9:.1f} of {have.total / 1e9:.1f} GB free; {model.short} takes about "
     said += f"{need / 1e9:.1f} GB"

@@ -18,7 +18,10 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def stub(state_folder: Path) -> Iterator[StubEngine]:
-    """A stub engine that dlsp finds running."""
+def stub(state_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubEngine]:
+    """A stub engine that dlsp finds running. The cache folder is empty: by costs measured on this machine `auto` could
+    choose a model that the stub does not stand for, and start a real engine.
+    """
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
     with StubEngine(state_folder) as engine:
         yield engine

@@ -40,7 +40,7 @@ def server() -> Iterator[TeamServer]:
         yield running
 
 
-class Told(SilentListener):
+class RecordingListener(SilentListener):
     def __init__(self) -> None:
         self.destinations: list[str] = []
         self.sentences: list[str] = []
@@ -108,7 +108,7 @@ def test_another_address_is_refused(given: object) -> None:
 
 async def test_the_server_answers_with_the_token_of_the_file(server: TeamServer) -> None:
     store(server.url)
-    told = Told()
+    told = RecordingListener()
     connection = EngineConnection(DEFAULT, told, server=Server(server.url))
     connection.local_if_away = False
     assert await connection.ready()
@@ -185,7 +185,7 @@ async def test_why_a_server_cannot_be_used_is_said(server: TeamServer, token: st
 async def test_while_it_is_away_the_local_engine_answers_and_then_the_server_again(stub: StubEngine) -> None:
     port = free_port()
     store(f"http://127.0.0.1:{port}")
-    now, told = [0.0], Told()
+    now, told = [0.0], RecordingListener()
     connection = EngineConnection(DEFAULT, told, clock=lambda: now[0], server=Server(f"http://127.0.0.1:{port}"))
     assert await connection.ready()
     assert await ask(connection) == ["a + b"]
@@ -210,7 +210,7 @@ async def test_without_an_engine_here_it_is_quiet_with_the_servers_reason(monkey
 
     monkeypatch.setattr("dlsp.engine.launch.start", missing)
     store("http://127.0.0.1:9")
-    connection = EngineConnection(DEFAULT, told := Told(), server=Server("http://127.0.0.1:9"))
+    connection = EngineConnection(DEFAULT, told := RecordingListener(), server=Server("http://127.0.0.1:9"))
     assert not await connection.ready()
     assert connection.unavailable is Unavailable.AWAY
     assert told.sentences == [connection.reason]
