@@ -8,16 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 
-from dlsp_engine.backend import GreedyStep, RowsStep
 from dlsp_engine.costs import faster_dense, remembered
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, Acceptance, Costs
 from dlsp_engine.decode.draft import Drafter
-from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
+from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
@@ -26,8 +24,9 @@ from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import TEXT_END, Options
-from dlsp_engine.request import GapRequest, Request
+from dlsp_engine.request import GapRequest
 from dlsp_engine.rewrite import RewriteRequest
+from dlsp_engine.shared_step import AnyRequest, share_step
 from dlsp_engine.site import Site, SiteRequest
 from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
 from dlsp_engine.text.grammars import Grammars
@@ -39,14 +38,6 @@ from dlsp_engine.threads import using
 DTYPES = ("auto", "int4", "int8", "bfloat16", "float32")
 
 ADAPTERS = Path(__file__).parent / "adapters"
-
-STEP_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
-PREFILL_MS = 250  # that rows of prompts add to a step at most, so that a request that is cancelled ends soon
-SHORT_STEP_TIMES = 2.0  # as long as a step of one row, which reads all weights, too
-MIN_PREFILL_ROWS = 16  # of a prompt in a step, whatever they cost: fewer would hardly be faster
-PREFILL_RESERVED_ROWS = 32  # rows that prefill gets in a step however many answers are decoded in it
-
-AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
 class Engine:
@@ -350,66 +341,3 @@ def _tokenizer(folder: Path) -> Tokenizer:
     tokenizer = ModelTokenizer(folder)
     tokenizer.completions(b" ")
     return tokenizer
-
-
-def share_step(
-    requests: Sequence[AnyRequest],
-    costs: Costs,
-    backend_drafts: bool = False,
-    sharing: int | None = None,
-    short: bool = False,
-) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
-    """Choose the requests of the next step, and return each with its part of the step. The step has at most STEP_ROWS
-    rows, unless the first request alone needs more. By what they cost behind their contexts (`costs`), rows of prompts
-    add at most PREFILL_MS, or MIN_PREFILL_ROWS rows if these take longer. A `short` step takes at most
-    SHORT_STEP_TIMES as long as a step of one row, or has MIN_PREFILL_ROWS rows.
-
-    Requests that decode come first, those that were left out for the most steps in front; prompts get the remaining
-    rows, and at least PREFILL_RESERVED_ROWS. If a request earlier in the step prefills the same beginning of a prompt,
-    a request waits and later copies those rows. Each request plans as if `sharing` sessions shared the step's cost; by
-    default that is how many do share it.
-
-    With `backend_drafts`, requests whose next step the backend can do by itself are added, and their rows do not count.
-    """
-    greedy = [(one, step) for one in requests if (step := one.plan_greedy())] if backend_drafts else []
-    by_itself = {one for one, _ in greedy}
-    others = [one for one in requests if one not in by_itself]
-    prefilling = [one for one in others if one.prefilling]
-    decoding = [one for one in others if not one.prefilling]
-    decoding.sort(key=lambda one: -one.left_out)
-    if sharing is None:
-        # If another request's prompt fills the step, every row displaces one of that prompt's rows.
-        sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
-    batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
-    room, left_ms = STEP_ROWS, PREFILL_MS
-    if short:
-        left_ms = min(PREFILL_MS, SHORT_STEP_TIMES * costs(1))
-        room = max(MIN_PREFILL_ROWS, costs.rows_within(left_ms, STEP_ROWS))
-    most_ms, reserved_rows = left_ms, min(PREFILL_RESERVED_ROWS, room // 2)
-    for request in [*decoding, *prefilling]:
-        reserved = reserved_rows if prefilling and not request.prefilling else 0
-        if room - reserved < 1:
-            continue
-        request.borrow(other.session for other in requests if other is not request)
-        if request.prefilling and any(_prefills_the_same(before, request) for before, _ in batch):
-            continue
-        rows, here = room - reserved, costs.behind(request.session.cache.length)
-        if request.prefilling:
-            rows = here.rows_within(left_ms, room)
-            if rows < MIN_PREFILL_ROWS:
-                if left_ms < most_ms:
-                    continue
-                rows = min(room, MIN_PREFILL_ROWS)
-        prompt = request.prefilling
-        step = request.plan(rows, sharing, separate_prefill=backend_drafts)
-        if not batch or len(step.rows) <= room - reserved:
-            batch.append((request, step))
-            room -= len(step.rows)
-            left_ms -= here(len(step.rows)) if prompt else 0
-    return [*greedy, *batch]
-
-
-def _prefills_the_same(before: Request, request: Request) -> bool:
-    """Whether `before` is about to prefill enough rows that `request` needs too."""
-    shared = before.session.shares(request.session)
-    return before.prefilling and shared >= request.session.cache.length + MIN_COPIED_ROWS

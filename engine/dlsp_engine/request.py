@@ -26,7 +26,7 @@ from dlsp_engine.text.tokenizer import Tokenizer
 
 class Request(ABC):
     """A request in progress. Call `plan` and `take` in turn until it is `done`; then `outcome` returns the result. Any
-    number of requests may share a step (`engine.share_step`).
+    number of requests may share a step (`shared_step.share_step`).
     """
 
     def __init__(self, session: Session, options: Options) -> None:

@@ -10,8 +10,8 @@ import pytest
 from dlsp import paths
 from dlsp_engine import Engine, Gap, Options
 from dlsp_engine.decode.answer import Fill
-from dlsp_engine.engine import PREFILL_MS
 from dlsp_engine.serve.scheduler import MAX_PROMPT_TOKENS, Scheduler, Ticket
+from dlsp_engine.shared_step import PREFILL_MS
 from dlsp_engine.text.prompt import prompt
 
 pytestmark = [pytest.mark.prove, pytest.mark.model]

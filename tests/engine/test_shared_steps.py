@@ -7,9 +7,10 @@ import pytest
 
 from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.engine import MIN_PREFILL_ROWS, PREFILL_MS, SHORT_STEP_TIMES, STEP_ROWS, Engine, share_step
+from dlsp_engine.engine import Engine
 from dlsp_engine.options import MODES, SCHEDULES, Options
 from dlsp_engine.request import GapRequest
+from dlsp_engine.shared_step import MIN_PREFILL_ROWS, PREFILL_MS, SHORT_STEP_TIMES, STEP_ROWS, share_step
 from dlsp_engine.text.prompt import File, Gap
 
 FILES = (File("a.py", "import os\n\n\ndef area(w, h):\n    return w * h\n" * 9), File("b.py", "x = 1\n" * 20))

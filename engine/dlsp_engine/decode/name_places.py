@@ -55,7 +55,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Transition:
     """Where a byte leads from all places of one mode and kind that have a name, or of those that have none. `grows`:
     the byte is of the name there.
     """
@@ -82,7 +82,7 @@ class Places:
     def __init__(self, words: Words) -> None:
         self.words = words
         self._demands: dict[tuple[int, Place, bool], dict[int, tuple[bytes, ...] | None]] = {}
-        self._ways: dict[int, dict[tuple[int, str, bool, int], _Way | None]] = {}  # by the modes' id
+        self._transitions: dict[int, dict[tuple[int, str, bool, int], _Transition | None]] = {}  # by the modes' id
 
     @staticmethod
     def after(modes: Modes, place: Place, byte: int) -> Place | None:
@@ -145,27 +145,27 @@ class Places:
         """As `after` and `ends_name` say byte by byte, which are asked once for each kind of step: there are a million
         bytes to read before the first suggestion in a language.
         """
-        ways = self._ways.setdefault(id(modes), {})
+        transitions = self._transitions.setdefault(id(modes), {})
         mode, kind, name = place.mode, place.kind, place.name
         names: list[bytes] = []
         for byte in word:
             step = mode, kind, not name, byte
-            if step not in ways:
-                ways[step] = self._way(modes, Place(mode, kind, name), byte)
-            way = ways[step]
-            if way is None:
+            if step not in transitions:
+                transitions[step] = self._transition(modes, Place(mode, kind, name), byte)
+            transition = transitions[step]
+            if transition is None:
                 return None
-            if name and not way.grows and (kind == MEMBER or (byte == ord("(") and name not in NOT_CALLED)):
+            if name and not transition.grows and (kind == MEMBER or (byte == ord("(") and name not in NOT_CALLED)):
                 names.append(name)
-            keyword = kind == NAME and byte in _WHITE and way.in_code
-            kind = KEYWORDS.get(name, _VALUE) if keyword else way.kind
-            mode, name = way.mode, name + bytes([byte]) if way.grows else b""
+            keyword = kind == NAME and byte in _WHITE and transition.in_code
+            kind = KEYWORDS.get(name, _VALUE) if keyword else transition.kind
+            mode, name = transition.mode, name + bytes([byte]) if transition.grows else b""
         return (*names, name if kind == MEMBER else b"")
 
     @staticmethod
-    def _way(modes: Modes, place: Place, byte: int) -> "_Way | None":
+    def _transition(modes: Modes, place: Place, byte: int) -> "_Transition | None":
         new = Places.after(modes, place, byte)
-        return new and _Way(new.mode, new.kind, bool(new.name), modes.code[place.mode] and modes.code[new.mode])
+        return new and _Transition(new.mode, new.kind, bool(new.name), modes.code[place.mode] and modes.code[new.mode])
 
     @cached_property
     def leads(self) -> list[bytes]:

@@ -20,7 +20,7 @@ from dlsp_engine.rewrite import Rewritten
 from dlsp_engine.serve.memory import return_freed_memory
 from dlsp_engine.serve.metrics import Metrics
 from dlsp_engine.serve.sessions import MAX_KEPT_BYTES, Sessions
-from dlsp_engine.serve.turns import Turns
+from dlsp_engine.serve.turns import Priorities
 from dlsp_engine.site import Judgement, Site
 from dlsp_engine.text.chat import Generation
 from dlsp_engine.text.prompt import Gap
@@ -39,7 +39,6 @@ TYPING = 0  # the most urgent priority
 TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
 
 RETURN_S = 60.0  # at most so often, freed memory is returned to the operating system, which takes some milliseconds
-OVERDUE_S = 2.0  # without a step, after which a priority gets one while more urgent tickets wait
 MAX_LEFT = 3  # steps of a priority that are left in a row: the next one runs to its end, whoever comes
 
 PROBE = Gap("a", "")
@@ -111,8 +110,7 @@ class Scheduler:
         self.usual_step_s: float | None = None
         self._tickets: list[Ticket] = []
         self._restored: deque[Session] = deque()
-        self._turns = [Turns() for _ in SHARE_OF_WAITING]  # by priority
-        self._stepped_at: dict[int, float] = {}  # of each priority with tickets: when it had a step, or when they came
+        self._turns = Priorities(len(SHARE_OF_WAITING), newest_only=TYPING)
         # The most urgent priority of tickets that came since those for the step in progress were chosen.
         self._came: int | None = None
         self._left = [0] * len(SHARE_OF_WAITING)  # by priority: how many of its last steps were left before their end
@@ -210,25 +208,11 @@ class Scheduler:
                 self._came = None
                 cancelled = [ticket for ticket in self._tickets if ticket.cancelled.is_set()]
                 left = [ticket for ticket in self._tickets if ticket not in cancelled]
-                tickets = self._of_one_priority(left)
+                tickets = self._turns.next(left)
             for ticket in cancelled:
                 self._end(ticket, "Cancelled.")
             if tickets:
                 return tickets
-
-    def _of_one_priority(self, tickets: list[Ticket]) -> list[Ticket]:
-        """Return the tickets of the priority that has the next step: the most urgent one, unless another has waited for
-        OVERDUE_S.
-        """
-        now, there = time.monotonic(), {ticket.priority for ticket in tickets}
-        if not there:
-            return []
-        self._stepped_at = {priority: self._stepped_at.get(priority, now) for priority in there}
-        longest = min(there, key=self._stepped_at.__getitem__)
-        chosen = longest if now > self._stepped_at[longest] + OVERDUE_S else min(there)
-        self._stepped_at[chosen] = now
-        own = [ticket for ticket in tickets if ticket.priority == chosen]
-        return self._turns[chosen].order(own, newest_only=chosen == TYPING)
 
     def _started(self, tickets: list[Ticket]) -> dict[Request, Ticket]:
         """Return the requests that may share the next step, and begin those that are new. A request that cannot be
@@ -344,7 +328,7 @@ class Scheduler:
         self.usual_step_s = took if self.usual_step_s is None else 0.95 * self.usual_step_s + 0.05 * took
         for request in stepped:
             ticket = running[request]
-            self._turns[ticket.priority].charge(ticket.client, request.rows_run - rows[request])
+            self._turns.charge(ticket, request.rows_run - rows[request])
             if request.done:
                 request.cost.queue_ms += ticket.waited_ms
                 self._end(ticket, request.outcome())

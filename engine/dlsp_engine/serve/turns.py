@@ -1,15 +1,19 @@
-"""The order in which tickets of one priority run: clients in turn, the one that had the fewest rows first."""
+"""Which tickets run next: those of one priority, of clients in turn, the one that had the fewest rows first."""
 
+import time
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Protocol, TypeVar
 
+OVERDUE_S = 2.0  # without a step, after which a priority gets one while more urgent tickets wait
+
 
 class Queued(Protocol):
-    """What `Turns` needs to know of a ticket."""
+    """What `Priorities` needs to know of a ticket."""
 
     client: str
     number: int  # that of its HTTP request; later requests have larger numbers
+    priority: int  # 0 is the most urgent
 
 
 AnyTicket = TypeVar("AnyTicket", bound=Queued)
@@ -45,3 +49,31 @@ class Turns:
         """Count `rows` rows of a step for a client that has tickets."""
         if client in self._rows:
             self._rows[client] += rows
+
+
+class Priorities:
+    """Gives each step to one priority: the most urgent that has tickets, unless another has waited for OVERDUE_S.
+
+    Of the priority `newest_only`, only the tickets of each client's newest request run.
+    """
+
+    def __init__(self, count: int, newest_only: int) -> None:
+        self._newest_only = newest_only
+        self._turns = [Turns() for _ in range(count)]
+        self._stepped_at: dict[int, float] = {}  # of each priority with tickets: when it had a step, or when they came
+
+    def next(self, tickets: Sequence[AnyTicket]) -> list[AnyTicket]:
+        """Return the tickets of the priority that has the next step, in the order in which they run."""
+        now, there = time.monotonic(), {ticket.priority for ticket in tickets}
+        if not there:
+            return []
+        self._stepped_at = {priority: self._stepped_at.get(priority, now) for priority in there}
+        longest = min(there, key=self._stepped_at.__getitem__)
+        chosen = longest if now > self._stepped_at[longest] + OVERDUE_S else min(there)
+        self._stepped_at[chosen] = now
+        own = [ticket for ticket in tickets if ticket.priority == chosen]
+        return self._turns[chosen].order(own, newest_only=chosen == self._newest_only)
+
+    def charge(self, ticket: Queued, rows: int) -> None:
+        """Count `rows` rows of a step for the ticket's client."""
+        self._turns[ticket.priority].charge(ticket.client, rows)

@@ -9,6 +9,7 @@ import pytest
 from dlsp_engine import EngineError, Gap, Options
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.serve import scheduler as scheduling
+from dlsp_engine.serve import turns
 from dlsp_engine.serve.requests import parse
 from dlsp_engine.serve.scheduler import Busy, Outcome, Scheduler, Ticket
 from tests.engine.serve.conftest import SlowEngine
@@ -76,7 +77,7 @@ def test_a_keystroke_does_not_wait_for_many_gaps(scheduler: Scheduler, priority:
 def test_what_is_less_urgent_ends_though_others_never_stop(
     scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, urgent: int, other: int
 ):
-    monkeypatch.setattr(scheduling, "OVERDUE_S", 0.05)
+    monkeypatch.setattr(turns, "OVERDUE_S", 0.05)
     options = Options(mode="autoregressive", max_tokens=4)
     late = Asked(Gap("y = ", "\n"), options, other, "b")
 

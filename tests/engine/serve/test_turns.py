@@ -10,6 +10,7 @@ from dlsp_engine.serve.turns import Turns
 class Queued:
     client: str
     number: int = 1
+    priority: int = 0
 
 
 def first(turns: Turns, *clients: str) -> str:
