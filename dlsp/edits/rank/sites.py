@@ -18,6 +18,7 @@ from dlsp.edits.search.repeats import repeated
 from dlsp.edits.search.rules import Rule, rules_of
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 from dlsp.ignore.values import brought_secret
+from dlsp.syntax.difference import difference
 from dlsp.syntax.source import Source, encoded
 
 # Log odds, at least, of a place that declared types tie to the edit: the model is not asked.
@@ -51,6 +52,7 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
     rules = rules_of(edit, own, until)
     if not rules:
         return
+    changed = _changed(edit, own)
     standings = {rule: Binding(rule, own, until, pages) for rule in rules if rule.kind == "rename"}
     counts = Counter(
         token.text
@@ -64,7 +66,8 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
         for match in _matches(page, rules, known, until):
             row = page.row(match.start)
             short = len(page.lines[row]) <= MAX_LINE_CHARACTERS
-            is_own = page.is_edited(row, row + 1) and not _is_certain(match, known)
+            is_within = page is own and any(first <= match.end and match.start <= last for first, last in changed)
+            is_own = page.is_edited(row, row + 1) and (is_within or not _is_certain(match, known))
             if short and row == page.row(match.end - 1) and not is_own:
                 rows.setdefault(row, []).append(match)
         for row, found in in_time(rows.items(), until):
@@ -76,6 +79,18 @@ def marked(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf
                 numbers.append(evidence(match, at, bool(standing and standing.is_taken), counts))
                 verdicts.append(_verdict(match, known))
             yield Marked(page, row, tuple(found), tuple(numbers), tuple(verdicts))
+
+
+def _changed(edit: Edit, own: Page) -> list[tuple[int, int]]:
+    """The span of each hunk in the page, from the first character that it changed to the last: what the user has just
+    written is not carried on, as where two names are exchanged on lines next to each other.
+    """
+    spans: list[tuple[int, int]] = []
+    for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
+        new, old = ("".join(lines) for lines in (own.lines[first:last], edit.before[hunk.start : hunk.end]))
+        start, end, _ = difference(new, old)
+        spans.append((own.starts[first] + start, own.starts[first] + end))
+    return spans
 
 
 def _known(page: Page, standings: dict[Rule, Binding], until: float) -> dict[int, tuple[Match, Verdict]]:
