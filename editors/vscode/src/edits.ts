@@ -4,7 +4,7 @@
 import * as vscode from "vscode";
 import { ErrorCodes, type LanguageClient, ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./server";
-import { Drawing, type Hint, type Site, same, stands } from "./sites";
+import { atCursor, Drawing, type Hint, type Site, same, stands } from "./sites";
 
 const METHOD = "dlsp/edits";
 const PAUSE_MS = 500;
@@ -12,6 +12,9 @@ const NONE = "dlsp: no place should follow an edit.";
 const UNSURE = "dlsp: no place follows the edit for certain; go through them one by one.";
 const MOST_NAMED = 3; // files in the sentence after a change
 const MOST_LINES = 8; // named of one file
+
+/** How places are shown by themselves: all of them, or marks in the margin and the one on the cursor's line, or none. */
+type Mode = "eager" | "subtle" | "off";
 
 interface Range {
   start: vscode.Position;
@@ -48,8 +51,8 @@ export class Edits implements vscode.Disposable {
   private readonly drawing = new Drawing();
   private readonly watches = [
     vscode.workspace.onDidChangeTextDocument((change) => this.changed(change)),
-    vscode.window.onDidChangeTextEditorSelection(() => this.keys()),
-    vscode.window.onDidChangeActiveTextEditor(() => this.keys()),
+    vscode.window.onDidChangeTextEditorSelection(() => this.moved()),
+    vscode.window.onDidChangeActiveTextEditor(() => this.moved()),
     vscode.window.onDidChangeVisibleTextEditors(() => this.draw()),
   ];
 
@@ -242,21 +245,41 @@ export class Edits implements vscode.Disposable {
       this.concerned.clear();
       this.clear();
     }
-    if (mine && vscode.workspace.getConfiguration("dlsp", document).get<boolean>("edits", true)) {
+    if (mine && mode(document) !== "off") {
       this.timer = setTimeout(() => void this.ask(), PAUSE_MS);
     }
   }
 
   private draw(): void {
-    this.drawing.show(this.sites, this.hint);
+    const editor = vscode.window.activeTextEditor;
+    if (!editor || mode(editor.document) !== "subtle") {
+      this.drawing.show(this.sites, this.hint);
+      return;
+    }
+    const sites = this.sites.filter((site) => atCursor(site, editor));
+    const { uri } = editor.document;
+    const hinted = { uri, line: editor.selection.active.line, text: hint(uri, this.sites) };
+    this.drawing.show(sites, sites.length > 0 ? hinted : undefined, this.sites);
   }
 
-  /** At the beginning of a line Tab goes on indenting, unless a place is there; in other documents it is a Tab. */
+  /** The cursor is elsewhere. */
+  private moved(): void {
+    this.keys();
+    if (this.sites.length > 0) {
+      this.draw();
+    }
+  }
+
+  /** At the beginning of a line Tab goes on indenting, unless a place is there; in other documents it is a Tab. In the mode
+   * `subtle` keys are for a place only while it is drawn. */
   private keys(): void {
-    const uri = vscode.window.activeTextEditor?.document.uri.toString() ?? "";
-    const some = this.renewing || (this.sites.length > 0 && this.concerned.has(uri));
+    const editor = vscode.window.activeTextEditor;
+    const some = this.renewing || (this.sites.length > 0 && this.concerned.has(editor?.document.uri.toString() ?? ""));
+    const quiet = editor !== undefined && mode(editor.document) === "subtle";
+    const drawn = some && (this.renewing || !quiet || this.sites.some((site) => atCursor(site, editor)));
     this.set("dlsp.edits", some);
-    this.set("dlsp.canGoOn", some && (this.renewing || this.here() !== undefined || !indents()));
+    this.set("dlsp.editKeys", drawn);
+    this.set("dlsp.canGoOn", drawn && (this.renewing || this.here() !== undefined || !indents()));
   }
 
   /** Set a context key, if it is to be another than it is. */
@@ -266,6 +289,12 @@ export class Edits implements vscode.Disposable {
       void vscode.commands.executeCommand("setContext", name, value);
     }
   }
+}
+
+/** The setting; `true` and `false` are from before it had three values. */
+function mode(document: vscode.TextDocument): Mode {
+  const given = vscode.workspace.getConfiguration("dlsp", document).get<Mode | boolean>("edits", "eager");
+  return given === true ? "eager" : given === false ? "off" : given;
 }
 
 /** The places in each file, in their order: their lines, from 1. */

@@ -20,6 +20,14 @@ export interface Hint {
   text: string;
 }
 
+/** What marks a line in the margin; its gray is seen on light and on dark. */
+const MARK = vscode.Uri.parse(
+  `data:image/svg+xml;utf8,${encodeURIComponent(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M3 3l5 5-5 5M8 3l5 5-5 5" fill="none" ' +
+      'stroke="#888" stroke-width="2"/></svg>',
+  )}`,
+);
+
 export class Drawing implements vscode.Disposable {
   private readonly gone = vscode.window.createTextEditorDecorationType({
     backgroundColor: new vscode.ThemeColor("diffEditor.removedTextBackground"),
@@ -36,9 +44,21 @@ export class Drawing implements vscode.Disposable {
     after: { color: new vscode.ThemeColor("editorCodeLens.foreground") },
   });
 
-  /** Draw these, and nothing else. */
-  show(sites: readonly Site[], hint: Hint | undefined): void {
+  private readonly mark = vscode.window.createTextEditorDecorationType({
+    gutterIconPath: MARK,
+    gutterIconSize: "60%",
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
+    overviewRulerLane: vscode.OverviewRulerLane.Right,
+  });
+
+  /** Draw these, and nothing else; of `marked` a mark in the margin. */
+  show(sites: readonly Site[], hint: Hint | undefined, marked: readonly Site[] = []): void {
     for (const editor of vscode.window.visibleTextEditors) {
+      const marks = marked.filter((site) => stands(site, editor.document));
+      editor.setDecorations(
+        this.mark,
+        marks.map((site) => new vscode.Range(site.range.start, site.range.start)),
+      );
       const here = sites.filter((site) => stands(site, editor.document));
       editor.setDecorations(
         this.gone,
@@ -59,7 +79,7 @@ export class Drawing implements vscode.Disposable {
   }
 
   dispose(): void {
-    vscode.Disposable.from(this.gone, this.come, this.keys).dispose();
+    vscode.Disposable.from(this.gone, this.come, this.keys, this.mark).dispose();
   }
 }
 
@@ -69,6 +89,17 @@ export function stands(site: Site, document: vscode.TextDocument): boolean {
     same(site.uri, document.uri) &&
     (site.version === undefined || site.version === document.version) &&
     document.getText(site.range) === site.oldText
+  );
+}
+
+/** Whether a place is on the line of an editor's cursor. */
+export function atCursor(site: Site, editor: vscode.TextEditor | undefined): boolean {
+  const line = editor?.selection.active.line ?? -1;
+  return (
+    editor !== undefined &&
+    stands(site, editor.document) &&
+    site.range.start.line <= line &&
+    line <= site.range.end.line
   );
 }
 

@@ -1,6 +1,6 @@
 """Carrying an edit on, with the real server and what it learns from the edit by itself."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -165,6 +165,64 @@ def test_keys_that_are_switched_off_are_not_taken(renamed: Neovim) -> None:
         gone(renamed)
     finally:
         renamed.lua("vim.g.dlsp = Settings")
+
+
+@pytest.fixture
+def mode(manners: Neovim) -> Iterator[Callable[[str], None]]:
+    """Sets how places are shown."""
+    manners.lua("Settings = vim.g.dlsp")
+    yield lambda mode: manners.lua(f"vim.g.dlsp = {{ edits = {mode} }}")
+    manners.lua("vim.g.dlsp = Settings")
+
+
+def test_subtle_draws_what_is_at_the_cursor(
+    manners: Neovim, stub: StubEngine, folder: Path, mode: Callable[[str], None]
+) -> None:
+    mode("'subtle'")
+    (folder / "caller.py").write_text(CALLER)
+    manners.open(folder / "fees.py", FEES)
+    manners.keys(RENAME)
+    shown(manners)
+    quiet = [
+        "  def overdue_fee(days):",
+        "      return days * 2",
+        "",
+        "",
+        "  def total(days):",
+        "»     base = late_fee(days)",
+        "»     return base + late_fee(1)",
+    ]
+    manners.until(lambda: manners.screen()[:7] == quiet, "places are marked")
+    assert manners.eval("maparg('<Tab>', 'n')") == "", "the key is the user's"
+    manners.keys("5j")
+    drawn = "»     base = late_feeoverdue_fee(days)   4 places in 2 files, 2 out of sight: <Tab> next,"
+    manners.until(lambda: manners.screen()[5].startswith(drawn), "the place at the cursor is drawn")
+    assert manners.screen()[6] == quiet[6]
+    manners.keys("gg")
+    manners.until(lambda: manners.screen()[:7] == quiet, "it is taken away again")
+    assert manners.eval("maparg('<Tab>', 'n')") == ""
+    manners.keys("<Plug>(dlsp-next-edit)")
+    manners.until(lambda: manners.eval("maparg('<Tab>', 'n')") != "", "the key is for the place")
+    manners.keys("<Tab>")
+    assert manners.lines()[5:] == ["    base = overdue_fee(days)", "    return base + late_fee(1)"]
+    manners.until(lambda: manners.screen()[5] == "      base = overdue_fee(days)", "its mark is gone")
+    manners.keys("<Plug>(dlsp-dismiss)")
+    manners.until(lambda: manners.screen()[6] == "    return base + late_fee(1)", "no mark is left")
+
+
+@pytest.mark.parametrize("off", ["'off'", "false"])
+def test_switched_off_they_come_by_a_key_alone(
+    manners: Neovim, folder: Path, mode: Callable[[str], None], off: str
+) -> None:
+    mode(off)
+    manners.open(folder / "fees.py", FEES)
+    manners.keys(RENAME)
+    manners.lua("vim.wait(900)")
+    assert not manners.lua("return require('dlsp.edits').visible()")
+    manners.keys("<Plug>(dlsp-next-edit)")
+    shown(manners)
+    assert manners.cursor() == [6, 11]
+    manners.keys("<Esc>")
 
 
 def test_off_shows_nothing(manners: Neovim, folder: Path) -> None:

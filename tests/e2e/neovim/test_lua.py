@@ -49,7 +49,7 @@ def lua(program: Path, tmp_path: Path) -> Lua:
         ("{ keys = { accept = true } }", 'vim.g.dlsp.keys must be a table like { accept = "<Tab>", dismiss = false }'),
         ("{ keys = { foo = '<C-X>' } }", "vim.g.dlsp.keys has no action `foo`"),
         ("{ keyz = {} }", "vim.g.dlsp has no setting `keyz`"),
-        ("{ edits = 1 }", "vim.g.dlsp.edits must be true or false"),
+        ("{ edits = 1 }", 'vim.g.dlsp.edits must be "eager", "subtle" or "off"'),
         ("'on'", "vim.g.dlsp must be a table"),
     ],
 )

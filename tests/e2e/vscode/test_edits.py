@@ -68,6 +68,39 @@ def test_everywhere_is_one_undo_step(renamed: Code) -> None:
     assert renamed.text() == RENAMED
 
 
+MARKED = "() => document.querySelectorAll('.glyph-margin-widgets [class*=\"ced-\"]').length"
+
+
+def test_subtle_draws_what_is_at_the_cursor(code: Code, stub: StubEngine) -> None:
+    stub.answer = lambda request: ""
+    remove(code)
+    code.open(FEES, "fees.py")
+    code.configure({"dlsp.edits": "subtle"})
+    try:
+        code.go(1, 5)
+        code.until(lambda: code.status()[0] in ("sparkle", "dash"), "the server runs")
+        code.press(*["Shift+ArrowRight"] * len("late_fee"))
+        code.type("overdue_fee")
+        code.until(lambda: code.browser.evaluate(MARKED) == 2, "two lines are marked")
+        assert code.after() == ""
+        code.screenshot("subtle")
+        code.go(6, 12)
+        code.until(lambda: code.after() == f"overdue_fee    2 places: {HINT}", "the place at the cursor is drawn")
+        code.go(2, 1)
+        code.until(lambda: code.after() == "", "it is taken away again")
+        code.press("End", "Tab")
+        assert code.text() == RENAMED.replace("days * 2", "days * 2 "), "the key is the user's"
+        code.press("Control+Z")
+        code.until(lambda: code.browser.evaluate(MARKED) == 2, "they are marked again")
+        code.command("dlsp: Go to the Next Edit")
+        code.until(lambda: "overdue_fee" in code.after(), "the first place is drawn")
+        code.press("Tab")
+        code.wait_for_text(FEES_RENAMED.replace("+ overdue_fee", "+ late_fee"))
+        code.until(lambda: code.browser.evaluate(MARKED) == 1, "one place is left")
+    finally:
+        code.configure({})
+
+
 def test_dismiss(renamed: Code) -> None:
     renamed.press("Escape")
     renamed.until(lambda: renamed.after() == "", "nothing is shown")

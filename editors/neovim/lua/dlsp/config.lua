@@ -9,7 +9,7 @@ local M = {}
 ---@field debounce integer milliseconds without a keystroke before the server is asked
 ---@field filetypes table<string, boolean> false: no suggestions there
 ---@field keys table<string, string|false> keys by action; false: none
----@field edits boolean show the places that should follow an edit
+---@field edits "eager"|"subtle"|"off" how the places that should follow an edit are shown by themselves
 ---@field native boolean leave ghost text to Neovim's own client (0.12)
 
 ---@type dlsp.Config
@@ -36,7 +36,7 @@ local DEFAULTS = {
     ["accept-preview"] = "<Tab>",
     ["dismiss-preview"] = "<Esc>",
   },
-  edits = true,
+  edits = "eager",
   native = false,
 }
 
@@ -63,6 +63,14 @@ local function is_duration(value)
   return type(value) == "number" and value >= 0
 end
 
+---What `edits` was before it had three values.
+local OLD_EDITS = { [true] = "eager", [false] = "off" }
+
+---@param value any
+local function is_mode(value)
+  return OLD_EDITS[value] ~= nil or vim.tbl_contains({ "eager", "subtle", "off" }, value)
+end
+
 ---@param kind string
 local function map_of(kind)
   return function(value)
@@ -86,7 +94,7 @@ local KINDS = {
   debounce = { is_duration, "a number of milliseconds" },
   filetypes = { map_of("boolean"), "a table like { markdown = false }" },
   keys = { map_of("string"), 'a table like { accept = "<Tab>", dismiss = false }' },
-  edits = { "boolean", "true or false" },
+  edits = { is_mode, '"eager", "subtle" or "off"' },
   native = { "boolean", "true or false" },
 }
 
@@ -111,6 +119,9 @@ local function read(given)
     else
       held[name] = value
     end
+  end
+  if type(held.edits) == "boolean" then
+    held.edits = OLD_EDITS[held.edits]
   end
   for action in pairs(held.keys or {}) do
     if DEFAULTS.keys[action] == nil then

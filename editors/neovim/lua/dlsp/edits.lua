@@ -20,14 +20,25 @@ local UNSURE = "dlsp: no place follows the edit for certain; go through them one
 
 ---@class dlsp.Offer
 ---@field client vim.lsp.Client
+---@field edit {uri: string, range: lsp.Range}|userdata the edit that the places should follow
 ---@field sites dlsp.Site[]
----@field bufs table<integer, boolean> where something is drawn and keys are borrowed
+---@field bufs table<integer, boolean> where something is drawn or keys are borrowed
+---@field at string the place of the cursor that is drawn, in the mode `subtle`
 
 local offer ---@type dlsp.Offer?
 local asked ---@type {client: vim.lsp.Client, id: integer?}?
 local deaf = {} ---@type table<integer, boolean> clients whose server knows nothing of edits
 local own = {} ---@type table<integer, integer> buffers as our own change left them
 local timer = assert(vim.uv.new_timer())
+
+---Take marks and keys away.
+---@param bufs table<integer, boolean>
+local function erase(bufs)
+  for buf in pairs(bufs) do
+    sites.hide(buf)
+    borrow.give_back(buf, OWNER)
+  end
+end
 
 ---Take away what is shown, and ask for nothing.
 function M.clear()
@@ -37,10 +48,7 @@ function M.clear()
   end
   local bufs = offer and offer.bufs or {}
   asked, offer = nil, nil
-  for buf in pairs(bufs) do
-    sites.hide(buf)
-    borrow.give_back(buf, OWNER)
-  end
+  erase(bufs)
 end
 
 ---The key that does an action in a buffer: the one of the settings, which leaves alone what the user mapped there and
@@ -124,26 +132,70 @@ local function hint(uri, keys)
   return said .. (#words > 0 and ": " .. table.concat(words, ", ") or "")
 end
 
----@param edit {uri: string, range: lsp.Range}|userdata the edit that the places should follow
-local function show(edit)
+---Whether a place is on the cursor's line.
+---@param buf integer the place's buffer
+---@param site dlsp.Site
+---@return boolean
+local function at_cursor(buf, site)
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local from, to = site.range.start.line, site.range["end"].line
+  return buf == vim.api.nvim_get_current_buf() and row >= from and row <= to
+end
+
+---The numbers of the places on the cursor's line.
+---@return string
+local function at_hand()
+  local found = {}
+  for number, site in ipairs(offer.sites) do
+    local buf = sites.buffer(site)
+    found[#found + 1] = buf and at_cursor(buf, site) and number or nil
+  end
+  return table.concat(found, " ")
+end
+
+---Draw the places and a hint behind the edit. In the mode `subtle` each place is a mark in the margin, and only those on
+---the cursor's line are drawn, with the hint there.
+local function show()
+  local subtle, encoding = config.get().edits == "subtle", offer.client.offset_encoding
   local keys = {} ---@type table<integer, table<string, string>>
   local function take(buf)
-    if not offer.bufs[buf] then
-      offer.bufs[buf] = true
-      keys[buf] = take_keys(buf)
-    end
+    offer.bufs[buf] = true
+    keys[buf] = keys[buf] or take_keys(buf)
   end
+  offer.at = at_hand()
   for _, site in ipairs(offer.sites) do
     local buf = sites.buffer(site)
-    if buf and sites.stands(buf, site, offer.client.offset_encoding) then
-      take(buf)
-      sites.draw(buf, site, offer.client.offset_encoding)
+    if buf and sites.stands(buf, site, encoding) then
+      offer.bufs[buf] = true
+      if subtle then
+        sites.mark(buf, site)
+      end
+      if not subtle or at_cursor(buf, site) then
+        take(buf)
+        sites.draw(buf, site, encoding)
+      end
     end
   end
-  local from = type(edit) == "table" and sites.buffer({ textDocument = edit })
-  if from then
-    take(from)
-    sites.hint(from, edit.range.start.line, hint(edit.uri, keys[from]))
+  local buf, edit = vim.api.nvim_get_current_buf(), offer.edit
+  if subtle and keys[buf] then
+    local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+    sites.hint(buf, row, hint(vim.uri_from_bufnr(buf), keys[buf]))
+  elseif not subtle and type(edit) == "table" then
+    local from = sites.buffer({ textDocument = edit })
+    if from then
+      take(from)
+      sites.hint(from, edit.range.start.line, hint(edit.uri, keys[from]))
+    end
+  end
+end
+
+---The cursor moved: in the mode `subtle` it may have come to a place, or left one.
+function M.moved()
+  if offer and config.get().edits == "subtle" and offer.at ~= at_hand() then
+    local bufs = offer.bufs
+    offer.bufs = {}
+    erase(bufs)
+    show()
   end
 end
 
@@ -167,8 +219,8 @@ local function ask(done)
     deaf[server.id] = err and err.code == UNKNOWN or nil
     if not err and type(result) == "table" and #(result.sites or {}) > 0 then
       table.sort(result.sites, sites.before)
-      offer = { client = server, sites = result.sites, bufs = {} }
-      show(result.edit)
+      offer = { client = server, edit = result.edit, sites = result.sites, bufs = {}, at = "" }
+      show()
     end
     done(offer ~= nil)
   end)
@@ -344,7 +396,7 @@ function M.changed(buf)
   end
   own[buf] = nil
   M.clear()
-  if config.get().edits and switch.on(buf) and menu.one_cursor() then
+  if config.get().edits ~= "off" and switch.on(buf) and menu.one_cursor() then
     timer:start(
       PAUSE_MS,
       0,

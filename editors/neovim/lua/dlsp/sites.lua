@@ -5,6 +5,7 @@ local M = {}
 
 local SPACE = vim.api.nvim_create_namespace("dlsp.sites")
 local MOST_LINES = 8 -- named of one file
+local MARK = "»"
 
 ---@class dlsp.Site one place; `range` holds exactly `oldText`
 ---@field id string
@@ -117,6 +118,14 @@ function M.draw(buf, site, encoding)
     virt_text_pos = "inline",
     virt_lines = #under > 0 and under or nil,
   })
+end
+
+---A mark in the margin, beside the line of a place.
+---@param buf integer
+---@param site dlsp.Site
+function M.mark(buf, site)
+  local mark = { sign_text = MARK, sign_hl_group = "DlspHint" }
+  vim.api.nvim_buf_set_extmark(buf, SPACE, site.range.start.line, 0, mark)
 end
 
 ---A file's name as users know it: relative to the working directory where it lies in that.
