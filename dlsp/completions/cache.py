@@ -12,6 +12,10 @@ from dlsp.syntax.brackets import closes_alone, closes_below
 # Characters on each side of the cursor that must be unchanged for a cached completion to apply.
 MATCHED_CHARACTERS = 2_000
 MAX_CACHED_COMPLETIONS = 32
+# The reason of a completion that ends where it was at the deadline.
+CUT = "deadline"
+# The reasons after which the model has more to write.
+UNFINISHED = ("length", CUT)
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class CachedCompletion:
 
     `before` and `after` are the nearest MATCHED_CHARACTERS around the cursor, which was at offset `at`; `after_length`
     is the length of all text after it. `confidence` has (characters, log-probability) of each token. `reason` says why
-    the text ended; it is "" while the text is still arriving. `shown` is the part that was last shown.
+    the text ended: the engine's reason, or CUT; it is "" while the text is still arriving. `shown` is the part that was
+    last shown.
     """
 
     at: int

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dlsp.completions.cache import CachedCompletion, Remainder, before_closers
+from dlsp.completions.cache import UNFINISHED, CachedCompletion, Remainder, before_closers
 from dlsp.completions.filters.text import line_ending, with_endings
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.features import Edit, Facts
@@ -19,6 +19,7 @@ class Candidate:
     """A completion's text for the cursor, with `\\n` line endings, or the skip reason if the filters left nothing.
 
     `complete`: the engine had finished when the text was taken. `generated`: the engine was asked for this very cursor.
+    `is_part`: the text ends inside a line that the engine had begun.
     """
 
     completion: CachedCompletion
@@ -28,6 +29,7 @@ class Candidate:
     complete: bool
     invoked: bool
     generated: bool
+    is_part: bool = False
 
 
 def first_line(text: str) -> str:
@@ -61,7 +63,7 @@ def select(
     if cached and not invoked and facts.edit is Edit.DELETED and not completion.shown:
         return None  # after a deletion only text that was shown before comes back; a new suggestion would disturb
     if not text:
-        known = completion.reason != "length" and not (invoked and cached)
+        known = completion.reason not in UNFINISHED and not (invoked and cached)
         skip = candidate.skip or SkipReason.EMPTY
         empty = CompletionResult(skip=skip, from_cache=cached, reason=completion.reason, cost=completion.cost)
         return (empty, "") if known or not cached else None
@@ -75,7 +77,9 @@ def select(
             text, verdict = part or (text, verdict)
         if is_dismissed(text):
             return CompletionResult(skip=SkipReason.DISMISSED, verdict=verdict, from_cache=cached), ""
-        if len(text) < MIN_CHARACTERS and not completion.still_shown(remainder):
+        if len(text if facts.line_before.strip() else text.strip()) < MIN_CHARACTERS and not completion.still_shown(
+            remainder
+        ):
             verdict = replace(verdict, skip=SkipReason.SHORT)
         if verdict.skip and not stays:
             return CompletionResult(skip=verdict.skip, verdict=verdict, from_cache=cached), ""
@@ -87,7 +91,7 @@ def select(
 def _verdict(cursor: Cursor, candidate: Candidate, facts: Facts, shift: float) -> Verdict:
     shown, typed = first_line(candidate.text), candidate.remainder.typed
     log_p = candidate.completion.log_p(typed, typed + len(shown))
-    return gate.show(facts, shown, log_p, cursor.eagerness, shift)
+    return gate.show(facts, shown, log_p, cursor.eagerness, shift, candidate.is_part)
 
 
 def _note(completion: CachedCompletion, text: str, verdict: Verdict, cached: bool) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from dlsp.completions import infill, selection
+from dlsp.completions import selection, trimming
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.calibration import update_shift
 from dlsp.completions.gate.learning import Learning
@@ -28,7 +28,6 @@ from dlsp.completions.types import (
     SkipReason,
     Snapshot,
 )
-from dlsp.context.parts import plain
 from dlsp.engine.connection import EnginePool
 from dlsp.errors import UserError
 
@@ -207,10 +206,12 @@ class CompletionService:
             async with asyncio.timeout_at(until):
                 made = await self._generate(cursor, state, invoked, overrides)
         except TimeoutError:
-            if not keep_generating:
-                state.cancel_generation()
-                self._generator.connection(cursor).check_health()
-            raise
+            made = await self._draft(cursor, state, invoked, keep_generating)
+            if not made:
+                if not keep_generating:
+                    state.cancel_generation()
+                    self._generator.connection(cursor).check_health()
+                raise
         return self._answered(cursor, state, made)
 
     async def _connected(self, cursor: Cursor, until: float) -> CompletionResult | None:
@@ -244,6 +245,26 @@ class CompletionService:
             log.info("after %r, answered %r", cursor.before[-LOGGED_CHARACTERS:], stream.completion.text)
         return made or CompletionResult(skip=SkipReason.EMPTY)
 
+    async def _draft(
+        self, cursor: Cursor, state: DocumentState, invoked: bool, keep_generating: bool
+    ) -> CompletionResult | None:
+        """What has arrived at the deadline, as far as it can be shown; None if nothing of it can."""
+        found = state.lookup(cursor)
+        if found is None or not found[1].text.strip():
+            return None
+        completion, remainder = found
+        text = await self._in_thread(trimming.draft, cursor, state.facts(cursor), remainder.text)
+        is_part = "\n" not in remainder.text.strip()
+        candidate = Candidate(completion, remainder, text, None, bool(completion.reason), invoked, True, is_part)
+        selected = self._selected(cursor, state, candidate) if text else None
+        if selected is None or not selected[0].text:
+            return None
+        result, shown = selected
+        if keep_generating:
+            return result
+        state.cut_generation(remainder, shown)
+        return replace(result, reason=completion.reason)
+
     def _failure(self, stream: CompletionStream, state: DocumentState) -> CompletionResult | None:
         """The stream's skip, or None if it did not fail. Raises its error if it ended early."""
         if not stream.failed:
@@ -265,22 +286,27 @@ class CompletionService:
         complete, skip = bool(completion.reason), None
         text = "" if invoked else selection.still_shown(cursor, completion, remainder)
         if not text and (lines := selection.whole_lines(completion, remainder)).strip():
-            text, skip = await self._in_thread(_trimmed, cursor, lines)
+            text, skip = await self._in_thread(trimming.trimmed, cursor, state.facts(cursor), lines, completion.reason)
         candidate = Candidate(completion, remainder, text, skip, complete, invoked, generated)
+        selected = self._selected(cursor, state, candidate)
+        return selected[0] if selected else None
+
+    def _selected(
+        self, cursor: Cursor, state: DocumentState, candidate: Candidate
+    ) -> tuple[CompletionResult, str] | None:
+        """The result for the cursor and its text with `\\n` line endings, which is noted as shown; None if the engine
+        must be asked or awaited."""
         selected = selection.select(
             cursor,
             candidate,
-            state.facts(cursor, agreed=remainder.typed),
+            state.facts(cursor, agreed=candidate.remainder.typed),
             lambda text: state.is_dismissed(cursor.position.line, text),
             self._learning.shift(cursor.language_id)
             + update_shift(cursor.settings.model.name, cursor.settings.infill_update),
         )
-        if selected is None:
-            return None
-        result, shown = selected
-        if result.text:
-            state.shown(completion, remainder, shown, result.text)
-        return result
+        if selected and (text := selected[0].text):
+            state.shown(candidate.completion, candidate.remainder, selected[1], text)
+        return selected
 
     def _answered(self, cursor: Cursor, state: DocumentState, result: CompletionResult) -> CompletionResult:
         if self._speculation:
@@ -327,10 +353,3 @@ async def _enough(stream: CompletionStream, cursor: Cursor, whole: bool) -> None
 
     await stream.wait(None if whole else WHOLE_COMPLETION_S)
     await stream.wait_until(has_lines)
-
-
-def _trimmed(cursor: Cursor, lines: str) -> tuple[str, SkipReason | None]:
-    """What the filters leave of a completion's lines, with `\\n` line endings, or the skip reason."""
-    source = cursor.workspace.source(cursor.path, cursor.language)
-    text, skip = infill.trimmed(lines, cursor.before, cursor.after, source)
-    return plain(text), skip

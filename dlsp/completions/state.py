@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from dlsp.completions.anchor import Anchor
-from dlsp.completions.cache import CachedCompletion, CompletionCache, Remainder
+from dlsp.completions.cache import CUT, CachedCompletion, CompletionCache, Remainder
 from dlsp.completions.gate.features import Edit, Facts, kind_of_edit, text_kind
 from dlsp.completions.stream import CompletionStream, Prepare
 from dlsp.completions.types import Cursor, DocumentChange, Position
@@ -166,6 +166,18 @@ class DocumentState:
         self._cache.add(completion)
         self._stream = CompletionStream(completion, prepare, engine, invoked)
         return self._stream
+
+    def cut_generation(self, remainder: Remainder, text: str) -> None:
+        """Cancel the running stream; of its completion `text` stays, which is shown at the cursor of `remainder`."""
+        running = self.running_stream
+        if running is None or not remainder.text.startswith(text):
+            return self.cancel_generation()
+        self.cancel_background()
+        running.cancel()
+        running.completion.text = running.completion.text[: remainder.typed + len(text)]
+        running.completion.reason = CUT
+        self._stream = None
+        return None
 
     def drop(self, stream: CompletionStream) -> None:
         """Discard a failed stream and its completion."""

@@ -23,7 +23,7 @@ class SkipReason(Enum):
     MISSING = "the model is not on this machine"
     LOADING = "the engine is loading"
     FAILED = "the engine could not answer"
-    SLOW = "the engine took too long"
+    SLOW = "the engine is too busy to answer in time"
     STALE = "an edit or a newer request came first"
     EMPTY = "the model has nothing to add here"
     BROKEN = "the suggestion would break the file's syntax"

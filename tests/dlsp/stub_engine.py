@@ -50,7 +50,7 @@ class StubEngine:
 
     `requests` holds what was asked, `clients` by whom, `dropped` the requests whose client went away while they were
     held. `raw`, if set, is sent as the answer's body instead; while `more` is set, the answer goes on, once it is
-    cleared, with what `raw` is then.
+    cleared, with what `raw` is then. Until then it sends blank lines if it `beats`, as an engine does that works.
     """
 
     def __init__(self, folder: Path, version: str = __version__, tcp: bool = sys.platform == "win32") -> None:
@@ -79,6 +79,7 @@ class StubEngine:
         self.hold = threading.Event()
         self.raw: bytes | None = None
         self.more = threading.Event()
+        self.beats = False
         self.status = 200
         self.requests: list[dict[str, Any]] = []
         self.clients: list[str | None] = []
@@ -236,6 +237,9 @@ class StubEngine:
                     while stub.more.is_set():
                         if self.client_left():
                             return self.dropped(request)
+                        if stub.beats:
+                            self.chunk(b"\n")
+                            self.wfile.flush()
                     self.chunk((stub.raw or b"") if more else b"")
                     self.end()
 

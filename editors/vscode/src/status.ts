@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Switch } from "./switch";
 
-export type State = "stopped" | "loading" | "ready" | "thinking" | "quiet" | "error";
+export type State = "stopped" | "loading" | "ready" | "thinking" | "quiet" | "busy" | "error";
 
 /** `didChangeStatus`, as the server sends it. */
 export interface ServerStatus {
@@ -25,8 +25,8 @@ export type Happening =
   | { what: "asked" }
   /** There is a suggestion. */
   | { what: "answered" }
-  /** There is none, for a reason. */
-  | { what: "skipped"; reason: string }
+  /** There is none, for a reason; `slow`: because the engine was too slow. */
+  | { what: "skipped"; reason: string; slow: boolean }
   /** Something that the user asked for is being done, and was done. */
   | { what: "working"; message: string }
   | { what: "worked" }
@@ -47,6 +47,7 @@ const ICONS: Record<State | "off", string> = {
   ready: "$(sparkle)",
   thinking: "$(loading~spin)",
   quiet: "$(dash)",
+  busy: "$(watch)",
   error: "$(error)",
   off: "$(circle-slash)",
 };
@@ -66,17 +67,19 @@ export function reduce(now: Now, happening: Happening): Now {
     case "progress":
       return now.state === "loading" && happening.message ? to("loading", happening.message) : now;
     case "asked":
-      return now.state === "quiet" ? to("ready") : now;
+      return isSilent(now) ? to("ready") : now;
     case "answered":
       return { ...now, skip: "" };
     case "skipped":
-      return now.state === "ready" || now.state === "thinking" ? to("quiet", happening.reason, happening.reason) : now;
+      return now.state === "ready" || now.state === "thinking"
+        ? to(happening.slow ? "busy" : "quiet", happening.reason, happening.reason)
+        : now;
     case "working":
       return to("thinking", happening.message);
     case "worked":
       return now.state === "thinking" ? to("ready") : now; // not where the server has ended and is started again
     case "elsewhere":
-      return now.state === "quiet" ? to("ready", "", "") : { ...now, skip: "" }; // the reason was the last file's
+      return isSilent(now) ? to("ready", "", "") : { ...now, skip: "" }; // the reason was the last file's
   }
 }
 
@@ -87,7 +90,12 @@ function fromServer(now: Now, { busy, kind, message }: ServerStatus): Now {
   if (busy) {
     return { ...now, state: message ? "loading" : "thinking", message };
   }
-  return now.state === "quiet" ? now : { ...now, state: "ready", message: "" };
+  return isSilent(now) ? now : { ...now, state: "ready", message: "" };
+}
+
+/** Whether the last request had no suggestion. */
+function isSilent(now: Now): boolean {
+  return now.state === "quiet" || now.state === "busy";
 }
 
 export class Status implements vscode.Disposable {
@@ -156,7 +164,8 @@ export class Status implements vscode.Disposable {
     const { state, message } = this.now;
     const failed = state === "error";
     const off = !failed && this.onOff.off(vscode.window.activeTextEditor?.document) !== undefined;
-    this.item.text = `${ICONS[off ? "off" : state]} dlsp${state === "loading" && !off ? `: ${message}` : ""}`;
+    const more = state === "loading" ? `: ${message}` : state === "busy" ? ": busy" : "";
+    this.item.text = `${ICONS[off ? "off" : state]} dlsp${off ? "" : more}`;
     const goes = this.destination && !off ? `\nText goes to ${this.destination}.` : "";
     this.item.tooltip = failed ? message : this.sentence() + goes;
     this.item.backgroundColor = failed ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;

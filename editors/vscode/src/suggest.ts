@@ -59,7 +59,7 @@ export class Suggest {
     const [first] = items;
     if (!first) {
       if (this.status.state === "ready" || this.status.state === "thinking") {
-        this.status.next({ what: "skipped", reason: this.last?.message ?? "" });
+        this.status.next({ what: "skipped", reason: this.last?.message ?? "", slow: this.last?.skip === "slow" });
         this.event.fire();
       }
       return undefined;

@@ -16,6 +16,7 @@ def test_completion_and_a_wrong_name(manners: Neovim) -> None:
 def test_status_and_statusline(manners: Neovim, stub: StubEngine) -> None:
     manners.keys("ireturn ")
     manners.wait_for_ghost()
+    manners.until(lambda: manners.status() == "dlsp: ready", "it is ready")
     manners.command("Dlsp status")
     assert "dlsp: ready; text goes to this machine" in manners.messages()
     manners.command("set statusline=%{%v:lua.require('dlsp').statusline()%}")
@@ -26,6 +27,20 @@ def test_status_and_statusline(manners: Neovim, stub: StubEngine) -> None:
     stub.hold.clear()
     manners.until(lambda: manners.screen()[-2] == "dlsp", "the statusline says that dlsp is ready")
     manners.command("set statusline&")
+
+
+def test_a_busy_engine(manners: Neovim, stub: StubEngine) -> None:
+    line = "return require('dlsp').statusline()"
+    stub.raw, stub.beats = b"\n", True
+    stub.more.set()
+    manners.keys("ireturn ")
+    manners.until(lambda: manners.lua(line) == "dlsp busy", "the statusline says that the engine is busy")
+    assert manners.status() == "dlsp: busy, the engine is too busy to answer in time"
+    stub.raw = None
+    stub.more.clear()
+    manners.keys("x")
+    manners.wait_for_ghost()
+    manners.until(lambda: manners.lua(line) == "dlsp", "the statusline says that dlsp is ready")
 
 
 def test_log(manners: Neovim) -> None:

@@ -37,6 +37,19 @@ def test_thinking_ready_and_quiet(code: Code, stub: StubEngine) -> None:
     assert code.status()[1].startswith("dlsp: quiet, the model has nothing to add here")
 
 
+def test_a_busy_engine(code: Code, stub: StubEngine) -> None:
+    stub.raw, stub.beats = b"\n", True
+    stub.more.set()
+    code.type("return ")
+    code.until(lambda: code.status()[0] == "watch", "it says that the engine is busy")
+    assert code.status()[1].startswith("dlsp: busy, the engine is too busy to answer in time")
+    stub.raw = None
+    stub.more.clear()
+    code.type("x")
+    code.wait_for_ghost()
+    code.until(lambda: code.status() == ("sparkle", "dlsp: ready"), "it is ready")
+
+
 def test_off_and_on(code: Code) -> None:
     code.command("dlsp: Toggle Suggestions")
     code.until(lambda: code.status()[0] == "circle-slash", "it is off")

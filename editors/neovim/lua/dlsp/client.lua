@@ -76,6 +76,7 @@ M.handlers = {
   end,
   ["dlsp/didAnswer"] = function(_, params)
     M.answer = params
+    status.answered(params)
     return vim.NIL
   end,
   didChangeStatus = function(_, params)

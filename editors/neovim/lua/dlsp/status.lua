@@ -1,7 +1,8 @@
 -- What dlsp is doing, for the statusline and `:Dlsp status`.
 local M = {}
 
----@alias dlsp.State "stopped"|"starting"|"loading"|"ready"|"thinking"|"error"
+---`busy`: the engine was too slow the last time.
+---@alias dlsp.State "stopped"|"starting"|"loading"|"ready"|"thinking"|"busy"|"error"
 
 ---@type dlsp.State
 M.state = "stopped"
@@ -10,8 +11,16 @@ M.message = ""
 ---Where text goes, as the server says; empty while no engine is connected.
 M.destination = ""
 
-local SIGNS =
-  { off = "off", stopped = "–", starting = "↓", loading = "↓", ready = "", thinking = "…", error = "!" }
+local SIGNS = {
+  off = "off",
+  stopped = "–",
+  starting = "↓",
+  loading = "↓",
+  ready = "",
+  thinking = "…",
+  busy = "busy",
+  error = "!",
+}
 
 ---Tell of a change.
 ---@param before dlsp.State
@@ -51,7 +60,19 @@ function M.server(params)
   if params.busy and state == "ready" then
     state = params.message == "" and "thinking" or "loading"
   end
-  M.set(state, params.message)
+  if M.state ~= "busy" or state ~= "ready" then
+    M.set(state, params.message)
+  end
+end
+
+---`dlsp/didAnswer` from the server: what became of a request.
+---@param answer {skip: string|userdata, message: string|userdata}
+function M.answered(answer)
+  if answer.skip == "slow" then
+    M.set("busy", answer.message --[[@as string]])
+  elseif M.state == "busy" then
+    M.set("ready")
+  end
 end
 
 ---`$/progress` from the server: long work, such as loading the model. How it ended is said by `didChangeStatus`.
