@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from dlsp.completions import selection, trimming
+from dlsp.completions.alternatives import alternatives
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.calibration import update_shift
 from dlsp.completions.gate.learning import Learning
@@ -28,6 +29,7 @@ from dlsp.completions.types import (
     SkipReason,
     Snapshot,
 )
+from dlsp.context.parts import plain
 from dlsp.engine.connection import EnginePool
 from dlsp.errors import UserError
 
@@ -120,6 +122,14 @@ class CompletionService:
             result = CompletionResult(skip=SkipReason.FAILED, note=note)
         place = (cursor.uri, cursor.version, cursor.language_id, cursor.position)
         return self._completed(*place, invoked, result, began)
+
+    async def alternatives(self, cursor: Cursor) -> list[str]:
+        """Other texts for the cursor than the one that is suggested, the likeliest first. Raises UserError."""
+        state = self._state(cursor)
+        shown = state.lookup(cursor)
+        found = await alternatives(self._generator, self._in_thread, cursor, state)
+        suggested = plain(shown[1].text).rstrip() if shown else ""
+        return [text for text in found if plain(text) != suggested]
 
     def skip(self, uri: str, position: Position, reason: SkipReason, *, invoked: bool) -> CompletionResult:
         """Answer a request without a valid cursor with a skip; observers see it like any other."""

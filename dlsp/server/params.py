@@ -44,6 +44,14 @@ class Range:
 
 
 @attrs.frozen
+class Place:
+    """`dlsp/alternatives`."""
+
+    text_document: Document
+    position: Position
+
+
+@attrs.frozen
 class Fill:
     """`dlsp/fill`; the lines of a `range` are rewritten, and a `seed` other than 0 gives an alternative."""
 

@@ -183,9 +183,19 @@ class StubEngine:
             return self.tokens(request)
         if "gaps" not in request:
             return self.generation(request)
-        event = {"event": "fill", "gap": 0, "text": self.answer(request), "reason": "line", "cost": COST}
         canvas = {"event": "canvas", "gap": 0, "committed": "a", "canvas": [" +", None]}
-        return b"".join(json.dumps(each).encode() + b"\n" for each in (canvas, event, {"event": "done"}))
+        fills = [
+            {
+                "event": "fill",
+                "gap": 0,
+                "answer": number,
+                "text": self.answer(request | {"seed": request.get("seed", 0) + number}),
+                "reason": "line",
+                "cost": COST,
+            }
+            for number in range(request.get("n", 1))
+        ]
+        return b"".join(json.dumps(each).encode() + b"\n" for each in (canvas, *fills, {"event": "done"}))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         stub = self

@@ -145,6 +145,23 @@ def test_next_and_previous(configured: Configured) -> None:
     assert vim.lines() == ["xthree"]
 
 
+def test_others_are_asked_for_once_and_turned_through(configured: Configured, stub: StubEngine) -> None:
+    vim = configured("vim.g.dlsp = { settings = { suggest = 'eager', model = '0.5b' }, debounce = 0 }")
+    stub.answer = lambda request: ("a + b", "b + a", "a * b", "b + a", "a + b")[request.get("seed", 0)]
+    vim.keys("ireturn ")
+    shown = [vim.wait_for_ghost()]
+    for _ in range(4):
+        vim.keys("<M-]>")
+        vim.until(lambda: vim.wait_for_ghost() != shown[-1], "another one is shown")
+        shown.append(vim.wait_for_ghost())
+    assert shown == ["a + b", "b + a", "a * b", "a + b", "b + a"]
+    assert sum(each.get("n", 1) > 1 for each in stub.requests) == 1
+    vim.keys("<M-[><M-[>")
+    vim.until(lambda: vim.wait_for_ghost() == "a * b", "the one before it is shown")
+    vim.keys("a<Tab>")
+    assert vim.lines() == ["return a * b"]
+
+
 def test_settings_apply_without_a_restart(configured: Configured, stub: StubEngine) -> None:
     vim = configured(
         "vim.g.dlsp = { settings = { mode = 'autoregressive', suggest = 'eager', model = '0.5b' }, debounce = 0 }"

@@ -11,6 +11,7 @@ local switch = require("dlsp.switch")
 local M = {}
 
 local METHOD = "textDocument/inlineCompletion"
+local OTHERS = "dlsp/alternatives"
 local AUTOMATIC, INVOKED = 2, 1
 
 ---@class dlsp.Place where something was asked for
@@ -23,6 +24,7 @@ local AUTOMATIC, INVOKED = 2, 1
 ---@class dlsp.Suggestion: dlsp.Place
 ---@field items dlsp.Item[]
 ---@field index integer
+---@field others boolean? whether others are being asked for
 
 local current ---@type dlsp.Suggestion?
 local asked ---@type {client: vim.lsp.Client, id: integer?}?
@@ -125,8 +127,7 @@ end
 
 ---Request a suggestion for the cursor's place.
 ---@param kind 1|2
----@param step integer? show this many after the one that is shown
-local function ask(kind, step)
+local function ask(kind)
   local server = client.of(0)
   if not (allowed() and server and server.server_capabilities.inlineCompletionProvider) then
     return
@@ -141,16 +142,7 @@ local function ask(kind, step)
       return
     end
     asked = nil
-    local old = current and current.items[current.index].text
-    local answer = not err and read(place, result, server.offset_encoding) or nil
-    if answer then
-      for index, each in ipairs(answer.items) do
-        if step and each.text == old then
-          answer.index = (index - 1 + step) % #answer.items + 1
-        end
-      end
-      current = answer
-    end
+    current = not err and read(place, result, server.offset_encoding) or current
     M.check()
   end, place.buf)
   this.id = id
@@ -226,14 +218,58 @@ function M.dismiss()
   return s and true or false
 end
 
----Show the next suggestion of several; the server is asked for others where it gave only one.
+---@param step 1|-1
+local function turn(step)
+  current.index = (current.index - 1 + step) % #current.items + 1
+  show()
+end
+
+---Ask for other suggestions than the one that is shown, and show one of them.
+---@param s dlsp.Suggestion
+---@param step 1|-1
+local function ask_others(s, step)
+  local server, now = client.of(s.buf), here()
+  local _, _, typed = left(s)
+  local so_far = s.items[s.index].text:sub(1, typed)
+  local params = server and vim.lsp.util.make_position_params(0, server.offset_encoding)
+  if s.others or not server or not params then
+    return
+  end
+  s.others = true
+  compat.call(server, "request", OTHERS, params, function(err, result)
+    if current ~= s then
+      return
+    end
+    s.others = false
+    for _, raw in ipairs(not err and result and result.items or {}) do
+      local each = item.read(raw, now.before .. now.after, now.row, now.col, server.offset_encoding)
+      if each then
+        each.text, raw.insertText = so_far .. each.text, so_far .. raw.insertText
+        local known = vim.tbl_contains(s.items, function(other)
+          return other.text == each.text
+        end, { predicate = true })
+        if not known then
+          table.insert(s.items, each)
+        end
+      end
+    end
+    if #s.items > 1 then
+      turn(step)
+    else
+      client.tell(err and "dlsp: " .. err.message or "dlsp: the model has no other suggestion here.")
+    end
+  end, s.buf)
+end
+
+---Show the next suggestion of several; the server is asked once for others, and for the first where none is shown.
 ---@param step 1|-1
 function M.cycle(step)
-  if current and #current.items > 1 then
-    current.index = (current.index - 1 + step) % #current.items + 1
-    show()
+  if not current or not left(current) then
+    ask(INVOKED)
+  elseif #current.items > 1 then
+    turn(step)
   else
-    ask(INVOKED, step)
+    ask_others(current, step)
   end
 end
 
