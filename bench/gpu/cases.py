@@ -82,6 +82,8 @@ def _of(op: str, make: "Maker", real: bool) -> Iterator[Case]:
             yield from make.projections(dtype, real)
         if op == "embed":
             yield make.embed(dtype, *((25, 151_936, 896) if real else (5, 19, 40)))
+        if op == "layer_norm":
+            yield make.layer_norm(dtype, *((25, 3072) if real else (5, 40)))
     for merged in (True, False):
         for width in (0, 1, 3, 4):
             yield make.lay(width, merged, 64 if real else 4)
@@ -121,6 +123,9 @@ class Maker:
             yield self.linear(3, 37, 50, "dense", dtype, norm=True)
             yield self.linear(3, 37, 50, "int8", dtype, updated=False)
             yield self.linear(4, 33, 4224, "dense", dtype, residual=True)  # inputs are split
+            yield self.linear(4, 33, 4224, "int8", dtype, residual=True, bias=True)
+            yield self.linear(5, 48, 64, "dense", dtype, residual=True, bias=True)
+            yield self.linear(5, 300, 64, "dense", dtype, bias=True, gelu=True)
             yield self.swiglu(3, 19, 50, "fp8", dtype)
 
     def update(self, outs: int, ins: int, dtype: torch.dtype, ends: tuple[int, ...] = ()) -> LowRankUpdate:
@@ -139,10 +144,13 @@ class Maker:
         norm: bool = False,
         residual: bool = False,
         updated: bool = True,
+        bias: bool = False,
+        gelu: bool = False,
     ) -> Case:
         x = self.normal(rows, ins, dtype=torch.float32 if norm else dtype) * 3
         weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
         given = {"norm": self.normal(ins) if norm else None, "canvas": self.integers(0, 3, rows)}
+        given |= {"bias": self.normal(outs, dtype=dtype) if bias else None, "gelu": gelu}
         update = self.update(outs, ins, dtype) if updated else None
         stream = self.normal(rows, outs) if residual else None
 
@@ -150,9 +158,8 @@ class Maker:
             own = stream.clone().to(torch.float64 if wide else torch.float32) if stream is not None else None
             return {"y": call(widened(x, wide), weight, eps=1e-6, update=update, residual=own, **given)}
 
-        extras = "".join(
-            f", {word}" for word, on in (("norm", norm), ("residual", residual), ("update", updated)) if on
-        )
+        words = {"norm": norm, "residual": residual, "update": updated, "bias": bias, "gelu": gelu}
+        extras = "".join(f", {word}" for word, on in words.items() if on)
         name = f"{rows}x{ins} to {outs}, {format}, {_short(dtype)}{extras}"
         return Case("gated_linear", name, TOLERANCE[dtype], outputs)
 
@@ -266,6 +273,9 @@ class Maker:
         yield self.projection([(1000, 5, 4)], 12, 2, 128, 1536 if real else 50, "dense", dtype)
         yield self.projection([(1000, 5, 4)], 4, 4, 24, 40, "dense", dtype)
         yield self.projection([(63, 2, 1)], 4, 2, 8, 32, "dense", dtype, updated=False)
+        yield self.projection([(63, 2, 1)], 4, 2, 8, 32, "dense", dtype, norm=False)
+        for d in (8, 80, 128):
+            yield self.projection([(63, 2, 1)], 4, 2, d, 32, "int8" if d == 80 else "dense", dtype, head_norm=True)
 
     def projection(
         self,
@@ -277,10 +287,14 @@ class Maker:
         format: str,
         dtype: torch.dtype,
         updated: bool = True,
+        norm: bool = True,
+        head_norm: bool = False,
     ) -> Case:
         rows, ends = self.rows(sessions), tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads))
         outs = ends[-1]
-        x, norm, bias = self.normal(len(rows), ins) * 3, self.normal(ins), self.normal(outs, dtype=dtype)
+        x, bias = self.normal(len(rows), ins) * 3, self.normal(outs, dtype=dtype)
+        weights = self.normal(ins) if norm else None
+        heads_norm = self.normal(heads + kv_heads, d) if head_norm else None
         weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
         update = self.update(outs, ins, dtype, ends) if updated else None
         cos, sin = (part[:, 0].to(self.device) for part in rope_table(torch.arange(8192), d, 1e6))
@@ -290,10 +304,12 @@ class Maker:
             keys, values = (
                 torch.zeros(shape, dtype=torch.float64 if wide else dtype, device=self.device) for _ in "kv"
             )
-            q = call(widened(x, wide), weight, bias, norm, 1e-6, cos, sin, keys, values, rows, update)
+            q = call(widened(x, wide), weight, bias, weights, 1e-6, cos, sin, keys, values, rows, update, heads_norm)
             return {"q": q, "keys": keys, "values": values}
 
-        name = f"{sessions}, {heads}/{kv_heads} of {d}, {format}, {_short(dtype)}{', update' if updated else ''}"
+        words = {"update": updated, "no norm": not norm, "norms of heads": head_norm}
+        extras = "".join(f", {word}" for word, on in words.items() if on)
+        name = f"{sessions}, {heads}/{kv_heads} of {d}, {format}, {_short(dtype)}{extras}"
         return Case("qkv_rope_write", name, TOLERANCE[dtype], outputs)
 
     def embed(self, dtype: torch.dtype, rows: int, vocab: int, dim: int) -> Case:
@@ -304,6 +320,14 @@ class Maker:
             return {"x": call(token, widened(embedding, wide), widened(mask, wide))}
 
         return Case("embed", f"{rows} rows of {dim}, {_short(dtype)}", 1e-7, outputs)
+
+    def layer_norm(self, dtype: torch.dtype, rows: int, dim: int) -> Case:
+        x, weight, bias = self.normal(rows, dim) * 3 + 1, self.normal(dim, dtype=dtype), self.normal(dim, dtype=dtype)
+
+        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
+            return {"y": call(widened(x, wide), weight, bias, 1e-5)}
+
+        return Case("layer_norm", f"{rows} rows of {dim}, {_short(dtype)}", TOLERANCE[torch.float32], outputs)
 
     def state(self, gaps: int, width: int) -> GapStates:
         return GapStates(

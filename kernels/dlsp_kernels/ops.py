@@ -11,6 +11,7 @@ log = logging.getLogger(__name__)
 
 NAMES = (
     "embed",
+    "layer_norm",
     "qkv_rope_write",
     "paged_attention",
     "gated_linear",
@@ -82,6 +83,7 @@ class StepOps:
                 return Op(name, None, reference, f"Triton cannot be imported: {error}")
 
         self.embed = op("embed")
+        self.layer_norm = op("layer_norm")
         self.qkv_rope_write = op("qkv_rope_write")
         self.paged_attention = op("paged_attention")
         self.gated_linear = op("gated_linear")

@@ -41,7 +41,7 @@ def unpacked(stored, half: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constex
 
 @triton.jit
 def project(
-    x,  # [M, K]: float32 before a norm, else DTYPE
+    x,  # [M, K]: float32 before a norm, else float32 or DTYPE
     data,
     scale,
     norm,  # [K]

@@ -26,17 +26,21 @@ class Tiling:
     stages: int = 3
 
 
-def tiling(rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bool = False) -> Tiling:
+def tiling(
+    rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bool = False, whole: bool = False
+) -> Tiling:
     """The tiling for x [rows, ins] times `weight`.
 
-    `divides`: a multiple of n, for example a head's size; 0 for any n. `low`: columns of a low-rank update that are
-    computed as well. `splits`: whether the inputs may be divided.
+    `divides`: a multiple of n, for example a head's size; 0 for any n. `whole`: n holds all of it. `low`: columns of a
+    low-rank update that are computed as well. `splits`: whether the inputs may be divided.
     """
     processors, shared = device_limits()
     m = next((size for size in (16, 32, 64) if rows <= size), 64 if rows <= 256 else 128)
     k = GROUP if weight.format == "int4" else 64 if weight.dtype == torch.float32 or m == 128 else 128
     down = -(-rows // m)
     allowed = [size for size in (128, 64, 32, 16) if divides % size == 0] or [16]
+    if whole:
+        allowed = [max(16, 1 << (divides - 1).bit_length())]
     if splits and weight.ins >= 4 * weight.outs:
         n = next(size for size in allowed if size <= 64)
         tiles = down * -(-weight.outs // n)

@@ -22,7 +22,7 @@ from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.rewrite import Rewrite
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from tests.engine import as_gguf
-from tests.engine.test_families import dense
+from tests.engine.test_family_table import dense
 from tests.engine.test_safetensors_checkpoint import no_tokenizer  # noqa: F401 - a fixture
 
 SHAPE = Architecture(layers=2, dim=32, heads=4, kv_heads=2, head_dim=8, ff=48, vocab=262, theta=1e4, eps=1e-6)

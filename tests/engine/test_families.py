@@ -1,4 +1,6 @@
-"""Each family of models from a GGUF file, against transformers: logits in float32 and int8, and invariant 1."""
+"""Each family of models from a GGUF file: sizes of heads and positions against transformers, invariant 1, and greedy
+texts against llama.cpp.
+"""
 
 import math
 import random
@@ -6,70 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from dlsp_engine.engine import Engine
-from dlsp_engine.errors import EngineError
-from dlsp_engine.model import convert, int8_file
-from dlsp_engine.model.adapter import Adapter
-from dlsp_engine.model.gpu import device
-from dlsp_engine.model.gpu.step import GpuQwen2
-from dlsp_engine.model.int8 import Int8Qwen2
-from dlsp_engine.model.qwen2 import Model, Qwen2
 from dlsp_engine.model.rows import Rows
-from dlsp_engine.model.source import Description, StoredWeights
-from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
 from dlsp_engine.text.tokenizer import ByteTokenizer
-from dlsp_kernels.int8_linear.kinds import best
 from tests.engine import as_gguf
-from tests.engine.test_files import no_tokenizer  # noqa: F401 - a fixture
+from tests.engine.test_family_table import (
+    TEXT,
+    dense,
+    difference,
+    int8,
+    needs_int8,
+    no_tokenizer,  # noqa: F401 - a fixture
+)
 
 pytestmark = pytest.mark.usefixtures("no_tokenizer", "one_thread")
 
 FAMILIES = ["qwen2", "qwen3", "llama", "starcoder2"]
-TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4]
 TOKENS = 16
 TIES = {"F32": 0.02, "Q8_0": 0.2, "Q5_0": 0.2}  # of the logits' spread, by the kind of matrices
-needs_int8 = pytest.mark.skipif(best() is None, reason="no int8 matmul here")
-
-
-def dense(gguf: Path, cache: Path) -> Qwen2:
-    return Qwen2(Weights.load(convert.converted(gguf, cache, lambda line: None), torch.float32))
-
-
-def int8(gguf: Path, cache: Path) -> Int8Qwen2:
-    folder, kind = convert.converted(gguf, cache, lambda line: None, dense=False), best()
-    assert kind
-    weights = StoredWeights(gguf, Description.load(folder / convert.ABOUT), None)
-    adapter = Adapter.none(weights.embedding, weights.architecture)
-    return Int8Qwen2(weights, adapter, int8_file.stored(folder, weights, adapter, kind, lambda line: None))
-
-
-def difference(model: Model, theirs: Any) -> float:
-    """Of the logits, relative to their norm."""
-    rows = Rows()
-    rows.add_clean(TEXT, 0)
-    ours = model.head(model.forward([(model.new_cache(), rows)]))
-    with torch.inference_mode():
-        expected = theirs(torch.tensor([TEXT])).logits[0]
-    return float((ours - expected).norm() / expected.norm())
-
-
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_logits_in_float32(tmp_path: Path, family: str, tied: bool):
-    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, tied), family)
-    assert difference(dense(tmp_path / "m.gguf", tmp_path), made) < 1e-4
-
-
-@needs_int8
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_logits_in_int8(tmp_path: Path, family: str, tied: bool):
-    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, tied), family)
-    assert difference(int8(tmp_path / "m.gguf", tmp_path), made) < 0.05
 
 
 @needs_int8
@@ -153,21 +112,3 @@ def test_greedy_texts_of_llama_cpp(tmp_path: Path, family: str, kind: str):
             prompt.append(token)
     assert every > 2 * TOKENS
     assert same > 0.9 * every
-
-
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("family", ["qwen2", "llama"])
-def test_logits_of_the_gpu_kernels(tmp_path: Path, family: str, tied: bool):
-    """In Triton's interpreter."""
-    as_gguf.write(tmp_path / "m.gguf", made := as_gguf.model(family, tied), family)
-    model = GpuQwen2(dense(tmp_path / "m.gguf", tmp_path).weights, None, "cpu", fused=True, pages=8)
-    assert difference(model, made) < 1e-4
-    assert model.failures == {}
-
-
-@pytest.mark.parametrize(("family", "lacking"), [("qwen3", "norms of queries and keys"), ("starcoder2", "LayerNorm")])
-def test_a_gpu_without_the_norms_says_so(tmp_path: Path, family: str, lacking: str):
-    as_gguf.write(tmp_path / "m.gguf", as_gguf.model(family), family)
-    weights = dense(tmp_path / "m.gguf", tmp_path).weights
-    with pytest.raises(EngineError, match=f"{lacking}.*DLSP_DEVICE to cpu"):
-        device.load(weights, None, "cpu", "bfloat16")

@@ -1,10 +1,9 @@
-"""Checkpoints in folders, as transformers writes them: each family against transformers, and what is refused."""
+"""Checkpoints in folders, as transformers writes them: dtypes, shards and positions, and what is refused."""
 
 import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +15,10 @@ from dlsp_engine.model import convert
 from dlsp_engine.model.safetensors_checkpoint import Safetensors
 from dlsp_engine.model.source import Description, StoredWeights
 from tests.engine import as_gguf
-from tests.engine.test_families import dense, difference, int8, needs_int8
+from tests.engine.test_family_table import dense, difference, no_tokenizer  # noqa: F401 - the last is a fixture
 
 pytestmark = pytest.mark.usefixtures("no_tokenizer", "one_thread")
 
-FAMILIES = ["qwen2", "qwen3", "llama", "starcoder2"]
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 100.0,
@@ -31,13 +29,6 @@ LLAMA3 = {
 }
 
 
-@pytest.fixture
-def no_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = SimpleNamespace(save=lambda path: Path(path).write_text("{}"))
-    for name in ("tokenizer_from_gguf", "tokenizer_from_folder"):
-        monkeypatch.setattr(convert, name, lambda *_: made)
-
-
 def saved(folder: Path, made: Any, dtype: torch.dtype = torch.float32, shard: str = "50GB") -> Path:
     copy.deepcopy(made).to(dtype).save_pretrained(folder, max_shard_size=shard)
     return folder
@@ -46,21 +37,6 @@ def saved(folder: Path, made: Any, dtype: torch.dtype = torch.float32, shard: st
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return saved(tmp_path / "m", as_gguf.model("qwen2"))
-
-
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_logits_in_float32(tmp_path: Path, family: str, tied: bool):
-    made = as_gguf.model(family, tied)
-    assert difference(dense(saved(tmp_path / "m", made), tmp_path), made) < 1e-4
-
-
-@needs_int8
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_logits_in_int8(tmp_path: Path, family: str, tied: bool):
-    made = as_gguf.model(family, tied)
-    assert difference(int8(saved(tmp_path / "m", made, torch.bfloat16), tmp_path), made) < 0.05
 
 
 def test_of_a_sliding_window_only_the_first_is_taken(tmp_path: Path):

@@ -107,6 +107,6 @@ def step(
     def launch() -> TopTokens:
         assert cache  # or its pages are another's
         hidden = model.layers(buffer.rows, canvas)
-        return model.ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps, candidates)
+        return model.ops.top_tokens(hidden, model.weights.head, model.head_norm, model.shape.eps, candidates)
 
     return torch.inference_mode()(lambda: model.graphs(buffer, launch)), launch, buffer

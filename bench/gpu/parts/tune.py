@@ -74,7 +74,7 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
 
     def launch(weight: Matrix, cut: Tiling) -> object:
         if name == "qkv":
-            return qkv_rope_write(x, weight, bias, norm, 1e-6, cos, sin, keys, values, packed, update, cut)
+            return qkv_rope_write(x, weight, bias, norm, 1e-6, cos, sin, keys, values, packed, update, cut=cut)
         if name == "gate_up":
             return gated_swiglu(x, weight, norm, 1e-6, update, canvas, cut=cut)
         return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, cut=cut)

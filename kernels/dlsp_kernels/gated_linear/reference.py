@@ -1,9 +1,10 @@
 """A linear layer of a step: the base for all rows, a low-rank update for canvas rows (gated LoRA, arXiv 2507.11851).
 
-It includes the RMSNorm before the layer and the addition to the residual stream after it.
+It includes the RMSNorm before the layer, and after it a bias, GELU and the addition to the residual stream.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
@@ -18,17 +19,21 @@ def gated_linear(
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
     residual: Tensor | None = None,
+    bias: Tensor | None = None,
+    gelu: bool = False,
 ) -> Tensor:
     """x [rows, ins], float32 if `norm` is given -> float32 [rows, outs].
 
     `norm` [ins]: the weights of an RMSNorm of x; None if x is not normed. `update` applies to rows whose `canvas`
-    [rows] is not 0. The result is added to `residual` float32 [rows, outs] in place if that is given, and `residual` is
-    returned.
+    [rows] is not 0. `bias` [outs] is added to all rows. `gelu`: GELU by tanh (arXiv 1606.08415) follows. The result is
+    added to `residual` float32 [rows, outs] in place if that is given, and `residual` is returned.
     """
     h = normed(x, norm, eps)
     y = h @ weight.dense(h.dtype).T
     if update and canvas is not None:
         y = y + torch.where(canvas[:, None] != 0, low_rank(h, update), 0)
+    y = y if bias is None else y + bias.to(y.dtype)
+    y = F.gelu(y, approximate="tanh") if gelu else y
     return y if residual is None else residual.add_(y)
 
 

@@ -23,22 +23,25 @@ def gated_linear(
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
     residual: Tensor | None = None,
+    bias: Tensor | None = None,
+    gelu: bool = False,
     cut: Tiling | None = None,
 ) -> Tensor:
     """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
 
-    Raises ValueError for an update of a fused projection, and for inputs that are split although there is a norm.
+    Raises ValueError for an update of a fused projection, and for inputs that are split although there is a norm
+    or GELU.
     """
     rows, outs, ins = len(x), weight.outs, weight.ins
     if canvas is None:
         update = None
     if update and len(update.ends) > 1:
         raise ValueError(f"parts that end at {update.ends} cannot be told apart")
-    cut = cut or tiling(rows, weight, low=update.rank if update else 0, splits=norm is None)
+    cut = cut or tiling(rows, weight, low=update.rank if update else 0, splits=norm is None and not gelu)
     k = -(-ins // (cut.k * cut.splits)) * cut.k
     splits = -(-ins // k)
-    if splits > 1 and norm is not None:
-        raise ValueError("inputs cannot be split under a norm")
+    if splits > 1 and (norm is not None or gelu):
+        raise ValueError("inputs cannot be split under a norm or GELU")
     out = residual
     if out is None or splits > 1:
         out = torch.empty(splits, rows, outs, dtype=torch.float32, device=x.device)
@@ -51,6 +54,7 @@ def gated_linear(
         update.a if update else x,
         update.b if update else x,
         canvas if update else x,
+        bias if bias is not None else x,
         out,
         rows,
         outs,
@@ -61,6 +65,8 @@ def gated_linear(
         DTYPE=DTYPES[weight.dtype],
         NORM=norm is not None,
         RESIDUAL=residual is not None and splits == 1,
+        BIAS=bias is not None and splits == 1,
+        GELU=gelu,
         RANK=update.rank if update else 0,
         BLOCK_M=cut.m,
         BLOCK_N=cut.n,
@@ -72,7 +78,18 @@ def gated_linear(
     if splits > 1:
         total = residual if residual is not None else torch.empty(rows, outs, dtype=torch.float32, device=x.device)
         grid = (triton.cdiv(rows * outs, SUM_BLOCK),)
-        _sum[grid](out, total, rows * outs, SPLITS=splits, RESIDUAL=residual is not None, BLOCK=SUM_BLOCK, **early())
+        _sum[grid](
+            out,
+            total,
+            bias if bias is not None else x,
+            rows * outs,
+            outs,
+            SPLITS=splits,
+            RESIDUAL=residual is not None,
+            BIAS=bias is not None,
+            BLOCK=SUM_BLOCK,
+            **early(),
+        )
         return total
     return out if residual is not None else out[0]
 
@@ -86,6 +103,7 @@ def _kernel(
     a,
     b,
     canvas,
+    bias,
     out,  # [splits, M, N]
     M,
     N,
@@ -96,6 +114,8 @@ def _kernel(
     DTYPE: tl.constexpr,
     NORM: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    BIAS: tl.constexpr,
+    GELU: tl.constexpr,
     RANK: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -113,6 +133,10 @@ def _kernel(
         x, data, scale, norm, a, b, canvas, m, n, 0, own, first, last, M, N, K, eps,
         FORMAT, DTYPE, NORM, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
+    if BIAS:
+        acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
+    if GELU:  # 1 + tanh(u) is twice sigmoid(2 u)
+        acc *= tl.sigmoid(1.5957691216057308 * (acc + 0.044715 * acc * acc * acc))
     inside = (m < M)[:, None] & (n < N)[None, :]
     at = out + (split * M + m).to(tl.int64)[:, None] * N + n[None, :]
     if RESIDUAL:
@@ -121,13 +145,25 @@ def _kernel(
 
 
 @triton.jit
-def _sum(partial, total, size, SPLITS: tl.constexpr, RESIDUAL: tl.constexpr, BLOCK: tl.constexpr):
+def _sum(
+    partial,
+    total,
+    bias,
+    size,
+    N,
+    SPLITS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    BIAS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     wait()
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     acc = tl.zeros([BLOCK], tl.float32)
     for split in range(SPLITS):
         acc += tl.load(partial + split * size.to(tl.int64) + at, mask=inside, other=0.0)
+    if BIAS:
+        acc += tl.load(bias + at % N, mask=inside, other=0.0).to(tl.float32)
     if RESIDUAL:
         acc += tl.load(total + at, mask=inside, other=0.0)
     tl.store(total + at, acc, mask=inside)

@@ -1,7 +1,7 @@
 """`qkv_rope_write` as a Triton kernel.
 
 A tile belongs to one head. Its columns are the pairs that are rotated together, and it is written straight to q or the
-cache.
+cache. If heads are normed, it holds the whole head.
 """
 
 import torch
@@ -20,7 +20,7 @@ def qkv_rope_write(
     x: Tensor,
     weight: Matrix,
     bias: Tensor,
-    norm: Tensor,
+    norm: Tensor | None,
     eps: float,
     cos: Tensor,
     sin: Tensor,
@@ -28,17 +28,21 @@ def qkv_rope_write(
     values: Tensor,
     rows: PackedRows,
     update: LowRankUpdate | None = None,
+    head_norm: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
     """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
 
-    Raises ValueError if the parts of `update` are not queries, keys and values.
+    Raises ValueError if the parts of `update` are not queries, keys and values, and if a tile holds less than a head
+    that is normed.
     """
     count, (kv_heads, _, d) = len(rows), keys.shape[1:]
     heads = weight.outs // d - 2 * kv_heads
     if update and update.ends != tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads)):
         raise ValueError(f"parts that end at {update.ends} are not queries, keys and values")
-    cut = cut or tiling(count, weight, d, update.rank if update else 0)
+    cut = cut or tiling(count, weight, d, update.rank if update else 0, whole=head_norm is not None)
+    if head_norm is not None and cut.n < d:
+        raise ValueError(f"a tile of {cut.n} outputs does not hold a head of {d}")
     q = torch.empty(count, heads, d, dtype=keys.dtype, device=x.device)
     a_head = triton.cdiv(d, cut.n)
     _kernel[(triton.cdiv(count, cut.m), a_head * (heads + 2 * kv_heads))](
@@ -46,7 +50,8 @@ def qkv_rope_write(
         weight.data,
         weight.scale if weight.scale is not None else x,
         bias,
-        norm,
+        norm if norm is not None else x,
+        head_norm if head_norm is not None else x,
         update.a if update else x,
         update.b if update else x,
         rows.canvas,
@@ -63,6 +68,8 @@ def qkv_rope_write(
         eps,
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
+        NORM=norm is not None,
+        HEAD_NORM=head_norm is not None,
         RANK=update.rank if update else 0,
         HEADS=heads,
         KV_HEADS=kv_heads,
@@ -86,6 +93,7 @@ def _kernel(
     scale,
     bias,
     norm,
+    head_norm,
     a,
     b,
     canvas,
@@ -102,6 +110,8 @@ def _kernel(
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
+    NORM: tl.constexpr,
+    HEAD_NORM: tl.constexpr,
     RANK: tl.constexpr,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
@@ -127,7 +137,7 @@ def _kernel(
     wait()
     acc = project(
         x, data, scale, norm, a, b, canvas, m, n, part, own, 0, K, M, N, K, eps,
-        FORMAT, DTYPE, True, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
+        FORMAT, DTYPE, NORM, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
     acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
     left, right = tl.split(tl.reshape(acc, [BLOCK_M, PAIRS, 2]))
@@ -135,6 +145,11 @@ def _kernel(
     i = first + tl.arange(0, PAIRS)
     is_row = m < M
     inside = is_row[:, None] & (i < HALF)[None, :]
+    if HEAD_NORM and head < HEADS + KV_HEADS:
+        rms = tl.rsqrt((tl.sum(left * left, 1) + tl.sum(right * right, 1)) / D + eps)[:, None]
+        weights = head_norm + head * D + i
+        left *= rms * tl.load(weights, mask=i < HALF, other=0.0).to(tl.float32)[None, :]
+        right *= rms * tl.load(weights + HALF, mask=i < HALF, other=0.0).to(tl.float32)[None, :]
     if head < HEADS + KV_HEADS:
         position = tl.load(positions + m, mask=is_row, other=0)
         position = tl.where(position < known, position, 0).to(tl.int64)

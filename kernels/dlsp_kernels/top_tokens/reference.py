@@ -17,8 +17,9 @@ class TopTokens:
     entropy: Tensor  # float32 [rows], in nats
 
 
-def top_tokens(x: Tensor, weight: Matrix, norm: Tensor, eps: float, top: int = 1) -> TopTokens:
-    """x float32 [rows, ins], before the norm; weight [vocab, ins]; norm [ins]. `top`: the number of tokens per row."""
+def top_tokens(x: Tensor, weight: Matrix, norm: Tensor | None, eps: float, top: int = 1) -> TopTokens:
+    """x float32 [rows, ins], before the norm; weight [vocab, ins]; norm [ins], None if x is normed
+    already. `top`: the number of tokens per row."""
     logits = gated_linear(x, weight, norm, eps)
     log_p = logits.log_softmax(1)
     entropy = -(log_p.exp() * log_p).sum(1)

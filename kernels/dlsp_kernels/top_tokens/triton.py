@@ -18,7 +18,7 @@ from dlsp_kernels.top_tokens.reference import TopTokens
 def top_tokens(
     x: Tensor,
     weight: Matrix,
-    norm: Tensor,
+    norm: Tensor | None,
     eps: float,
     top: int = 1,
     cut: Tiling | None = None,
@@ -36,7 +36,7 @@ def top_tokens(
         x,
         weight.data,
         weight.scale if weight.scale is not None else x,
-        norm,
+        norm if norm is not None else x,
         best,
         best_token,
         sums,
@@ -47,6 +47,7 @@ def top_tokens(
         eps,
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
+        NORM=norm is not None,
         TOP=top,
         BLOCK_M=cut.m,
         BLOCK_N=cut.n,
@@ -90,6 +91,7 @@ def _tiles(
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
+    NORM: tl.constexpr,
     TOP: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -103,7 +105,7 @@ def _tiles(
     wait()
     logits = project(
         x, data, scale, norm, x, x, x, m, n, 0, own, 0, K, M, N, K, eps,
-        FORMAT, DTYPE, True, 0, 1, BLOCK_M, BLOCK_N, BLOCK_K,
+        FORMAT, DTYPE, NORM, 0, 1, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
     is_row = m < M
     real = is_row[:, None] & (n < N)[None, :]

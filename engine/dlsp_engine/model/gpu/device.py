@@ -52,14 +52,8 @@ def load(
     """The model on `device`. `removal` takes the infill update in `weights` back. `dtype` as in `Engine.load`: "int8"
     stores the matrices in int8, and still computes in bf16.
 
-    Raises EngineError when the GPU has too little free memory, or the kernels cannot run the model.
+    Raises EngineError when the GPU has too little free memory.
     """
-    if weights.architecture.head_norm:
-        raise EngineError(
-            "The GPU kernels have no norms of queries and keys, as this model needs: set DLSP_DEVICE to cpu."
-        )
-    if weights.architecture.layer_norm or weights.architecture.gelu:
-        raise EngineError("The GPU kernels have no LayerNorm, as this model needs: set DLSP_DEVICE to cpu.")
     page = Pool.page_bytes(weights.architecture, weights.dtype)
     room = MAX_POOL_BYTES
     if device == "cuda":

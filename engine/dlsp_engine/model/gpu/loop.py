@@ -144,7 +144,7 @@ class Loop:
         hidden = model.layers(rows, canvas=batch.width > 0, published=batch.published)
         pairs = model.weights.pairs if batch.width else None
         candidates = CANDIDATES if pairs else 1
-        top = ops.top_tokens(hidden, model.weights.head, model.weights.norm, model.shape.eps, candidates)
+        top = ops.top_tokens(hidden, model.weights.head, model.head_norm, model.shape.eps, candidates)
         result = ops.commit(batch.state, top.token, top.probability, batch.merged)
         if pairs:
             ops.pair_choice(batch.state, result, top.token, top.probability, pairs, batch.merged)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -20,12 +20,13 @@ from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import rope_table
+from dlsp_kernels.matrix import Matrix
 from dlsp_kernels.ops import StepOps
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 
 
 class GpuQwen2(Model):
-    """A Qwen2-family model on a GPU, with its KV page pool of `pages` pages.
+    """A model on a GPU, with its KV page pool of `pages` pages.
 
     `fused` False runs every op by its reference: correct on any PyTorch device, and slow. `format` is one of
     `dlsp_kernels.matrix.FORMATS`.
@@ -66,7 +67,7 @@ class GpuQwen2(Model):
     def forward(self, batch: Sequence[tuple[Cache, Rows]]) -> Tensor:
         """One step over the rows of all sessions -> float32 [rows, dim] on the device.
 
-        The result is the residual stream after the last layer. The next step overwrites it. Sessions that are published
+        The result is what `head` takes. The next step overwrites it. Sessions that are published
         and others run one after the other.
         """
         sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
@@ -100,10 +101,16 @@ class GpuQwen2(Model):
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
         """hidden [rows, dim], as `forward` returns it -> logits float32 [rows, vocab], on the device."""
-        return self.ops.gated_linear(hidden, self.weights.head, self.weights.norm, self.shape.eps)
+        return self.ops.gated_linear(hidden, self.weights.head, self.head_norm, self.shape.eps)
+
+    @property
+    def head_norm(self) -> Tensor | None:
+        """The weights of the RMSNorm before the head; None where `layers` ends with a LayerNorm."""
+        return self.weights.norm if self.weights.norm_bias is None else None
 
     def layers(self, rows: PackedRows, canvas: bool, published: bool = False) -> Tensor:
-        """All kernel launches of a forward pass except the head's -> residual stream, float32 [rows, dim].
+        """All kernel launches of a forward pass except the head's -> float32 [rows, dim]: the residual stream, or its
+        LayerNorm if the model has LayerNorms.
 
         `canvas`: whether there are canvas rows, to which the adapter's low-rank updates apply. `published`: all rows
         are, and none has the adapter's updates.
@@ -115,11 +122,12 @@ class GpuQwen2(Model):
         for i, layer in enumerate(weights.layers):
             low = layer.removal if published else layer.updates if canvas else {}
             keys, values = self.pool.keys(i), self.pool.values(i)
+            h, norm = self._before(x, layer.attention_norm, layer.attention_norm_bias)
             q = ops.qkv_rope_write(
-                x,
+                h,
                 layer.qkv,
                 layer.qkv_bias,
-                layer.attention_norm,
+                norm,
                 shape.eps,
                 self._cos,
                 self._sin,
@@ -127,12 +135,26 @@ class GpuQwen2(Model):
                 values,
                 projected,
                 low.get("qkv"),
+                layer.head_norm,
             )
-            attended = ops.paged_attention(q, keys, values, rows)
-            ops.gated_linear(attended, layer.out, update=low.get("out"), canvas=updated, residual=x)
-            h = ops.gated_swiglu(x, layer.gate_up, layer.mlp_norm, shape.eps, low.get("gate_up"), updated)
-            ops.gated_linear(h, layer.down, update=low.get("down"), canvas=updated, residual=x)
-        return x
+
+            def linear(x: Tensor, matrix: Matrix, name: str, bias: Tensor | None, low=low, **more: Any) -> Tensor:
+                return ops.gated_linear(x, matrix, update=low.get(name), canvas=updated, bias=bias, **more)
+
+            linear(ops.paged_attention(q, keys, values, rows), layer.out, "out", layer.out_bias, residual=x)
+            h, norm = self._before(x, layer.mlp_norm, layer.mlp_norm_bias)
+            if shape.gelu:
+                h = linear(h, layer.gate_up, "gate_up", layer.gate_up_bias, norm=norm, eps=shape.eps, gelu=True)
+            else:
+                h = ops.gated_swiglu(h, layer.gate_up, norm, shape.eps, low.get("gate_up"), updated)
+            linear(h, layer.down, "down", layer.down_bias, residual=x)
+        return self._before(x, weights.norm, weights.norm_bias)[0]
+
+    def _before(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """What a projection takes of the residual stream: itself, with the weights of the RMSNorm that the
+        projection's kernel computes; or its LayerNorm.
+        """
+        return (x, weight) if bias is None else (self.ops.layer_norm(x, weight, bias, self.shape.eps), None)
 
     @property
     def failures(self) -> dict[str, str]:

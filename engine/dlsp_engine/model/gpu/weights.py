@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -26,6 +27,13 @@ class GpuLayer:
     down: Matrix
     attention_norm: Tensor
     mlp_norm: Tensor
+    head_norm: Tensor | None = None
+    # With LayerNorms:
+    out_bias: Tensor | None = None
+    gate_up_bias: Tensor | None = None
+    down_bias: Tensor | None = None
+    attention_norm_bias: Tensor | None = None
+    mlp_norm_bias: Tensor | None = None
     updates: dict[str, LowRankUpdate] = field(default_factory=dict)  # by projection
     removal: dict[str, LowRankUpdate] = field(default_factory=dict)
 
@@ -40,6 +48,7 @@ class GpuWeights:
     embedding: Tensor
     head: Matrix
     norm: Tensor
+    norm_bias: Tensor | None
     mask: Tensor
     pairs: Pairs | None
 
@@ -72,16 +81,21 @@ class GpuWeights:
             }
             updates, removed = moved(low), moved(back)
             # Norms are float32: a thread's load of one bf16, 2 bytes, is too small for Triton to pipeline.
-            norms = {name: getattr(layer, name).to(device, torch.float32) for name in ("attention_norm", "mlp_norm")}
-            layers.append(
-                GpuLayer(**matrices, **norms, qkv_bias=layer.qkv_bias.to(device), updates=updates, removal=removed)
-            )
+            vectors = {
+                name: tensor.to(device, torch.float32 if "norm" in name else None)
+                for name, tensor in layer.tensors().items()
+                if name not in matrices
+            }
+            layer_of = partial(GpuLayer, **matrices, updates=updates, removal=removed)
+            layers.append(layer_of(**vectors))
         embedding = weights.embedding.to(device)
         own = embedding if weights.own_head is None else weights.own_head.to(device)
         head = Matrix.of(own, format, weights.dtype)
         mask = adapter.mask_embedding.to(device, weights.dtype)
         pairs = adapter.bigrams.on(device) if adapter.bigrams else None
-        return cls(layers, embedding, head, weights.norm.to(device, torch.float32), mask, pairs)
+        norm, bias = weights.norm.to(device, torch.float32), weights.norm_bias
+        bias = None if bias is None else bias.to(device, torch.float32)
+        return cls(layers, embedding, head, norm, bias, mask, pairs)
 
     def bytes(self, canvas: bool) -> int:
         """The bytes that a step must read at least: each matrix once, and with `canvas` the low-rank updates."""
