@@ -37,6 +37,7 @@ from dlsp.models.catalogue import Model, find
 from tests.dlsp.stub_engine import StubEngine
 
 TOKENS = 64
+LIMIT_S = 600  # of an answer: several are written at once, maybe on a busy machine
 LINES_ABOVE, LINES_BELOW = 256, 64  # of llama.vim's requests
 MINUET_CHARACTERS = 16_000  # around the cursor, three quarters before it
 
@@ -109,7 +110,7 @@ async def served(model: Model) -> AsyncIterator[httpx.AsyncClient]:
     server = Server(app(service, None, LOOPBACK_HOSTS), same_user=True)
     running = asyncio.create_task(server.run_on(sockets))
     address = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
-    async with httpx.AsyncClient(base_url=address, timeout=120) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=LIMIT_S) as client:
         yield client
     server.end()
     await running

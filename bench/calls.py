@@ -2,16 +2,17 @@
 
 Requests in plain words, each of which one of 20 functions answers, with arguments that are known. Each is asked three
 ways: `auto`, where the model may call one of four functions that it is offered; `required`, where a constraint forces a
-call; and `json`, where a constraint forces an object of the function's schema. Told are the share of answers that are
-*valid* (a call of a function, or an object, that the schema accepts), that *named* the right function, and whose
-arguments are all *right*. Text counts as right whatever its case.
+call; and `json`, where a constraint forces an object of the function's schema. Told are the share of requests that were
+*answered* so (by a call, or by an object; with `auto` the model may answer in words), of these the share that is
+*valid* (the function was offered, its schema accepts the arguments), and the share of all requests whose answer *named*
+the right function, and whose arguments are all *right*. Text counts as right whatever its case.
 """
 
 import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ import jsonschema
 
 from bench.api import served
 from bench.command import at_least, guarded, own_engine, written
+from bench.progress import progress
 from dlsp.models.catalogue import find
 
 WAYS = ("auto", "required", "json")
@@ -167,6 +169,11 @@ FUNCTIONS = (
 )
 
 
+def offered(number: int) -> list[Function]:
+    """The functions that a request for function `number` offers."""
+    return [FUNCTIONS[each] for each in sorted((number + 7 * step) % len(FUNCTIONS) for step in range(OFFERED))]
+
+
 async def ask(client: httpx.AsyncClient, way: str, number: int, sentence: str) -> dict[str, Any]:
     """The message that answers a request for function `number`."""
     body: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS}
@@ -175,44 +182,56 @@ async def ask(client: httpx.AsyncClient, way: str, number: int, sentence: str) -
         schema = {"name": "answer", "schema": FUNCTIONS[number].parameters}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     else:
-        offered = sorted((number + 7 * step) % len(FUNCTIONS) for step in range(OFFERED))
-        body |= {"tools": [FUNCTIONS[each].tool for each in offered], "tool_choice": way}
+        body |= {"tools": [each.tool for each in offered(number)], "tool_choice": way}
     answer = await client.post("/v1/chat/completions", json=body)
     answer.raise_for_status()
     return answer.json()["choices"][0]["message"]
 
 
-def judged(way: str, function: Function, arguments: dict[str, Any], message: dict[str, Any]) -> dict[str, bool]:
-    """Whether an answer is valid, names the function, and has the right arguments."""
-    called = (message.get("tool_calls") or [{}])[0].get("function", {})
+def judged(way: str, number: int, arguments: dict[str, Any], message: dict[str, Any]) -> dict[str, bool]:
+    """Whether the answer to a request for function `number` is a call or an object, is valid, names the function, and
+    has the right arguments.
+    """
+    function, calls = FUNCTIONS[number], message.get("tool_calls") or []
+    given = message["content"] if way == "json" else calls[0]["function"]["arguments"] if calls else None
+    name = function.name if way == "json" else calls[0]["function"]["name"] if calls else None
+    schemas = {each.name: each.parameters for each in ([function] if way == "json" else offered(number))}
     try:
-        found = json.loads(message["content"] if way == "json" else called["arguments"])
-        schemas = {each.name: each.parameters for each in FUNCTIONS}
-        jsonschema.validate(found, function.parameters if way == "json" else schemas[called["name"]])
-    except (ValueError, KeyError, TypeError, jsonschema.ValidationError):
-        return {"valid": False, "named": False, "right": False}
-    named = way == "json" or called["name"] == function.name
+        found = json.loads(given or "")
+        jsonschema.validate(found, schemas[name])
+    except (ValueError, KeyError, jsonschema.ValidationError):
+        return {"answered": given is not None, "valid": False, "named": False, "right": False}
     same = {key: str(value).lower() for key, value in found.items()} == {
         key: str(value).lower() for key, value in arguments.items()
     }
-    return {"valid": True, "named": named, "right": named and same}
+    return {"answered": True, "valid": True, "named": name == function.name, "right": name == function.name and same}
 
 
 async def measured(asked: argparse.Namespace) -> tuple[dict[str, float], list[dict[str, Any]]]:
     samples: list[dict[str, Any]] = []
     model = find(asked.model)
     async with own_engine(model), served(model) as client:
-        for number, function in enumerate(FUNCTIONS):
-            for sentence, arguments in function.requests(asked.each):
-                for way in asked.ways:
-                    message = await ask(client, way, number, sentence)
-                    samples.append({"way": way, "request": sentence} | judged(way, function, arguments, message))
-    metrics: dict[str, float] = {"functions": len(FUNCTIONS), "requests": len(FUNCTIONS) * asked.each}
-    for way in asked.ways:
-        of_way = [sample for sample in samples if sample["way"] == way]
-        for name in ("valid", "named", "right"):
-            metrics[f"{way}/{name}"] = round(sum(sample[name] for sample in of_way) / len(of_way), 4)
-    return metrics, samples
+        with progress("asking", len(FUNCTIONS)) as advance:
+            for number, function in enumerate(FUNCTIONS):
+                for sentence, arguments in function.requests(asked.each):
+                    for way in asked.ways:
+                        message = await ask(client, way, number, sentence)
+                        samples.append({"way": way, "request": sentence} | judged(way, number, arguments, message))
+                advance()
+    return {"functions": len(FUNCTIONS), "requests": len(FUNCTIONS) * asked.each} | summary(samples), samples
+
+
+def summary(samples: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """The shares, by way; what is valid is a share of what was answered by a call or an object."""
+    metrics: dict[str, float] = {}
+    for way in dict.fromkeys(sample["way"] for sample in samples):
+        own = [sample for sample in samples if sample["way"] == way]
+        answered = sum(sample["answered"] for sample in own)
+        metrics[f"{way}/answered"] = answered / len(own)
+        metrics[f"{way}/valid"] = sum(sample["valid"] for sample in own) / max(1, answered)
+        for name in ("named", "right"):
+            metrics[f"{way}/{name}"] = sum(sample[name] for sample in own) / len(own)
+    return {name: round(value, 4) for name, value in metrics.items()}
 
 
 @guarded()
