@@ -3,6 +3,7 @@ Instinct's and minuet's Duet's. Each asks for a region of a file anew, in a form
 """
 
 import re
+from collections.abc import Sequence
 
 from dlsp.api.edits import Edit, EditPrompt
 from dlsp.syntax.difference import difference
@@ -20,7 +21,10 @@ _EXCERPT = re.compile(r"### User Excerpt:\s*(.*?)(?=\n### Response:|\Z)", re.DOT
 _EDITS = re.compile(r"### User Edits:\s*(.*?)(?=\n### |\Z)", re.DOTALL)
 _CONTEXT_FILE = re.compile(r"<\|context_file\|>:?[ \t]*([^\n]*)\n(?:<\|snippet\|>[ \t]*\n?)?")
 _FENCE_LINE = re.compile(r"^```[^\n]*\n?", re.MULTILINE)
-_LINES_OF_PATH = re.compile(r":\d+:\d+\Z")
+_LINES_OF_PATH = re.compile(r"(?:\.diff|:\d+:\d+)\Z")
+# The head of each edit in Zeta's, Instinct's and Duet's prompts, and in Duet's the diff below it.
+_EDITED = re.compile(r"(?=^User edited )", re.MULTILINE)
+_EDITED_DIFF = re.compile(r'User edited "[^\n]*\n+(?:```diff\n)?(?:[@+ -][^\n]*\n)+(?:```\n)?')
 
 
 def of_prompt(prompt: str) -> EditPrompt | None:
@@ -50,8 +54,9 @@ def without_cursor(text: str) -> str:
 
 
 def _zeta(prompt: str, wrapped: bool) -> EditPrompt | None:
-    """Zeta 1's, whose answer is the region between its marks; Instinct's, whose answer is the bare region."""
-    excerpt, changes = _EXCERPT.search(prompt), _EDITS.search(prompt)
+    """Zeta 1's, whose answer is the region between its marks; Instinct's, whose answer is the bare region, and whose
+    last edit comes first."""
+    excerpt, edited = _EXCERPT.search(prompt), _EDITS.search(prompt)
     if not excerpt or ZETA_END not in excerpt[1]:
         return None
     named, _, rest = excerpt[1].partition("\n")
@@ -61,9 +66,12 @@ def _zeta(prompt: str, wrapped: bool) -> EditPrompt | None:
     before, after = (_FENCE_LINE.sub("", each).replace("<|start_of_file|>", "") for each in (before, after))
     region = without_cursor(region).removeprefix("\n").removesuffix("\n")
     heads = list(_CONTEXT_FILE.finditer(prompt, 0, excerpt.start()))
-    ends = [*(each.start() for each in heads[1:]), changes.start() if changes else excerpt.start()]
+    ends = [*(each.start() for each in heads[1:]), edited.start() if edited else excerpt.start()]
     snippets = tuple((each[1].strip(), prompt[each.end() : end]) for each, end in zip(heads, ends, strict=False))
-    edit = Edit(path, before, region, after, changes[1].strip() if changes else "", snippets)
+    changes = edited[1].strip() if edited else ""
+    if not wrapped:
+        changes = "\n".join(each.strip() for each in reversed(_EDITED.split(changes)))
+    edit = Edit(path, before, region, after, changes, snippets)
     return EditPrompt(edit, (lambda new: f"{ZETA_START}\n{new}\n{ZETA_END}") if wrapped else (lambda new: new))
 
 
@@ -86,7 +94,9 @@ def _zeta_2(prompt: str) -> EditPrompt | None:
         after = text[marks[-1].end() :] + after
     else:
         return None
-    region = without_cursor(region).removesuffix("\n")
+    region = without_cursor(region)
+    if region.endswith("\n"):
+        region, after = region[:-1], "\n" + after
 
     def conflict(new: str) -> str:
         return f"NO_EDITS\n{UPDATED}" if new == region else f"{new}\n{UPDATED}"
@@ -106,27 +116,43 @@ def _sweep(prompt: str) -> EditPrompt | None:
     if current is None or not last.startswith("updated/"):
         return None
     region = without_cursor(current).removesuffix("\n")
-    changes, snippets = "", list[tuple[str, str]]()
+    changes, snippets, original = "", list[tuple[str, str]](), ""
     for name, _, text in parts:
         if text.startswith("original:\n") and "\nupdated:\n" in text:
             old, _, new = text.removeprefix("original:\n").partition("\nupdated:\n")
+            changes += f"--- a/{_path(name)}\n+++ b/{_path(name)}\n@@ @@\n"
             changes += "".join(f"-{line}\n" for line in old.splitlines())
             changes += "".join(f"+{line}\n" for line in new.splitlines())
-        elif not name.startswith(("current/", "original/")):
-            snippets.append((_LINES_OF_PATH.sub("", name.strip()), without_cursor(text)))
+        elif name.startswith("original/"):
+            original = without_cursor(text)
+        elif not name.startswith("current/"):
+            snippets.append((_path(name), without_cursor(text)))
 
     def rest(new: str) -> str:
         if new.startswith(begun):
             return new[len(begun) :]
         return "\n".join(region.split("\n")[begun.count("\n") :])  # as it is below what is begun
 
-    path = _LINES_OF_PATH.sub("", last.removeprefix("updated/").strip())
-    return EditPrompt(Edit(path, "", region, "", changes, tuple(reversed(snippets))), rest)
+    path = _path(last.removeprefix("updated/"))
+    before, after = _around(original, [text for name, text in snippets if name == path])
+    return EditPrompt(Edit(path, before, region, after, changes, tuple(reversed(snippets))), rest)
+
+
+def _path(name: str) -> str:
+    return _LINES_OF_PATH.sub("", name.strip())
+
+
+def _around(original: str, texts: Sequence[str]) -> tuple[str, str]:
+    """What stands before and after the region in the last text of its file, which shows it as it was."""
+    found = texts[-1].partition(original.removesuffix("\n")) if texts and original.strip() else ("", "", "")
+    return (found[0], found[2]) if found[1] else ("", "")
 
 
 def _duet(message: str) -> EditPrompt:
     """Duet's, whose answer is the region between its marks, with the cursor at the end of what is new."""
-    before, _, rest = message.partition(DUET_START)
+    shown, _, rest = message.partition(DUET_START)
+    edited = list(_EDITED_DIFF.finditer(shown))
+    before = shown[edited[-1].end() :] if edited else shown
     marked, _, after = rest.partition(DUET_END)
     region = without_cursor(marked).removeprefix("\n").removesuffix("\n")
     at = marked.removeprefix("\n").find(DUET_CURSOR)
@@ -135,4 +161,4 @@ def _duet(message: str) -> EditPrompt:
         cursor = max(0, at) if new == region else difference(region, new)[2]
         return f"{DUET_START}\n{new[:cursor]}{DUET_CURSOR}{new[cursor:]}\n{DUET_END}"
 
-    return EditPrompt(Edit("", before, region, after, ""), wrapped)
+    return EditPrompt(Edit("", before, region, after, "".join(each[0] for each in edited)), wrapped)

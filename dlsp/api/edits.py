@@ -1,12 +1,11 @@
-"""Edits that go on: a region of a file, as the chat model writes it anew after the user's last changes."""
+"""Next edits as a client asks for them, and how the chat model is asked to write a region anew."""
 
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dlsp.api.answer import Answer, Options
-from dlsp.api.cut import Cut
 from dlsp.api.generator import Chat, Generator
 
 DEFAULT_MAX_TOKENS = 8192
@@ -26,7 +25,8 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*)\n?```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Edit:
-    """A region of a file that may have to change, what stands around it, what was changed before, other files' text."""
+    """A region of a file that may have to change: the file is `before`, `region` and `after`, as far as a client shows
+    it. `changes` are diffs, the last one last; `snippets` paths and texts of other files."""
 
     path: str
     before: str
@@ -42,21 +42,6 @@ class EditPrompt:
 
     edit: Edit
     reply: Callable[[str], str]
-
-
-async def written(generator: Generator, edit: Edit, options: Options) -> tuple[str, Answer]:
-    """The region as it should be, as it is where the model has nothing better; and the model's answer. Raises what the
-    engine's client raises."""
-    answer = await asked(generator, SYSTEM, _prompt(edit), options)
-    return rewritten(edit.region, answer), answer
-
-
-async def replied(generator: Generator, prompt: EditPrompt, options: Options) -> Answer:
-    """The model's answer in the form that the prompt's client expects, up to its stop texts. Raises what the engine's
-    client raises."""
-    region, answer = await written(generator, prompt.edit, replace(options, stop=()))
-    text = prompt.reply(region)
-    return replace(answer, text=text[: Cut(options.stop).end(text)[0]], reason="stop", tokens=())
 
 
 async def asked(generator: Generator, system: str, prompt: str, options: Options) -> Answer:
@@ -93,7 +78,8 @@ def _margin(text: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _prompt(edit: Edit) -> str:
+def prompt_of(edit: Edit) -> str:
+    """What the chat model is asked about a region."""
     snippets = [(path, text.strip()) for path, text in edit.snippets if text.strip()][:MAX_SNIPPETS]
     snippets = [(path, text[:MAX_SNIPPET_CHARACTERS]) for path, text in snippets]
     others = "".join(f"From {path}:\n```\n{text}\n```\n\n" for path, text in snippets)

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from dlsp.api.answer import Engine
 from dlsp.api.body import Body, Refused
 from dlsp.api.completer import Completer
+from dlsp.api.editor import Editor
 from dlsp.api.generator import MAX_CONTEXT_TOKENS, Generator
 from dlsp.engine.client import EngineGone
 from dlsp.engine.connection import NotReady
@@ -35,6 +36,7 @@ class Service:
 
     completer: Completer
     generator: Generator
+    editor: Editor
     model: str
     size: int
     digest: str
@@ -44,7 +46,8 @@ class Service:
     @classmethod
     def of(cls, engine: Engine, model: Model) -> Self:
         """The service of a model by its engine."""
-        ways = Completer(engine), Generator(engine)
+        generator = Generator(engine)
+        ways = Completer(engine), generator, Editor(engine, generator)
         return cls(*ways, model.name, model.size, model.sha256, MAX_CONTEXT_TOKENS, now_s())
 
 

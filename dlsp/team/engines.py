@@ -125,6 +125,9 @@ class UserEngine:
     def tokens(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         return self._events("/v1/tokens", request)
 
+    def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        return self._events("/v1/sites", request)
+
     async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         body = json.dumps(owned(self._user, request), ensure_ascii=False).encode("utf-8", "replace")
         session = session_of(self._user, request)

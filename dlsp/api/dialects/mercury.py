@@ -1,4 +1,4 @@
-"""Inception's (Mercury's) `/v1/edit/completions` and `/v1/apply/completions`: both are asked of the chat model."""
+"""Inception's (Mercury's) `/v1/edit/completions` and `/v1/apply/completions`."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -31,14 +31,14 @@ _STAYS = re.compile(r"\.\.\.\s*(?:existing|rest of|remaining|unchanged)\b[^\n]*"
 
 
 async def edit(service: Service, body: Body, request: Request) -> Response:
-    """Answer with the region as it should be, in a fence; as it is where the model has nothing better."""
+    """Answer with the region as it should be, in a fence; as it is where nothing better is known."""
     asked = parse_edit(_message(body))
-    region, answer = await edits.written(service.generator, asked, _options(body))
-    return await _reply(service, body, f"```\n{region}\n```", answer)
+    found = await service.editor.written(asked, _options(body))
+    return await _reply(service, body, f"```\n{found.region}\n```", found.answer)
 
 
 async def apply(service: Service, body: Body, request: Request) -> Response:
-    """Answer with the whole file."""
+    """Answer with the whole file, merged by the chat model."""
     message = _message(body)
     original, update = _section(message, "original_code"), _section(message, "update_snippet")
     if original is None or update is None:
@@ -67,7 +67,7 @@ def parse_edit(message: str) -> Edit:
         )
     before, _, rest = current.partition("<|code_to_edit|>")
     path, before = _named(before, "current_file_path")
-    after = rest.partition("<|/code_to_edit|>")[2].removeprefix("\n")
+    after = rest.partition("<|/code_to_edit|>")[2]
     found = _SNIPPET.findall(message)
     snippets = tuple(_named(each, "code_snippet_file_path") for each in found)
     changes = _section(message, "edit_diff_history") or ""

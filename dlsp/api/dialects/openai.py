@@ -53,7 +53,7 @@ async def completions(service: Service, body: Body, request: Request) -> Respons
     suffix = body.text("suffix") if "suffix" in body else None
     edit = edit_prompts.of_prompt(prompts[0]) if len(prompts) == 1 and not suffix else None
     if edit:
-        answer = await edits.replied(service.generator, edit, options_of(body, edits.DEFAULT_MAX_TOKENS))
+        answer = await service.editor.replied(edit, options_of(body, edits.DEFAULT_MAX_TOKENS))
         return await _at_once(_reply(service, body, request), body, answer)
     gaps = [gap_of(prompt, suffix) for prompt in prompts]
     options = options_of(body, DEFAULT_MAX_TOKENS)

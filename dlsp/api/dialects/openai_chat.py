@@ -137,7 +137,7 @@ async def _chunks(
 
 
 async def _edited(service: Service, edit: edits.EditPrompt, options: Options, count: int) -> list[Answer]:
-    return [await edits.replied(service.generator, edit, options)] * count
+    return [await service.editor.replied(edit, options)] * count
 
 
 async def _at_once(answers: Awaitable[list[Answer]]) -> AsyncGenerator[tuple[int, Piece | Answer]]:

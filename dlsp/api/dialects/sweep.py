@@ -1,6 +1,5 @@
 """Sweep's own server for next edits: `/backend/next_edit_autocomplete`."""
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dlsp.api import edits
 from dlsp.api.answer import Options
 from dlsp.api.body import Body, Refused
 from dlsp.api.edits import Edit
@@ -40,8 +38,8 @@ async def next_edit(service: Service, body: Body, request: Request) -> Response:
     chunks = [each for name in ("file_chunks", "retrieval_chunks") for each in body.each(name)]
     snippets = tuple((each.text("file_path"), each.text("content")) for each in chunks)
     asked = Edit(path, text[: region.start], region.text, text[region.end :], body.text("recent_changes"), snippets)
-    new, answer = await edits.written(service.generator, asked, Options(MAX_TOKENS))
-    start, end, written = change(region, new)
+    new = await service.editor.written(asked, Options(MAX_TOKENS))
+    start, end, written = change(region, new.region)
     if not written and start == end:
         start = end = at
     found: dict[str, Any] = {
@@ -49,7 +47,7 @@ async def next_edit(service: Service, body: Body, request: Request) -> Response:
         "start_index": _units(text[:start], in_bytes),
         "end_index": _units(text[:end], in_bytes),
         "completion": written,
-        "confidence": round(math.exp(answer.likelihood), 4),
+        "confidence": round(new.confidence, 4),
     }
     told = {"elapsed_time_ms": round((time.monotonic() - began) * 1000), "finish_reason": "stop"}
     several = {"completions": [found]} if body.flag("multiple_suggestions") else {}

@@ -10,7 +10,7 @@ from tests.dlsp.api.test_dialects import events
 from tests.dlsp.stub_engine import StubEngine
 
 REGION, NEW = "def f(x):\n    return y", "def f(x):\n    return x"
-DIFF = "```diff\n@@ -1 +1 @@\n-def f(y):\n+def f(x):\n```"
+DIFF = "```diff\n@@ -1 +1 @@\n-def f(x, z):\n+def f(x):\n```"
 ZETA = (
     "### Instruction:\nYou are a code completion assistant.\n\n### User Edits:\n\n"
     f'User edited "src/a.py":\n{DIFF}\n\n### User Excerpt:\n\n```src/a.py\n<|start_of_file|>import b\n'
@@ -24,14 +24,15 @@ INSTINCT = (
 )
 HEAD = (
     "<[fim-suffix]>\nprint(f(1))\n<[fim-prefix]><filename>b.py\nB = 1\n\n<filename>edit_history\n--- a/src/a.py\n"
-    "+++ b/src/a.py\n@@ -2 +2 @@\n-def f(y):\n+def f(x):\n\n<filename>src/a.py\nimport b\n"
+    "+++ b/src/a.py\n@@ -2 +2 @@\n-def f(x, z):\n+def f(x):\n\n<filename>src/a.py\nimport b\n"
 )
 ZETA_2 = HEAD + "<<<<<<< CURRENT\ndef f(x):\n    return y<|user_cursor|>\n=======\n<[fim-middle]>"
 ZETA_2_1 = HEAD + "<|marker_1|>\ndef f(x):\n<|marker_2|>\n    return y<|user_cursor|>\n<|marker_3|>\n<[fim-middle]>"
 SWEEP = (
-    "<|file_sep|>b.py\nB = 1\n<|file_sep|>src/a.py\nimport b\ndef f(y):\n    return y\n\nprint(f(1))\n"
-    "<|file_sep|>src/a.py:2:2\noriginal:\ndef f(y):\nupdated:\ndef f(x):\n<|file_sep|>original/src/a.py\ndef f(y):\n"
-    "    return y\n<|file_sep|>current/src/a.py\ndef f(x):\n    return y<|cursor|>\n<|file_sep|>updated/src/a.py\n"
+    "<|file_sep|>b.py\nB = 1\n<|file_sep|>src/a.py\nimport b\ndef f(x, z):\n    return y\n\nprint(f(1))\n"
+    "<|file_sep|>src/a.py:2:2\noriginal:\ndef f(x, z):\nupdated:\ndef f(x):\n<|file_sep|>original/src/a.py\n"
+    "def f(x, z):\n    return y\n<|file_sep|>current/src/a.py\ndef f(x):\n    return y<|cursor|>\n"
+    "<|file_sep|>updated/src/a.py\n"
 )
 DUET = (
     "Recent edits:\n...\n# language: python\nimport b\n<editable_region>\ndef f(x):\n    return y<cursor_position/>\n"
@@ -75,7 +76,7 @@ async def test_prompts(api: httpx.AsyncClient, stub: StubEngine, name: str) -> N
     system, user = stub.requests[0]["messages"]
     assert system["content"].startswith("You edit code.")
     assert f"The part:\n```\n{REGION}\n```" in user["content"]
-    assert all(part in user["content"] for part in ("src/a.py", "-def f(y):", "+def f(x):"))
+    assert all(part in user["content"] for part in ("src/a.py", "-def f(x, z):", "+def f(x):"))
     assert "<|" not in user["content"]
     assert (stub.requests[0]["max_tokens"], stub.requests[0]["stop"]) == (99, [])
 
@@ -107,10 +108,11 @@ def test_what_is_read() -> None:
     assert {edit.region for edit in edits.values()} == {REGION}
     assert edits["zeta"].before == "import b\n"
     assert edits["zeta"].after == "\n\nprint(f(1))\n"
-    changes = "--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(y):\n+def f(x):\n\n"
-    expected = Edit("src/a.py", "import b\n", REGION, "\nprint(f(1))\n", changes, (("b.py", "B = 1\n\n"),))
+    changes = "--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(x, z):\n+def f(x):\n\n"
+    expected = Edit("src/a.py", "import b\n", REGION, "\n\nprint(f(1))\n", changes, (("b.py", "B = 1\n\n"),))
     assert edits["zeta 2"] == edits["zeta 2.1"] == expected
-    assert edits["sweep"].changes == "-def f(y):\n+def f(x):\n"
+    assert edits["sweep"].changes == "--- a/src/a.py\n+++ b/src/a.py\n@@ @@\n-def f(x, z):\n+def f(x):\n"
+    assert (edits["sweep"].before, edits["sweep"].after) == ("import b\n", "\n\nprint(f(1))\n")
     assert dict(edits["sweep"].snippets)["b.py"] == "B = 1\n"
     found = of_message(INSTINCT)
     assert found

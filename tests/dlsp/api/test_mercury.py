@@ -17,7 +17,7 @@ SECTIONS = [
     "<|/recently_viewed_code_snippet|>\n<|/recently_viewed_code_snippets|>",
     "<|current_file_content|>\ncurrent_file_path: src/a.py\nimport b\n"
     "<|code_to_edit|>\ndef f(x):\n    return y<|cursor|>\n<|/code_to_edit|>\n\nprint(f(1))\n<|/current_file_content|>",
-    "<|edit_diff_history|>\n--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(y):\n+def f(x):\n"
+    "<|edit_diff_history|>\n--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(x, z):\n+def f(x):\n"
     "<|/edit_diff_history|>",
 ]
 REGION = "def f(x):\n    return y"
@@ -32,9 +32,9 @@ def asked(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("between", ["\n", "\n\n\n"])
 def test_the_message_of_an_edit(between: str) -> None:
     found = parse_edit(between.join(SECTIONS))
-    changes = "--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(y):\n+def f(x):"
+    changes = "--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(x, z):\n+def f(x):"
     snippets = (("b.py", "B = 1\n"),)
-    assert found == Edit("src/a.py", "import b\n", REGION, "\nprint(f(1))", changes, snippets)
+    assert found == Edit("src/a.py", "import b\n", REGION, "\n\nprint(f(1))", changes, snippets)
 
 
 async def test_edit(api: httpx.AsyncClient, stub: StubEngine) -> None:

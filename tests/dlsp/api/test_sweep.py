@@ -15,7 +15,7 @@ CURSOR = TEXT.index("return y") + len("return y")
 BODY: dict[str, Any] = {
     "file_path": "src/a.py",
     "file_contents": TEXT,
-    "recent_changes": "File: src/a.py:\n@@ -5 +5 @@\n-def f(y):\n+def f(x):\n",
+    "recent_changes": "File: src/a.py:\n@@ -5 +5 @@\n-def f(x, z):\n+def f(x):\n",
     "cursor_position": CURSOR,
     "file_chunks": [{"file_path": "b.py", "start_line": 1, "end_line": 1, "content": "B = 1\n"}],
     "recent_user_actions": [],
