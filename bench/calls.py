@@ -193,14 +193,18 @@ def judged(way: str, number: int, arguments: dict[str, Any], message: dict[str, 
     has the right arguments.
     """
     function, calls = FUNCTIONS[number], message.get("tool_calls") or []
-    given = message["content"] if way == "json" else calls[0]["function"]["arguments"] if calls else None
-    name = function.name if way == "json" else calls[0]["function"]["name"] if calls else None
+    if way == "json":
+        given, name = message["content"], function.name
+    elif calls:
+        given, name = calls[0]["function"]["arguments"], calls[0]["function"]["name"]
+    else:
+        return dict.fromkeys(("answered", "valid", "named", "right"), False)
     schemas = {each.name: each.parameters for each in ([function] if way == "json" else offered(number))}
     try:
-        found = json.loads(given or "")
+        found = json.loads(given)
         jsonschema.validate(found, schemas[name])
-    except (ValueError, KeyError, jsonschema.ValidationError):
-        return {"answered": given is not None, "valid": False, "named": False, "right": False}
+    except (ValueError, KeyError, TypeError, jsonschema.ValidationError):
+        return {"answered": True, "valid": False, "named": False, "right": False}
     same = {key: str(value).lower() for key, value in found.items()} == {
         key: str(value).lower() for key, value in arguments.items()
     }

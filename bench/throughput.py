@@ -55,7 +55,7 @@ async def round_of(client: httpx.AsyncClient, wanted: Sequence[Task], clients: i
     async def work() -> None:
         for number, sentence, arguments in waiting:
             message = await ask(client, "json", number, sentence)
-            verdicts.append(judged("json", FUNCTIONS[number], arguments, message))
+            verdicts.append(judged("json", number, arguments, message))
 
     began = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(clients)))

@@ -90,7 +90,11 @@ async def test_mercury(api: httpx.AsyncClient, stub: StubEngine) -> None:
 
 async def test_sweeps_server(api: httpx.AsyncClient, stub: StubEngine) -> None:
     text = HEAD + USES + TAIL
-    body = {"file_path": "src/a.py", "file_contents": text, "recent_changes": f"File: src/a.py:\n@@ -4 +4 @@\n{LINES}"}
+    body: dict[str, Any] = {
+        "file_path": "src/a.py",
+        "file_contents": text,
+        "recent_changes": f"File: src/a.py:\n@@ -4 +4 @@\n{LINES}",
+    }
     body["cursor_position"] = text.index("return total")
     found = (await api.post("/backend/next_edit_autocomplete", json=body)).json()
     whole = text[: found["start_index"]] + found["completion"] + text[found["end_index"] :]
