@@ -153,8 +153,8 @@ local function at_hand()
   return table.concat(found, " ")
 end
 
----Draw the places and a hint behind the edit. In the mode `subtle` each place is a mark in the margin, and only those on
----the cursor's line are drawn, with the hint there.
+---Draw the places and a hint behind the edit. In the mode `subtle` each place is a mark in the margin, and only those
+---on the cursor's line are drawn, with the hint there.
 local function show()
   local subtle, encoding = config.get().edits == "subtle", offer.client.offset_encoding
   local keys = {} ---@type table<integer, table<string, string>>
