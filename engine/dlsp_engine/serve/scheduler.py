@@ -38,7 +38,7 @@ MAX_FAILED_PROBES = 3  # in a row, after which the engine counts as broken
 TYPING = 0  # the most urgent priority
 TYPING_LASTS_S = 10.0  # after a request of a client that types: the next one must not wait for a long step
 
-RETURN_S = 60.0  # at most so often, freed memory is returned to the operating system, which takes some milliseconds
+RETURN_S = 10.0  # at most so often, freed memory is returned to the operating system, which takes some milliseconds
 MAX_LEFT = 3  # steps of a priority that are left in a row: the next one runs to its end, whoever comes
 
 PROBE = Gap("a", "")
