@@ -1,4 +1,4 @@
-"""The results files of one machine."""
+"""The results files of one machine, or the newest of all."""
 
 import json
 from collections.abc import Iterator
@@ -70,6 +70,15 @@ def load(folder: Path = results.FOLDER, machine: str | None = None) -> Results:
         known = f"there are some of {', '.join(machines)}: use --machine" if machines else "run `dlsp bench all` first"
         raise UserError(f"{folder} has no results of {here}; {known}.")
     return Results(sorted((one for one in found if one.machine == here), key=lambda one: one.name), here)
+
+
+def newest(machine: str, folder: Path = results.FOLDER) -> Results:
+    """The newest result of each name, on whatever machine it was measured. `machine` is that of most of them."""
+    found: dict[str, Result] = {}
+    for one in map(_read, sorted(folder.glob("*.json"))):
+        if one.name not in found or one.date > found[one.name].date:
+            found[one.name] = one
+    return Results(sorted(found.values(), key=lambda one: one.name), machine)
 
 
 FIELDS = ("bench", "machine", "commit", "date", "command", "metrics", "samples")

@@ -13,18 +13,17 @@ from pathlib import Path
 from bench.command import guarded
 from bench.report.blocks import BLOCKS
 from bench.report.blocks.words import SMALL, Needed
-from bench.report.load import Results, load
+from bench.report.load import Results, newest
 from dlsp.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 PLOT = ROOT / "docs" / "pictures" / "peers.svg"
-MACHINE = "epyc-2c"
+MACHINE = "epyc-2c"  # most results are of it; a block says what was measured on another one
 
 
 def filled(pages: Sequence[str], results: Results) -> list[str]:
     """The pages with every block as the results have it; UserError for a block that is not there or not known."""
-    needed = Needed(results)
     marked = [name for page in pages for name in re.findall(r"<!-- bench:([\w-]+) -->", page)]
     if set(marked) != BLOCKS.keys() or len(marked) != len(BLOCKS):
         raise UserError(f"The pages must have one pair of markers for each of {', '.join(BLOCKS)}; they have {marked}.")
@@ -32,7 +31,8 @@ def filled(pages: Sequence[str], results: Results) -> list[str]:
     def fill(page: str) -> str:
         for name in re.findall(r"<!-- bench:([\w-]+) -->", page):
             pattern = re.compile(rf"(<!-- bench:{name} -->\n).*?(<!-- /bench:{name} -->)", re.DOTALL)
-            text = BLOCKS[name](needed)
+            needed = Needed(results)
+            text = BLOCKS[name](needed) + needed.elsewhere
             page, found = pattern.subn(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
             if found != 1:
                 raise UserError(f"There is no `<!-- /bench:{name} -->` after its beginning.")
@@ -56,14 +56,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 where they differ")
     asked = parser.parse_args(arguments)
     now = [page.read_text(encoding="utf-8") for page in PAGES]
-    new = filled(now, load(machine=MACHINE))
+    new = filled(now, newest(MACHINE))
     if asked.check and new != now:
         print("The pages differ from bench/results: run `python -m bench.report.readme`.", file=sys.stderr)
         return 1
     if not asked.check:
         for page, text in zip(PAGES, new, strict=True):
             page.write_text(text, encoding="utf-8")
-        _plot(load(machine=MACHINE))
+        _plot(newest(MACHINE))
     return 0
 
 

@@ -10,15 +10,27 @@ SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 
 
 class Needed:
-    """The results, where a missing one is an error that says which."""
+    """The results, where a missing one is an error that says which. Remembers what was read of another machine."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
+        self._elsewhere: dict[str, Result] = {}
 
     def __getitem__(self, name: str) -> Result:
         if (found := self._results.one(name)) is None:
             raise UserError(f"The pages need bench/results/{name}-{self._results.machine}.json: run its bench again.")
+        if found.machine != self._results.machine:
+            self._elsewhere[name] = found
         return found
+
+    @property
+    def elsewhere(self) -> str:
+        """A paragraph that says which of the results that were read are of another machine, empty if none is."""
+        of: dict[str, list[str]] = {}
+        for one in self._elsewhere.values():
+            of.setdefault(one.more.get("hardware", one.machine), []).append(one.command)
+        said = (f"On {hardware}: {listed([f'`{one}`' for one in commands])}." for hardware, commands in of.items())
+        return "\n\n" + prose(" ".join(said)) if of else ""
 
 
 def milliseconds(metrics: Mapping[str, float], name: str, digits: int) -> str:

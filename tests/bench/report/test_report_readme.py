@@ -1,5 +1,6 @@
 """The pages say what bench/results says."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,14 +8,14 @@ import pytest
 from bench.report import readme
 from bench.report.blocks import summary, typing
 from bench.report.blocks.words import SMALL, Needed
-from bench.report.load import Results, load
+from bench.report.load import FIELDS, Results, newest
 from bench.report.readme import BLOCKS, MACHINE, PAGES, filled
 from dlsp.errors import UserError
 
 
 @pytest.fixture(scope="module")
 def measured() -> Results:
-    return load(machine=MACHINE)
+    return newest(MACHINE)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,22 @@ def test_a_missing_result_or_marker_is_said(texts: list[str], measured: Results)
         filled([text.replace("<!-- bench:start -->", "") for text in texts], measured)
     with pytest.raises(UserError, match="no `<!-- /bench:start -->`"):
         filled([text.replace("<!-- /bench:start -->", "") for text in texts], measured)
+
+
+def test_a_newer_result_of_another_machine_counts_and_is_named(texts: list[str], tmp_path, measured: Results) -> None:
+    for one in measured:
+        content = one.more | {name: getattr(one, name) for name in FIELDS}
+        (tmp_path / f"{one.name}-{one.machine}.json").write_text(json.dumps(content), encoding="utf-8")
+    (soak,) = (one for one in measured if one.name == f"traffic-{SMALL}")
+    other = {name: getattr(soak, name) for name in FIELDS} | {"machine": "desk", "hardware": "A desk, 4 cores"}
+    newer = other | {"date": "2999-01-01T00:00:00+00:00", "metrics": soak.metrics | {"requests": 77.0}}
+    for name, content in ((soak.name, newer), ("cancel", other | {"bench": "cancel", "date": "2000-01-01"})):
+        (tmp_path / f"{name}-desk.json").write_text(json.dumps(content), encoding="utf-8")
+    page = filled(texts, newest(MACHINE, tmp_path))[1]
+    block = page.split("<!-- bench:crowd -->")[1].split("<!-- /bench:crowd -->")[0]
+    assert "77 requests" in " ".join(block.split())
+    assert f"On A desk, 4 cores: `{soak.command}`." in " ".join(block.split())
+    assert page.count("A desk") == 1
 
 
 def test_check_tells_by_its_exit_status(texts: list[str], tmp_path, monkeypatch, capsys) -> None:
