@@ -1,7 +1,8 @@
 """Greedy answers beside llama.cpp's from the same GGUF file: each of its tokens is our best one, up to ties.
 
-llama.cpp multiplies by inputs of 8 bits. Where its token is not our best in float32, it is a tie if ours is better by
-less than MAX_TIE of the logits' spread. The engine's own answers are compared too: verified with copying, by
+Where llama.cpp's token is not our best in float32, it is a tie if ours is better by less than MAX_TIE of the logits'
+spread. Two things set them apart, and `--weights` tells which: llama.cpp multiplies quantised matrices by inputs of 8
+bits, and the engine rounds weights to bf16. The engine's own answers are compared too: verified with copying, by
 autoregressive ones.
 """
 
@@ -9,6 +10,7 @@ import argparse
 import random
 import statistics
 import sys
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 PROMPT_TOKENS = (20, 120)
 MAX_TIE = 0.1  # of the standard deviation of the logits
+
+# What llama.cpp is given: the file, or one in float32 with its weights, or with these rounded to bf16 as the engine's.
+STORED, EXACT, ROUNDED = WEIGHTS = ("stored", "float32", "rounded")
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,29 @@ def compared(engine: "Engine", peer: Llama, text: str, tokens: int) -> Compared:
     return Compared(len(prompt), len(theirs), [round(each, 4) for each in behind], same, round(own[0].cost.tau, 3))
 
 
+def dequantised(gguf: Path, folder: Path, rounded: bool) -> Path:
+    """A file of the same model in `folder`, with all its weights in float32."""
+    from gguf import GGUFReader, GGUFValueType, GGUFWriter
+    from gguf.quants import dequantize
+
+    from dlsp_engine.model.gguf_checkpoint import bf16
+
+    reader, path = GGUFReader(gguf), folder / f"{gguf.stem}-float32.gguf"
+    fields = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
+    writer = GGUFWriter(path, fields.pop("general.architecture").contents())
+    for name, field in fields.items():
+        kind, inner = field.types[0], field.types[-1]
+        writer.add_key_value(name, field.contents(), kind, inner if kind == GGUFValueType.ARRAY else None)
+    for tensor in reader.tensors:
+        data, kind = tensor.data, tensor.tensor_type
+        writer.add_tensor(tensor.name, bf16(data, kind).float().numpy() if rounded else dequantize(data, kind))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
 @guarded()
 def main() -> int:
     """0 when no token of llama.cpp's differs but in ties and no verified answer differs; 1 when one does."""
@@ -71,11 +99,15 @@ def main() -> int:
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--prompts", type=at_least(1), default=50)
     parser.add_argument("--tokens", type=at_least(2), default=24, help="of an answer at most")
+    parser.add_argument("--weights", choices=WEIGHTS, default=STORED, help="that llama.cpp has; see above")
     asked = parser.parse_args()
     from dlsp_engine import Engine
 
     engine = Engine.load(asked.gguf, weights_cache("float32", infill_update=False), "float32", infill_update=False)
-    peer = Llama(asked.gguf, ngram=False, threads=2, context=1024)
+    with tempfile.TemporaryDirectory() as folder:  # which llama.cpp has mapped by the time it is removed
+        stored = asked.weights == STORED
+        theirs = asked.gguf if stored else dequantised(asked.gguf, Path(folder), asked.weights == ROUNDED)
+        peer = Llama(theirs, ngram=False, threads=2, context=1024)
     rng = random.Random(0)
     texts = [passage(rng.randint(*PROMPT_TOKENS), engine.tokenizer, rng).rstrip() for _ in range(asked.prompts)]
     each = (compared(engine, peer, text, asked.tokens) for text in texts)
@@ -93,7 +125,15 @@ def main() -> int:
         "verified/tau": round(statistics.mean(one.tau for one in found), 3),
     }
     command = f"python -m bench.greedy --gguf {asked.gguf.name} --prompts {len(found)} --tokens {asked.tokens}"
-    written(f"greedy-{asked.gguf.stem.lower()}", command, metrics, [asdict(one) for one in found], sides=peer.facts)
+    command += "" if stored else f" --weights {asked.weights}"
+    name = f"greedy-{asked.gguf.stem.lower()}"
+    written(
+        name if stored else f"{name}-{asked.weights}",
+        command,
+        metrics,
+        [asdict(one) for one in found],
+        sides=peer.facts,
+    )
     print(metrics)
     return int(bool(apart) or metrics["verified/same"] < len(found))
 

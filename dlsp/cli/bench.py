@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,26 @@ def add(subparsers: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    if not (CHECKOUT / "bench" / "__main__.py").is_file():
+    if not _is_checkout():
         raise UserError(
             "The benchmark is not part of the installed package: clone the repository, run `pip install -e '.[bench]'` "
             "in it, and then `dlsp bench`."
         )
+    return _run("bench", args.arguments)
+
+
+def in_checkout(module: str, arguments: Sequence[str], what: str) -> int:
+    """Run a module of the benchmark, which prints `what` it measures; without a source checkout, say that it is not."""
+    if _is_checkout():
+        return _run(module, arguments)
+    print(f"{what:14} not measured: that takes a source checkout, as `dlsp bench` does")
+    return 0
+
+
+def _is_checkout() -> bool:
+    return (CHECKOUT / "bench" / "__main__.py").is_file()
+
+
+def _run(module: str, arguments: Sequence[str]) -> int:
     paths = [str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return run_module("bench", args.arguments, {**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    return run_module(module, arguments, {**os.environ, "PYTHONPATH": os.pathsep.join(paths)})

@@ -1,10 +1,11 @@
-"""`dlsp model`: download, add, list, check and remove models."""
+"""`dlsp model`: download, add, list, try, check and remove models."""
 
 import asyncio
+import json
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlsp.cli._common import add_group
 from dlsp.engine import local
@@ -12,6 +13,9 @@ from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.added import every, find
 from dlsp.models.catalogue import DEFAULT, Model
+
+if TYPE_CHECKING:
+    from dlsp.doctor.trial import Trial
 
 # Families whose published weights have been run, and with what score. docs/models.md has the same in its table.
 RUN: dict[str, str] = {
@@ -28,6 +32,7 @@ def add(subparsers: Any) -> None:
         ("add", add_, "add a model of yours, or one of the model hub"),
         ("list", list_, "what there is, and what of it is here"),
         ("show", show, "what is known of a model"),
+        ("bench", bench, "try a model here: tokens a second, a line's time, memory, pass@1"),
         ("remove", remove, "remove what dlsp keeps of a model"),
         ("path", path, "print where a model lies"),
         ("verify", verify, "hash a model anew"),
@@ -37,8 +42,9 @@ def add(subparsers: Any) -> None:
         parsers[name].add_argument(
             "name", nargs="?", default=DEFAULT.short, metavar="NAME", help=f"default: {DEFAULT.short}"
         )
-    for name in ("show", "remove"):
+    for name in ("show", "bench", "remove"):
         parsers[name].add_argument("name", metavar="NAME")
+    parsers["list"].add_argument("--json", action="store_true", help="print one JSON array")
     parsers["pull"].add_argument("--from", type=Path, dest="source", metavar="PATH", help="a local file or folder")
     adding = parsers["add"]
     adding.add_argument(
@@ -89,6 +95,9 @@ def add_(args: Namespace) -> int:
 
 def list_(args: Namespace) -> int:
     models = every()
+    if args.json:
+        print(json.dumps([_listed(model) for model in models], indent=1))
+        return 0
     width = max(len(model.short) for model in models)
     for model in models:
         size, about = f"{model.size / 1e6:,.0f} MB", model.licence or model.family
@@ -97,13 +106,7 @@ def list_(args: Namespace) -> int:
 
 
 def show(args: Namespace) -> int:
-    from dlsp.models.sizing import choose
-
     model = find(args.name)
-    estimate = choose().estimates.get(model.short)
-    cost = "not measured: the engine measures this machine at its first start"
-    if estimate:
-        cost = f"{estimate.line_ms:.0f} ms a line, {estimate.read_s:.1f} s to read a file ({estimate.how})"
     facts = {
         "name": model.name,
         "model": _described(model),
@@ -111,13 +114,35 @@ def show(args: Namespace) -> int:
         "path": f"{store.place(model)} ({_state(model)})",
         "SHA-256": model.sha256,
         "licence": model.licence or "see where it is from",
-        "here": cost,
+        "here": _cost(model),
         "decoding": _decoding(model),
         "family": f"{model.family}: {RUN.get(model.family, NEVER)}",
     }
     for name, fact in facts.items():
         print(f"{name:8} {fact}")
     return 0
+
+
+def bench(args: Namespace) -> int:
+    from dlsp.cli.bench import in_checkout
+    from dlsp.doctor.trial import LINES
+    from dlsp.engine import launch, state
+
+    model = find(args.name)
+    ran = state.alive(model.name)
+    try:
+        found = asyncio.run(_tried(model))
+        for mode, tokens_s in found.tokens_s.items():
+            print(f"{mode:14} {tokens_s:,.0f} tokens a second, {found.tau[mode]:.2f} a forward")
+        low, high = min(found.line_ms), max(found.line_ms)
+        print(f"{'a line':14} {found.line:.0f} ms ({low:.0f} to {high:.0f}), its prompt cached")
+        print(f"{'reading':14} {found.read_s:,.0f} tokens a second")
+        print(f"{'memory':14} {found.memory / 1e6:,.0f} MB")
+        print(f"{'exact':14} {found.exact} of {LINES} lines of Python's standard library", flush=True)
+        return in_checkout("bench.pass_at_1", [model.short], "pass@1")
+    finally:
+        if not ran:
+            asyncio.run(launch.stop(model))
 
 
 def remove(args: Namespace) -> int:
@@ -150,6 +175,42 @@ def verify(args: Namespace) -> int:
         store.verify(model, progress)
     print(f"{model.short} is right: SHA-256 {model.sha256}")
     return 0
+
+
+async def _tried(model: Model) -> "Trial":
+    """The trial of the model by its engine, which is started if it does not run."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from dlsp.cli._common import engine_of
+    from dlsp.doctor.trial import steps, trial
+
+    async with await engine_of(model) as engine:
+        console = Console(stderr=True)
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+            task = progress.add_task(f"trying {model.short}", total=steps(model))
+            return await trial(engine, model, lambda: progress.advance(task))
+
+
+def _listed(model: Model) -> dict[str, str | int]:
+    return {
+        "name": model.short,
+        "model": model.name,
+        "size": model.size,
+        "state": _state(model),
+        "about": _described(model),
+        "here": _cost(model),
+        "decoding": _decoding(model),
+    }
+
+
+def _cost(model: Model) -> str:
+    from dlsp.models.sizing import choose
+
+    estimate = choose().estimates.get(model.short)
+    if not estimate:
+        return "not measured: the engine measures this machine at its first start"
+    return f"{estimate.line_ms:.0f} ms a line, {estimate.read_s:.1f} s to read a file ({estimate.how})"
 
 
 def _state(model: Model) -> str:

@@ -172,7 +172,9 @@ def inspect(path: Path, before_weights: bool = False) -> dict[str, Any]:
             timeout=INSPECT_S,
         )
     except subprocess.TimeoutExpired:
-        raise UserError(f"Reading {path} took more than {INSPECT_S:.0f} s: it is no usable model.") from None
+        raise UserError(
+            f"Reading {path} took more than {INSPECT_S:.0f} s: it is no usable model, or this machine is very busy."
+        ) from None
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()]
         raise UserError(said[-1] if said else f"{path} cannot be read, and the engine gave no reason.")

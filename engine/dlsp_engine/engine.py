@@ -63,6 +63,8 @@ class Engine:
         self.update = update
         self.no_canvas = no_canvas
         self.no_update = no_update
+        if model.shape.convention.suffix_first:
+            tokenizer.template = tokenizer.template.with_suffix_first()
         self.tokenizer = tokenizer
         # Without an adapter the model cannot denoise canvases: no token of theirs is expected to be accepted.
         first = FIRST_ACCEPTANCE if model.adapter.has_updates else (0.0,)

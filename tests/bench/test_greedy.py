@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.greedy import compared
+from bench.greedy import compared, dequantised
 from bench.peers.llama import Llama
 from dlsp_engine.engine import Engine
 from dlsp_engine.text.prompt import Gap
@@ -29,3 +29,15 @@ def test_from_a_file_to_its_answers(tmp_path: Path, family: str):
     assert same.ties == len(same.behind) < 6
     assert same.verified_same
     assert other.ties < len(other.behind), "another model's tokens are no ties"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_with_the_engine_s_own_weights_llama_cpp_writes_the_same(tmp_path: Path):
+    made = as_gguf.model("llama", head_dim=16, vocab=VOCAB)
+    as_gguf.write(path := tmp_path / "m.gguf", made, "llama", kind="Q4_1", tokenizer=byte_bpe("smollm"))
+    engine = Engine.load(path, tmp_path, "float32")
+    own = dequantised(path, tmp_path, rounded=True)
+    assert own.stat().st_size > path.stat().st_size
+    same = compared(engine, Llama(own, False, 1, context=256), TEXT, 24)
+    assert same.tokens == 24
+    assert max(same.behind, default=0.0) < 0.05

@@ -52,11 +52,20 @@ def test_conventions_are_kept_with_the_sizes():
         ({"attention": BLOCK, "mask": 3, "block": 8, "sub_block": 3}, "does not divide"),
         ({"attention": BLOCK, "mask": 3, "block": 8, "expand": 4}, "expands"),
         ({"shifted": False}, "causal"),
+        ({"attention": WHOLE, "mask": 3, "suffix_first": True}, "suffix first"),
     ],
 )
 def test_contradictions_are_refused(wrong: dict[str, object], said: str):
     with pytest.raises(EngineError, match=said):
         Convention(**wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_suffix_may_stand_first_where_the_tokens_do_not_say_so():
+    gap = Gap("a = 1\n", "\nb = 2\n")
+    usual, turned = (engine(Convention(suffix_first=each)).prompt(gap).tokens for each in (False, True))
+    prefix, suffix, middle = ByteTokenizer.prefix, ByteTokenizer.suffix, ByteTokenizer.middle
+    assert usual == [prefix, *b"a = 1\n", suffix, *b"\nb = 2\n", middle]
+    assert turned == [suffix, *b"\nb = 2\n", prefix, *b"a = 1\n", middle]
 
 
 @pytest.mark.parametrize("convention", [BLOCKS, BOTH_WAYS])

@@ -20,7 +20,7 @@ from dlsp_engine.model.rows import Rows
 from dlsp_engine.model.source import Description, StoredWeights
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.int8_linear.kinds import best
-from tests.engine import gguf_file
+from tests.engine import as_gguf, gguf_file
 from tests.engine.test_files import SHAPE, no_tokenizer  # noqa: F401 - a fixture
 
 TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
@@ -134,3 +134,16 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, length: int):
     gguf.write_bytes(gguf.read_bytes()[:length])
     with pytest.raises(EngineError, match=r"m.gguf is damaged or no GGUF file \(.*get the file again.$"):
         convert.converted(gguf, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "first"), [("Mellum 4b Base", True), ("Granite 3b Code Base", False), (None, False)])
+def test_mellum_is_known_by_its_name(tmp_path: Path, name: str | None, first: bool):
+    """Its tokens for gaps are StarCoder's, which other models of its family write the other way round."""
+
+    def tokenizer(writer: gguf_format.GGUFWriter, vocab: int) -> None:
+        as_gguf.two_letters(writer, vocab)
+        if name:
+            writer.add_name(name)
+
+    as_gguf.write(path := tmp_path / "m.gguf", as_gguf.model("llama"), "llama", tokenizer=tokenizer)
+    assert Gguf(path).architecture.convention.suffix_first == first

@@ -2,6 +2,8 @@
 
 import random
 import struct
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -14,6 +16,7 @@ from tests.engine import as_gguf
 
 FILES = 200
 MAX_GROWTH_BYTES = 300e6
+MAX_CPU_S = 5.0
 
 
 @pytest.fixture
@@ -32,21 +35,29 @@ def refusal(path: Path, content: bytes) -> str:
     return ""
 
 
-def test_fuzzed_headers(tmp_path: Path, whole: bytes):
+def test_fuzzed_headers(tmp_path: Path, whole: bytes, record_property: Callable[[str, object], None]):
     rng = random.Random(1)
     header = whole.index(b"blk.1.ffn_norm.weight") + 100
-    process, refused = psutil.Process(), 0
+    process, refused, slowest, growth = psutil.Process(), 0, 0.0, 0
     before = process.memory_info().rss
     for _ in range(FILES):
         content = bytearray(whole)
         for _ in range(rng.choice((1, 2, 8))):
             at = rng.randrange(header)
             content[at] = rng.choice((0, 1, 0x7F, 0xFF, rng.randrange(256)))
-        said = refusal(tmp_path / "m.gguf", bytes(content[: rng.choice((None, None, rng.randrange(len(whole))))]))
+        cut = rng.choice((None, None, rng.randrange(len(whole))))
+        began = time.process_time()
+        said = refusal(tmp_path / "m.gguf", bytes(content[:cut]))
+        slowest = max(slowest, time.process_time() - began)
         refused += bool(said)
         assert not said or said.endswith("."), said
         assert "\n" not in said
-        assert process.memory_info().rss - before < MAX_GROWTH_BYTES
+        growth = max(growth, process.memory_info().rss - before)
+        assert growth < MAX_GROWTH_BYTES
+    record_property("refused_of_200", refused)
+    record_property("slowest_cpu_s", round(slowest, 3))
+    record_property("growth_mb", round(growth / 1e6, 1))
+    assert slowest < MAX_CPU_S
     assert refused > FILES / 2
 
 

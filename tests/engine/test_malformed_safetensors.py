@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.engine import as_gguf
 
 FILES = 200
 MAX_GROWTH_BYTES = 300e6
+MAX_CPU_S = 5.0
 VOCAB = 300
 HEADER_BYTES = 8
 
@@ -123,30 +125,35 @@ def damaged(whole: Path, folder: Path, rng: random.Random) -> str:
     return f"{how.__name__} of {file.name}"
 
 
-def fuzz(whole: Path, folder: Path, seeds: range) -> int:
-    """Damage a model once for each seed; returns how many were refused."""
-    process, refused = psutil.Process(), 0
+def fuzz(whole: Path, folder: Path, seeds: range) -> dict[str, float]:
+    """Damage a model once for each seed; returns how many were refused, the slowest time and the growth of memory."""
+    process, refused, slowest, growth = psutil.Process(), 0, 0.0, 0
     before = process.memory_info().rss
     for seed in seeds:
         done = damaged(whole, folder, random.Random(seed))
+        began = time.process_time()
         said = refusal(folder)
+        slowest = max(slowest, time.process_time() - began)
         refused += bool(said)
         assert not said or said.endswith("."), (seed, done, said)
         assert "\n" not in said, (seed, done, said)
         assert len(said) < 1000, (seed, done)
-        assert process.memory_info().rss - before < MAX_GROWTH_BYTES, (seed, done)
-    return refused
+        growth = max(growth, process.memory_info().rss - before)
+        assert growth < MAX_GROWTH_BYTES, (seed, done)
+        assert slowest < MAX_CPU_S, (seed, done)
+    return {"refused": refused, "slowest_cpu_s": round(slowest, 3), "growth_mb": round(growth / 1e6, 1)}
 
 
 def test_damaged_folders(whole: Path, tmp_path: Path):
-    assert fuzz(whole, tmp_path / "m", range(40)) > 20
+    assert fuzz(whole, tmp_path / "m", range(40))["refused"] > 20
 
 
 @pytest.mark.prove
 def test_200_damaged_folders(whole: Path, tmp_path: Path, record_property: Callable[[str, object], None]):
-    refused = fuzz(whole, tmp_path / "m", range(1000, 1000 + FILES))
-    record_property("refused_of_200", refused)
-    assert refused > FILES / 2
+    found = fuzz(whole, tmp_path / "m", range(1000, 1000 + FILES))
+    for name, number in found.items():
+        record_property("refused_of_200" if name == "refused" else name, number)
+    assert found["refused"] > FILES / 2
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 7, b"\xff" * 8, struct.pack("<Q", 2) + b"{}", b"PK\3\4" * 9])

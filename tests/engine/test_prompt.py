@@ -63,6 +63,9 @@ def test_the_path_within_the_prefix():
         "<R>repository\n<F>a.py\nx = 1\n<F><P>b.py\na\n<S>z<M>"
     )
     assert shown(Gap("a\n", "z", path="b.py"), Other(Template((), fim, T.repository, T.file))) == "<P>a\n<S>z<M>"
+    assert shown(gap, Other(Template((), fim, T.repository, T.file).with_suffix_first())) == (
+        "<R>repository\n<F>a.py\nx = 1\n<F>b.py\n<S>z<P>a\n<M>"
+    ), "as Mellum has it"
 
 
 def test_without_tokens_for_gaps_only_the_end_of_a_file_is_completed():

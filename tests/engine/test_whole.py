@@ -1,7 +1,8 @@
 """The decoder for checkpoints that see the whole text, step by step against the published description: a full forward
-for every step. And the tokens for expand and delete, on scripted logits.
+for every step. And the tokens for expand and delete, and the search for a gap's length, on scripted logits.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -36,16 +37,46 @@ def request(engine: Engine, prompt: list[int], behind: list[int], **options: obj
     return engine.request(Gap("", ""), chosen, opening=Prompt(prompt, b"", tuple(behind)))
 
 
+def every_slot(weights: Weights, before: list[int], slots: list[int], behind: list[int]) -> torch.Tensor:
+    """The logits of the slots' own tokens."""
+    text = [*before, *slots, *behind]
+    every = full_forward.logits(weights, text, torch.ones(len(text), len(text), dtype=torch.bool))
+    if weights.architecture.convention.shifted:
+        every = torch.cat([every[:1], every[:-1]])
+    return every[len(before) : len(before) + len(slots)]
+
+
+def confidence(weights: Weights, before: list[int], length: int, behind: list[int]) -> float:
+    """CAL's calibrated one of so many open slots."""
+    p = every_slot(weights, before, [MASK_ID] * length, behind).softmax(-1)
+    bias = 1.00 * math.exp(-1.77 * length) + 0.56 * math.exp(-0.06 * length) + 0.24
+    return float(p.max(-1).values.mean()) / bias
+
+
+def reference_lengths(weights: Weights, before: list[int], behind: list[int]) -> list[int]:
+    """The lengths that CAL tries, in order, and the one that it settles on."""
+    tried = [SLOTS]
+    known = {SLOTS: confidence(weights, before, SLOTS, behind)}
+    for step in (1, -1):
+        length, decreases = SLOTS + step, 0
+        while 1 <= length <= MOST and decreases < 4:
+            best = max(known.values())
+            known[length] = confidence(weights, before, length, behind)
+            tried.append(length)
+            decreases = 0 if known[length] > best else decreases + 1
+            length += step
+    return [*tried, max(known, key=lambda each: known[each])]
+
+
 def reference(weights: Weights, before: list[int], behind: list[int], rule: str, value: float) -> Iterator[list[int]]:
     """The text and its slots after each step, with MASK_ID where a slot is open, until none is or an end is placed."""
-    convention = weights.architecture.convention
-    slots, settled, room = [(MASK_ID, False)] * SLOTS, 0, MOST - SLOTS  # (token, whether it was masked again)
+    convention, start = weights.architecture.convention, SLOTS
+    if convention.expand is None:
+        for start in reference_lengths(weights, before, behind)[1:]:
+            yield [*before, *[MASK_ID] * start]
+    slots, settled, room = [(MASK_ID, False)] * start, 0, MOST - SLOTS  # (token, whether it was masked again)
     while True:
-        text = [*before, *(token for token, _ in slots), *behind]
-        every = full_forward.logits(weights, text, torch.ones(len(text), len(text), dtype=torch.bool))
-        if convention.shifted:
-            every = torch.cat([every[:1], every[:-1]])
-        every = every[len(before) : len(before) + len(slots)]
+        every = every_slot(weights, before, [token for token, _ in slots], behind)
         every[:, [MASK_ID] if room else [token for token in (MASK_ID, convention.expand) if token]] = -torch.inf
         p = every.softmax(-1)
         for at in range(settled, len(slots)):
@@ -130,8 +161,35 @@ def test_deleting_all_ends_the_answer():
     assert (one.answer.reason, one.answer.text) == ("end", "")
 
 
+def settle(one: GapRequest, length: int) -> list[int]:
+    """End the search for the length at `length`; the lengths that were tried."""
+    tried: list[int] = []
+    while one.decoder._search:
+        slots = len(one.decoder.canvas)
+        tried.append(slots)
+        assert one.decoder.canvas == [MASK] * slots
+        one.decoder.take(scripted({}, slots, sure=9.0 if slots == length else 0.0))
+    assert one.decoder.canvas == [MASK] * length
+    return tried
+
+
+def test_the_length_is_searched_up_and_down_from_the_start():
+    def tried(start: int, most: int, length: int) -> list[int]:
+        return settle(request(model(SHIFTED), some(3), some(4), canvas=start, max_tokens=most), length)
+
+    assert tried(8, 64, 8) == [8, 9, 10, 11, 12, 7, 6, 5, 4], "four in a row that are no better, on each side"
+    assert tried(8, 64, 11) == [8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 4]
+    assert tried(8, 64, 4) == [8, 9, 10, 11, 12, 7, 6, 5, 4, 3, 2, 1]
+    assert tried(4, 6, 1) == [4, 5, 6, 3, 2, 1], "as many as there may be tokens"
+
+
+def test_a_checkpoint_that_expands_does_not_search():
+    assert request(model(RESIZING), some(3), [], canvas=3).decoder._search is None
+
+
 def test_a_placed_token_is_masked_again_once():
     one = request(model(SHIFTED), some(3), [], canvas=3, threshold=0.5)
+    settle(one, 3)
     unsure = torch.zeros(262)
     steps = [
         ({1: 66}, [0, 2], [MASK, 66, MASK]),
@@ -153,6 +211,7 @@ def test_an_answer_goes_on_where_it_may_not_end():
     """An open bracket: a slot more is opened."""
     engine = model(SHIFTED)
     one = engine.request(Gap("x = ", "\n"), Options(mode="diffusion", canvas=2, threshold=2, max_tokens=9))
+    settle(one, 2)
     start = len(one.session.tokens)
     while one.answer.constraint:  # the blank before the cursor is written again
         one.decoder.take(scripted({0: ord(" ")}, len(one.decoder.canvas)))

@@ -8,6 +8,7 @@ import { Feedback, type Item } from "./feedback";
 import { fill } from "./fill";
 import { instruct } from "./instruct";
 import { menu, snooze } from "./menu";
+import { chooseModel } from "./models";
 import { Preview, TAKEN } from "./preview";
 import { progressText, Server } from "./server";
 import { settings } from "./settings";
@@ -58,6 +59,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     "dlsp.snoozeSuggestions": () => snooze(onOff),
     "dlsp.why": () => vscode.window.showInformationMessage(why(server, status, suggest)),
     "dlsp.downloadModel": () => download(server, output),
+    "dlsp.chooseModel": () => chooseModel(),
     "dlsp.walkthrough": () => walkthrough(context),
     "dlsp.restart": () => server.restart(),
     "dlsp.log": () => output.show(),

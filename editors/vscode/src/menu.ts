@@ -20,6 +20,7 @@ export async function menu(status: Status, onOff: Switch): Promise<void> {
     { label: "$(sparkle) Fill Function", run: () => call("dlsp.fillFunction") },
     { label: "$(edit) Instruct …", run: () => call("dlsp.instruct") },
     { label: "$(question) Why Nothing?", run: () => call("dlsp.why") },
+    { label: "$(list-selection) Choose the Model …", run: () => call("dlsp.chooseModel") },
     { label: "$(output) Show Log", run: () => call("dlsp.log") },
     { label: "$(refresh) Restart", run: () => call("dlsp.restart") },
     { label: "$(gear) Settings", run: () => call("workbench.action.openSettings", "dlsp.") },

@@ -2,7 +2,8 @@
 DreamOn, LLaDA.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Generator, Sequence
 
 from torch import Tensor
 
@@ -12,14 +13,44 @@ from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.slots import Slots, without
 from dlsp_engine.model.rows import MASK, Rows
 
+# The search for a gap's length: how many slots there are at most, and after how many lengths in a row that are no
+# better it turns back.
+MAX_SEARCHED, PATIENCE = 64, 4
+
+
+def usual_confidence(slots: int) -> float:
+    """How sure a model usually is, on average, of the tokens in so many open slots, whatever the text: the curve that
+    CAL's authors fitted to LLaDA and use for all models.
+    """
+    return math.exp(-1.77 * slots) + 0.56 * math.exp(-0.06 * slots) + 0.24
+
+
+def length_search(start: int, most: int) -> Generator[int, float, int]:
+    """CAL's search (arXiv 2602.00476) for the number of slots: yields numbers to try, is sent how sure the model is on
+    average of the likeliest tokens in so many open slots, and returns the number where that is highest beside what is
+    usual. It tries more slots than `start`, up to `most`, then fewer.
+    """
+    best, surest = start, (yield start) / usual_confidence(start)
+    for lengths in (range(start + 1, most + 1), range(start - 1, 0, -1)):
+        worse = 0
+        for length in lengths:
+            sure = (yield length) / usual_confidence(length)
+            worse = 0 if sure > surest else worse + 1
+            if sure > surest:
+                best, surest = length, sure
+            if worse == PATIENCE:
+                break
+    return best
+
 
 class Whole(Slots):
     """Decodes between the tokens before the gap, which are the session's, and those `behind` it. Each step runs all
     rows: every one of them sees the slots, so none stays the same and nothing is cached.
 
     At first there are `options.canvas` slots. A slot that gets the checkpoint's token for *expand* becomes two open
-    slots, one that gets that for *delete* is removed. A placed token whose probability falls below REMASK_FLOOR is open
-    again, once a slot. When all slots are committed the answer ends; where it may not end yet, one more slot is opened.
+    slots, one that gets that for *delete* is removed. For a checkpoint without these two the first steps search for the
+    number of slots. A placed token whose probability falls below REMASK_FLOOR is open again, once a slot. When all
+    slots are committed the answer ends; where it may not end yet, one more slot is opened.
     """
 
     def __init__(self, session: Session, answer: Answer, behind: Sequence[int] = ()) -> None:
@@ -28,6 +59,10 @@ class Whole(Slots):
         self._resizing = {self.convention.expand, self.convention.delete} - {None}
         self._stops = self._stops - self._resizing
         self._open(min(answer.options.canvas, answer.options.max_tokens))
+        self._search: Generator[int, float, int] | None = None
+        if not self._resizing:
+            self._search = length_search(len(self.slots), min(answer.options.max_tokens, MAX_SEARCHED))
+            next(self._search)
         # Every expansion counts, even if its slots are deleted again: otherwise the two could alternate for ever.
         self._expansions = answer.options.max_tokens - len(self.slots)
 
@@ -39,6 +74,9 @@ class Whole(Slots):
         return rows
 
     def take(self, logits: Tensor) -> None:
+        if self._search:
+            self._try_next_length(self._search, float(logits.softmax(-1).amax(-1).mean()))
+            return
         expand = [] if self._expansions > 0 else [self.convention.expand]
         logits = without(logits, [self.convention.mask, *expand])
         log_p = logits.log_softmax(-1)
@@ -55,6 +93,13 @@ class Whole(Slots):
                 self.answer.finish()
             else:
                 self._open(1)
+
+    def _try_next_length(self, search: Generator[int, float, int], confidence: float) -> None:
+        try:
+            self._open(search.send(confidence))
+        except StopIteration as found:
+            self._search = None
+            self._open(found.value)
 
     def _open(self, count: int) -> None:
         super()._open(count)

@@ -28,6 +28,9 @@ class Convention:
     `edit` is the probability above which another token replaces one that was placed in the block; None if placed tokens
     stay.
 
+    `suffix_first`: in the prompt of a gap of a causal checkpoint the text behind it stands before the text in front of
+    it, though the checkpoint's tokens are those of a format that has them the other way round, as Mellum's are.
+
     For the whole: a position that predicts `expand` becomes two masks, and one that predicts `delete` is removed.
     `end` is the token that stands behind the whole text. All three are None if there is no such token.
     """
@@ -41,6 +44,7 @@ class Convention:
     expand: int | None = None
     delete: int | None = None
     end: int | None = None
+    suffix_first: bool = False
 
     def __post_init__(self) -> None:
         """Raises EngineError if the fields contradict each other."""
@@ -55,6 +59,8 @@ class Convention:
             raise EngineError(f"A block checkpoint needs the number of positions in a block: pass 2 to {MAX_BLOCK}.")
         if self.attention != BLOCK and (self.block or self.sub_block or self.edit is not None):
             raise EngineError("Only a block checkpoint has blocks, and edits in them.")
+        if self.suffix_first and self.attention != CAUSAL:
+            raise EngineError("Only a causal checkpoint has a gap's suffix first.")
         if self.sub_block and (self.sub_block < 0 or self.block % self.sub_block):
             raise EngineError(f"A block of {self.block} positions does not divide into runs of {self.sub_block}.")
         if self.attention != WHOLE and not self.expand is self.delete is self.end is None:
@@ -72,7 +78,7 @@ class Convention:
             elif name == "edit":
                 fit = value is None or (type(value) in (int, float) and 0 <= value <= 1)
             else:
-                fit = type(value) is {"attention": str, "shifted": bool}.get(name, int)
+                fit = type(value) is {"attention": str, "shifted": bool, "suffix_first": bool}.get(name, int)
             if not fit:
                 raise EngineError(f"A convention's '{name}' cannot be {str(value)[:40]}.")
         return cls(**values)

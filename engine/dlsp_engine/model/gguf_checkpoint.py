@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dlsp_engine.errors import EngineError, out_of_memory
 from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.convention import Convention
 from dlsp_engine.model.families import DEFAULT_THETA, FAMILIES, GGUF, fused, tensors
 from dlsp_engine.model.update import Update
 from dlsp_engine.text import gguf_header
@@ -226,8 +227,15 @@ def _architecture(
         layer_norm=FAMILIES[family].layer_norm,
         gelu=FAMILIES[family].gelu,
         context=min(contexts, default=0),
+        convention=Convention(suffix_first="mellum" in _name(reader)),
         rope_divisors=divisors(head_dim // 2),
     )
+
+
+def _name(reader: GGUFReader) -> str:
+    """The model's name in the metadata, in small letters."""
+    field = reader.get_field("general.name")
+    return bytes(field.parts[field.data[0]]).decode("utf-8", "replace").lower() if field and field.data else ""
 
 
 def _words(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """The special tokens that a checkpoint's prompts are made of, found by their names in its own vocabulary."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlsp_engine.errors import EngineError
 
@@ -64,6 +64,10 @@ class Template:
     fim: Fim | None = None
     repository: int | None = None
     file: int | None = None
+
+    def with_suffix_first(self) -> "Template":
+        """The template with the suffix before the prefix, and the path of the gap's file before both."""
+        return replace(self, fim=self.fim and replace(self.fim, suffix_first=True, path_inside=False))
 
     def separator(self) -> int:
         """Return the token before each file. Raises EngineError if there is none."""

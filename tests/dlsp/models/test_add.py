@@ -1,6 +1,7 @@
 """Models that the user adds, from this machine and from the hub, as the engine's own process sees them."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,9 @@ import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from dlsp.cli import main
+from dlsp.doctor import trial
 from dlsp.doctor.engine import size
+from dlsp.engine import state
 from dlsp.errors import UserError
 from dlsp.models import add, added, store
 from dlsp.models.added import find
@@ -249,3 +252,22 @@ def test_auto_leaves_alone_what_fills_no_gaps_as_the_server_asks(file: Path, tmp
     store.place(CATALOGUE[0]).touch()
     costs(tmp_path, **{"0.5b": 5, "odd": 1})
     assert choose().model == CATALOGUE[0]
+
+
+def test_a_model_is_tried_by_its_engine_and_measured_once(
+    mine: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.delenv("DLSP_EVAL_DIR", raising=False)
+    monkeypatch.setattr(trial, "BEFORE", 400)
+    monkeypatch.setattr(trial, "AFTER", 200)
+    assert dlsp("add", str(mine), "--name", "mine") == 0
+    assert dlsp("bench", "mine") == 0
+    said = capfd.readouterr().out
+    for what in ("autoregressive", "verified", "a line", "reading", "memory", "exact", "pass@1"):
+        assert re.search(rf"^{re.escape(what)} +\S", said, re.MULTILINE), what
+    assert not state.alive("mine"), "it is ended, as it did not run before"
+    assert choose().estimates["mine"].how.startswith("measured")
+    assert dlsp("list", "--json") == 0
+    (listed,) = (each for each in json.loads(capfd.readouterr().out) if each["name"] == "mine")
+    assert (listed["state"], listed["size"]) == ("here", find("mine").size)
+    assert "ms a line" in listed["here"]

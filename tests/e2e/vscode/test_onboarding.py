@@ -1,10 +1,13 @@
 """A machine without the server: it says what to do, and finds it in the folder's virtual environment."""
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from dlsp.models import added
+from dlsp.models.catalogue import NO_MIRROR, Model
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.texts import LIGHT
 from tests.e2e.vscode.code import Code
@@ -63,3 +66,23 @@ def test_an_installation_without_an_engine_names_the_command(programs: tuple[Edi
         assert code.browser.evaluate(TEXTS, BUTTONS) == ["Put It in a Terminal", "Show Log"]
         code.until(lambda: code.status()[0] == "error", "the status bar says so too")
         code.screenshot("light")
+
+
+def test_the_model_is_chosen_of_those_that_there_are(
+    programs: tuple[Editor, Path], stub: StubEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An added one is in the list. What is chosen becomes the user's setting."""
+    project, own, weights = tmp_path / "project", tmp_path / "own", tmp_path / "mine.gguf"
+    project.mkdir()
+    weights.write_bytes(b"weights")
+    monkeypatch.setenv("DLSP_CACHE_DIR", str(tmp_path / "cache"))
+    added.keep(Model("mine", weights.name, 7, "0" * 64, "", NO_MIRROR, "", 8.4, 600_000_000, weights, "llama"))
+    with Code(*programs, own, project, stub.file.parent) as code:
+        code.open("")
+        code.command("dlsp: Choose the Model")
+        offered = ["0.5b", "1.5b", "mine", "auto", "as the project says"]
+        code.until(lambda: code.picks() == offered, "the models are listed")
+        code.screenshot("models")
+        code.press("ArrowDown", "ArrowDown", "Enter")
+        settings = own / "user" / "User" / "settings.json"
+        code.until(lambda: json.loads(settings.read_text()).get("dlsp.model") == "mine", "it is set")

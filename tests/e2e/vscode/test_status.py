@@ -95,7 +95,7 @@ def test_settings_apply_without_a_restart(code: Code, stub: StubEngine) -> None:
 
 def test_the_menu_snoozes(code: Code) -> None:
     code.click_status()
-    code.until(lambda: len(code.picks()) == 8, "the menu is open")
+    code.until(lambda: len(code.picks()) == 9, "the menu is open")
     code.screenshot("menu")
     code.press("Escape")
     code.command("dlsp: Snooze")
