@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dlsp_engine.decode.diffusion import REMASK_FLOOR
-from dlsp_engine.decode.whole import Whole
+from dlsp_engine.decode.whole import Whole, usual_confidence
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.convention import WHOLE, Convention
 from dlsp_engine.model.qwen2 import Qwen2
@@ -162,13 +162,16 @@ def test_deleting_all_ends_the_answer():
 
 
 def settle(one: GapRequest, length: int) -> list[int]:
-    """End the search for the length at `length`; the lengths that were tried."""
+    """End the search for the length at `length`: the farther from it, the less sure the model is, beside what is usual.
+    The lengths that were tried.
+    """
     tried: list[int] = []
     while one.decoder._search:
         slots = len(one.decoder.canvas)
         tried.append(slots)
         assert one.decoder.canvas == [MASK] * slots
-        one.decoder.take(scripted({}, slots, sure=9.0 if slots == length else 0.0))
+        p = 0.9 * usual_confidence(slots) / (1 + abs(slots - length))
+        one.decoder.take(scripted({}, slots, sure=math.log(261 * p / (1 - p))))
     assert one.decoder.canvas == [MASK] * length
     return tried
 
