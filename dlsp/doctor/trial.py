@@ -53,7 +53,8 @@ async def trial(engine: Engine, model: Model, advance: Callable[[], None]) -> Tr
     """`advance` is called `steps(model)` times. Raises UserError if the engine fails."""
     import psutil
 
-    tokens_s, tau = {}, {}
+    tokens_s: dict[str, float] = {}
+    tau: dict[str, float] = {}
     for mode in modes(model):
         fills: list[dict[str, Any]] = []
         for gap in gaps(PASSAGES, seed=1):

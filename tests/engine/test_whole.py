@@ -166,7 +166,8 @@ def settle(one: GapRequest, length: int) -> list[int]:
     The lengths that were tried.
     """
     tried: list[int] = []
-    while one.decoder._search:
+    assert isinstance(one.decoder, Whole)
+    while one.decoder.searching:
         slots = len(one.decoder.canvas)
         tried.append(slots)
         assert one.decoder.canvas == [MASK] * slots
@@ -187,7 +188,9 @@ def test_the_length_is_searched_up_and_down_from_the_start():
 
 
 def test_a_checkpoint_that_expands_does_not_search():
-    assert request(model(RESIZING), some(3), [], canvas=3).decoder._search is None
+    decoder = request(model(RESIZING), some(3), [], canvas=3).decoder
+    assert isinstance(decoder, Whole)
+    assert not decoder.searching
 
 
 def test_a_placed_token_is_masked_again_once():

@@ -66,6 +66,11 @@ class Whole(Slots):
         # Every expansion counts, even if its slots are deleted again: otherwise the two could alternate for ever.
         self._expansions = answer.options.max_tokens - len(self.slots)
 
+    @property
+    def searching(self) -> bool:
+        """Whether the next step tries a length of the gap."""
+        return self._search is not None
+
     def plan(self, sharing: int) -> Rows:
         rows, before = Rows(), len(self.session.tokens)
         rows.add_block(self._rows_of([*self.session.tokens, *self.slots, *self._behind]), 0)
