@@ -146,7 +146,7 @@ class CanvasModel:
                 run = self._layer if torch.is_grad_enabled() or past is None else layer_forward
                 x, k, v = run(*given)
             new.append((k, v))
-        return F.rms_norm(x, x.shape[-1:], self.weights.norm, self.shape.eps), new
+        return norm(x, self.weights.norm, self.weights.norm_bias, self.shape.eps), new
 
 
 def layer_forward(
@@ -172,7 +172,7 @@ def heads(
     shape: Architecture, layer: Layer, low: Low, x: Tensor, cos: Tensor, sin: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return queries, keys and values [batch, heads, rows, head_dim] of x [batch, rows, dim]."""
-    h = F.rms_norm(x, x.shape[-1:], layer.attention_norm, shape.eps)
+    h = norm(x, layer.attention_norm, layer.attention_norm_bias, shape.eps)
     qkv = _linear(h, layer.qkv, low.get("qkv"), layer.qkv_bias).unflatten(-1, (-1, shape.head_dim))
     qk, v = qkv.split([shape.heads + shape.kv_heads, shape.kv_heads], 2)
     if layer.head_norm is not None:
@@ -185,9 +185,18 @@ def behind_attention(shape: Architecture, layer: Layer, low: Low, x: Tensor, att
     """Run the part of a layer after attention: its input x and the attention's output, both [batch, rows, dim] -> the
     layer's output.
     """
-    x = x + _linear(attended, layer.out, low.get("out"))
-    h = F.rms_norm(x, x.shape[-1:], layer.mlp_norm, shape.eps)
-    return x + _linear(swiglu(_linear(h, layer.gate_up, low.get("gate_up"))), layer.down, low.get("down"))
+    x = x + _linear(attended, layer.out, low.get("out"), layer.out_bias)
+    h = norm(x, layer.mlp_norm, layer.mlp_norm_bias, shape.eps)
+    h = _linear(h, layer.gate_up, low.get("gate_up"), layer.gate_up_bias)
+    h = F.gelu(h, approximate="tanh") if shape.gelu else swiglu(h)
+    return x + _linear(h, layer.down, low.get("down"), layer.down_bias)
+
+
+def norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+    """LayerNorm if there is a bias, else RMSNorm."""
+    return (
+        F.rms_norm(x, weight.shape, weight, eps) if bias is None else F.layer_norm(x, weight.shape, weight, bias, eps)
+    )
 
 
 def _linear(x: Tensor, weight: Tensor, low: tuple[Tensor, Tensor] | None, offset: Tensor | None = None) -> Tensor:

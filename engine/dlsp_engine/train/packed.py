@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train.fills import Fill
-from dlsp_engine.train.model import Low, behind_attention, heads
+from dlsp_engine.train.model import Low, behind_attention, heads, norm
 from dlsp_kernels.rope.reference import rope_table
 
 
@@ -57,7 +57,7 @@ def hidden(weights: Weights, lows: list[Low], packed: Packed) -> Tensor:
         parts = zip(*(t.split(packed.sizes, 2) for t in (q, k, v)), strict=True)
         attended = [F.scaled_dot_product_attention(*part, is_causal=True, enable_gqa=True) for part in parts]
         x = behind_attention(shape, layer, low, x, torch.cat(attended, 2).transpose(1, 2).flatten(2))
-    return F.rms_norm(x[0, packed.rows], x.shape[-1:], weights.norm, shape.eps)
+    return norm(x[0, packed.rows], weights.norm, weights.norm_bias, shape.eps)
 
 
 def backward(hidden: Tensor, embedding: Tensor, targets: Tensor, weights: Tensor, chunk: int, scale: float) -> float:

@@ -86,8 +86,9 @@ def tensors(weights: Weights) -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture(scope="session")
-def small() -> Weights:
-    return Weights.random(SMALL)
+def small(request: pytest.FixtureRequest) -> Weights:
+    """Of the sizes that a test gives, else SMALL."""
+    return Weights.random(getattr(request, "param", SMALL))
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What canvases see and are taught: the shift, the leak gates, the trainer's forward against the engine's."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,15 @@ from dlsp_engine.train.canvases import Batch, Canvases, draw_canvases, has_targe
 from dlsp_engine.train.model import CanvasModel, Parameters
 from dlsp_engine.train.segments import MIDDLE, START, TEXT
 from dlsp_engine.train.trainer import canvas_states, clean_pass
+from tests.engine.train.conftest import SMALL
+
+FAMILIES = {
+    "qwen2": SMALL,
+    "qwen2, untied": replace(SMALL, tied=False),
+    "qwen3": replace(SMALL, family="qwen3", head_norm=True),
+    "llama, scaled": replace(SMALL, family="llama", rope_divisors=(1.0,) * 4 + (2.0,) * 4),
+    "starcoder2": replace(SMALL, family="starcoder2", layer_norm=True, gelu=True),
+}
 
 # Two segments a row: tokens 0 … 8 and 9 … 23.
 LENGTH, SECOND = 24, 9
@@ -54,13 +64,14 @@ def states(model: CanvasModel, now: Batch, canvases: Canvases) -> torch.Tensor:
         return canvas_states(model, now, canvases, past)
 
 
+@pytest.mark.parametrize("small", FAMILIES.values(), ids=FAMILIES, indirect=True)
 def test_logits_are_the_engines(disturbed: CanvasModel, small: Weights, tmp_path: Path):
     """Positions, attention, low-rank updates and the shift: one slot off anywhere and this fails."""
     adapter = Adapter.load(tmp_path / "a.safetensors", "small.gguf", small.architecture, torch.float32)
     engine = Qwen2(small, adapter)
     now = batch()
     anchors, tokens = [3, 12, 22], [[MASK, MASK, MASK], [MASK, 65, MASK], [7, MASK, MASK]]
-    ours = states(disturbed, now, canvases_for(now, anchors, tokens)) @ small.embedding.T
+    ours = states(disturbed, now, canvases_for(now, anchors, tokens)) @ small.head.T
     for row in range(len(now.ids)):
         for number, (anchor, shown) in enumerate(zip(anchors, tokens, strict=True)):
             first = 0 if anchor < SECOND else SECOND
