@@ -30,6 +30,7 @@ class Options:
     rule: str = "threshold"  # for `diffusion`: which positions are placed in a step; see `decode.diffusion`
     threshold: float = 0.98  # for `diffusion`: the number that the rule takes
     canvas: int = 4  # for `diffusion`: positions in the canvas; a block checkpoint says it itself
+    approximate_cache: bool = False  # for a checkpoint that sees the whole text: see `decode.whole`
     end: str = "token"  # where the gap ends; see `decode.ends`
     stop: tuple[str, ...] = ()  # texts that also end the gap; the answer leaves them out
     max_tokens: int = 64

@@ -34,8 +34,8 @@ PROMPTS = [1, 4, 7, 16]  # tokens: within a block, at its end, beyond it
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def model(convention: Convention) -> Engine:
-    return Engine(Qwen2(Weights.random(replace(SHAPE, convention=convention))), ByteTokenizer())
+def model(convention: Convention, layers: int = 2) -> Engine:
+    return Engine(Qwen2(Weights.random(replace(SHAPE, layers=layers, convention=convention))), ByteTokenizer())
 
 
 def some(tokens: int, seed: int = 0) -> list[int]:

@@ -127,6 +127,28 @@ def test_each_step_is_the_published_one(convention: Convention, rule: str, value
         assert len(lengths) > 1
 
 
+@pytest.mark.parametrize("convention", [SHIFTED, UNSHIFTED, RESIZING], ids=["shifted", "unshifted", "resizing"])
+def test_an_approximate_cache_is_exact_for_one_layer(convention: Convention):
+    """There keys and values follow from a position's own token. The text before the gap is run once."""
+    engine = model(convention, layers=1)
+    exact, cached = (
+        request(engine, some(9, seed=1), some(5, seed=2), threshold=0.05, approximate_cache=on) for on in (False, True)
+    )
+    saved = 0
+    while not exact.done:
+        saved += len(exact.decoder.plan(1)) - len(cached.decoder.plan(1))
+        for one in (exact, cached):
+            engine.step([one])
+        assert shown(cached) == shown(exact)
+    assert (cached.done, cached.answer.tokens) == (True, exact.answer.tokens)
+    assert saved % 8 == 0, "all of the text before but its last token, in each step but the first ones"
+    assert saved > 0
+    following = engine.request(
+        Gap("", ""), Options(mode="diffusion"), cached.session, opening=Prompt(some(9, seed=1), b"")
+    )
+    assert following.session.cache.length == 0, "no other answer sees what is approximate"
+
+
 def test_a_slot_becomes_two_or_none():
     one = request(model(RESIZING), some(3), [], canvas=4, max_tokens=6, threshold=0.5)
     one.decoder.plan(1)

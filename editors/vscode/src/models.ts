@@ -48,6 +48,8 @@ export async function chooseModel(): Promise<void> {
 
 function listed(own: string): Promise<Listed[]> {
   return new Promise((resolve, reject) => {
-    execFile(own, ["model", "list", "--json"], (error, stdout) => (error ? reject(error) : resolve(JSON.parse(stdout))));
+    execFile(own, ["model", "list", "--json"], (error, stdout) =>
+      error ? reject(error) : resolve(JSON.parse(stdout)),
+    );
   });
 }

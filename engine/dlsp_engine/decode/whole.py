@@ -45,7 +45,8 @@ def length_search(start: int, most: int) -> Generator[int, float, int]:
 
 class Whole(Slots):
     """Decodes between the tokens before the gap, which are the session's, and those `behind` it. Each step runs all
-    rows: every one of them sees the slots, so none stays the same and nothing is cached.
+    rows: every one of them sees the slots, so none stays the same and nothing is cached. With `approximate_cache` the
+    text before the gap keeps the keys and values of the first step that filled slots, though later ones would differ.
 
     At first there are `options.canvas` slots. A slot that gets the checkpoint's token for *expand* becomes two open
     slots, one that gets that for *delete* is removed. For a checkpoint without these two the first steps search for the
@@ -72,9 +73,9 @@ class Whole(Slots):
         return self._search is not None
 
     def plan(self, sharing: int) -> Rows:
-        rows, before = Rows(), len(self.session.tokens)
-        rows.add_block(self._rows_of([*self.session.tokens, *self.slots, *self._behind]), 0)
-        first = before - int(self.convention.shifted)
+        rows, pending = Rows(), self.session.pending
+        rows.add_block(self._rows_of([*pending, *self.slots, *self._behind]), self.session.cache.length)
+        first = len(pending) - int(self.convention.shifted)
         rows.scored = [max(0, row) for row in range(first, first + len(self.slots))]
         return rows
 
@@ -92,7 +93,9 @@ class Whole(Slots):
             best[first] = likeliest
         self._place(logits, log_p, best, len(self.slots))
         self._resize()
-        self._commit_run(cached=0)
+        once = self.answer.options.approximate_cache and not self.session.cache.length
+        # Not the last row of the text, whose logits may be those of the first slot.
+        self._commit_run(cached=max(0, len(self.session.pending) - 1) if once else 0)
         if not self.slots and not self.done:
             if self.answer.refused([min(self._stops)]) is None:
                 self.answer.finish()
