@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import { askAgain } from "./again";
+import { Choice } from "./choice";
 import { download } from "./download";
 import { Edits } from "./edits";
 import { Feedback, type Item } from "./feedback";
@@ -28,7 +29,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const server = new Server(output, status);
   const feedback = new Feedback((method, params) => server.notify(method, params));
   const preview = new Preview(server, status);
-  const suggest = new Suggest(onOff, status, feedback, preview);
+  const choice = new Choice(server, feedback);
+  const suggest = new Suggest(onOff, status, choice, preview);
   const edits = new Edits(server, (document) => onOff.off(document) ?? preview.busy(document));
   const middleware: Middleware = {
     provideInlineCompletionItems: (document, position, asked, token, next) =>
@@ -48,7 +50,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const commands: Record<string, (...given: never[]) => unknown> = {
     "dlsp.fillFunction": () => fill(preview, server),
     "dlsp.instruct": () => instruct(preview, server),
-    "dlsp.dismiss": () => dismiss(feedback),
+    "dlsp.acceptPart": () => choice.accept("part"),
+    "dlsp.acceptBlock": () => choice.accept("block"),
+    "dlsp.nextSuggestion": () => choice.turn(1),
+    "dlsp.previousSuggestion": () => choice.turn(-1),
+    "dlsp.dismiss": () => dismiss(feedback, choice),
     "dlsp.keepPreview": () => preview.keep(),
     "dlsp.dismissPreview": () => preview.dismiss(),
     "dlsp.nextEdit": () => edits.next(),
@@ -93,7 +99,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 }
 
 /** Hide the suggestion, and tell that it was sent away. */
-async function dismiss(feedback: Feedback): Promise<void> {
+async function dismiss(feedback: Feedback, choice: Choice): Promise<void> {
+  choice.clear();
   const editor = vscode.window.activeTextEditor;
   if (editor) {
     feedback.dismissed(editor.document, editor.document.offsetAt(editor.selection.active));

@@ -28,9 +28,9 @@ export class Feedback implements vscode.Disposable {
 
   constructor(private readonly notify: Notify) {}
 
-  /** A suggestion goes to the editor, for this offset of the document. */
-  shown(document: vscode.TextDocument, at: number, item: Item): void {
-    this.offered = { uri: document.uri.toString(), at, item, stands: 0 };
+  /** A suggestion goes to the editor, for this offset of the document, behind which so many characters of it stand. */
+  shown(document: vscode.TextDocument, at: number, item: Item, stands = 0): void {
+    this.offered = { uri: document.uri.toString(), at, item, stands };
     this.notify("textDocument/didShowCompletion", { item });
   }
 

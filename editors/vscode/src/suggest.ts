@@ -1,7 +1,8 @@
 // Suggestions between VS Code and the server: when to ask, and what to note about the answer.
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
-import type { Feedback, Item } from "./feedback";
+import type { Choice } from "./choice";
+import type { Item } from "./feedback";
 import type { Busy } from "./preview";
 import type { Answer } from "./server";
 import type { Status } from "./status";
@@ -22,7 +23,7 @@ export class Suggest {
   constructor(
     private readonly onOff: Switch,
     private readonly status: Status,
-    private readonly feedback: Feedback,
+    private readonly choice: Choice,
     private readonly other: Busy,
   ) {}
 
@@ -44,6 +45,10 @@ export class Suggest {
     if (this.why(document) || context.selectedCompletionInfo) {
       return undefined;
     }
+    const kept = this.choice.kept(document, position);
+    if (kept) {
+      return this.offer(new vscode.InlineCompletionItem(kept.rest, new vscode.Range(position, position)), kept.item);
+    }
     if (automatic) {
       await rest(vscode.workspace.getConfiguration("dlsp", document).get<number>("debounce", 0));
     }
@@ -64,13 +69,17 @@ export class Suggest {
       }
       return undefined;
     }
-    for (const each of items) {
-      each.command ??= { command: ACCEPTED, title: "", arguments: [raw(each, this.last)] };
-    }
     this.status.next({ what: "answered" });
+    const item = raw(first, this.last);
+    this.choice.shown(document, position, item);
+    return this.offer(first, item);
+  }
+
+  /** Give VS Code one suggestion: all of `whole`, or what is left of it. */
+  private offer(item: vscode.InlineCompletionItem, whole: Item): vscode.InlineCompletionList {
+    item.command ??= { command: ACCEPTED, title: "", arguments: [whole] };
     this.event.fire();
-    this.feedback.shown(document, document.offsetAt(position), raw(first, this.last));
-    return new vscode.InlineCompletionList(items);
+    return new vscode.InlineCompletionList([item]);
   }
 
   /** Why nothing would be suggested in a document now, in a sentence, before anybody is asked. */

@@ -30,8 +30,9 @@ SETTINGS = {
 CLOSE, FILL, ACCEPT_LINE, FOCUS, INSTRUCT, RESTART, MENU, CURSOR_ABOVE, SNIPPET, REWRITE, CLEAR, HIDE = (
     f"Control+Alt+F{number}" for number in range(1, 13)
 )
-COMMIT = "Control+Shift+F1"
+COMMIT, ACCEPT_PART, ACCEPT_BLOCK = (f"Control+Shift+F{number}" for number in range(1, 4))
 ACCEPT_WORD = "Control+ArrowRight"
+NEXT, PREVIOUS = "Alt+BracketRight", "Alt+BracketLeft"
 BINDINGS: list[tuple[str, str, Any]] = [
     (CLOSE, "workbench.action.revertAndCloseActiveEditor", None),
     (FILL, "dlsp.fillFunction", None),
@@ -39,6 +40,8 @@ BINDINGS: list[tuple[str, str, Any]] = [
     (FOCUS, "workbench.action.focusActiveEditorGroup", None),
     (INSTRUCT, "dlsp.instruct", None),
     (COMMIT, "editor.action.inlineSuggest.commit", None),
+    (ACCEPT_PART, "dlsp.acceptPart", None),
+    (ACCEPT_BLOCK, "dlsp.acceptBlock", None),
     (RESTART, "dlsp.restart", None),
     (MENU, "editor.action.triggerSuggest", None),
     (CURSOR_ABOVE, "editor.action.insertCursorAbove", None),

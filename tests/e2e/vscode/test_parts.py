@@ -154,3 +154,27 @@ def test_the_status_follows_from_what_happened(part: Part, happenings: str, stat
         return [server, {happenings}].reduce(part.reduce, from).state;
     """
     assert part("status.ts", code) == state
+
+
+@pytest.mark.parametrize(
+    ("text", "which", "first"),
+    [
+        ("parseHTTPResponse(x)", "part", ["parse", "HTTP", "Response", "(", "x", ")"]),
+        ("max_length = 10", "part", ["max", "_length", " =", " 10"]),
+        ("__init__", "part", ["__init", "__"]),
+        ("naïveÉtat2", "part", ["naïve", "État", "2"]),
+        ("文字列 = 1", "part", ["文字列", " =", " 1"]),
+        ("\n    if done:", "part", ["\n    if", " done", ":"]),
+        ("a\n  b\n\nc\n \nd", "block", ["a\n  b", "\n\nc", "\n \nd"]),
+        ("\n\na\nb", "block", ["\n\na\nb"]),
+    ],
+)
+def test_the_parts_of_a_suggestion(part: Part, text: str, which: str, first: list[str]) -> None:
+    code = f"""
+        const parts = [];
+        for (let rest = {json.dumps(text)}; rest; rest = rest.slice(parts.at(-1).length)) {{
+          parts.push(part.first(rest, {json.dumps(which)}));
+        }}
+        return parts;
+    """
+    assert part("parts.ts", code) == first
