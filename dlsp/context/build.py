@@ -1,6 +1,6 @@
 """Build the whole context of a gap within one token budget."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -9,15 +9,19 @@ from dlsp.context.names import Names
 from dlsp.context.pairs import pair
 from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
+from dlsp.context.siblings import WHY, siblings
 from dlsp.context.structure import Structure, structure
-from dlsp.context.tokens import DEFAULT_TOKENS
+from dlsp.context.tokens import DEFAULT_TOKENS, tail
 from dlsp.ignore import Rules, Verdicts
 from dlsp.ignore.values import without_secrets
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
-# Shares of the budget for other files and for the text after the gap. The prefix gets the remainder.
-OTHER_FILES_SHARE, SUFFIX_SHARE = 0.35, 0.25
+# What the context has besides the lines around the gap.
+SOURCES = ("siblings", "imports", "signatures", "definitions", "pairs", "recent")
+# Shares of the budget for other files and for the text after the gap. The prefix gets the remainder. Places of the file
+# itself that are like the cursor's take what they need from the other files' share, which is the larger.
+OTHER_FILES_SHARE, SUFFIX_SHARE, SIBLINGS_SHARE = 0.35, 0.25, 0.25
 # The least share of the prefix; the statement under the cursor may take more than SUFFIX_SHARE from the rest.
 MIN_PREFIX_SHARE = 0.25
 # Shares of the other files' budget, served in this order.
@@ -37,11 +41,13 @@ def build(
     recent: Recent | None = None,
     previous: Context | None = None,
     budget: int = DEFAULT_TOKENS,
+    without: Collection[str] = (),
 ) -> Context:
     """Return the context of the gap between `before` and `after` in `path`, which is relative to the workspace.
 
     The caller must check that `path` itself may be read; other files are checked here. Without `rules` no other file is
-    used. The other files of `previous` are kept if they still cover what is wanted.
+    used. The other files of `previous` are kept if they still cover what is wanted. `without` names sources, of
+    SOURCES, that are not used.
     """
     # Cached, because it is slow where the text does not parse.
     place = cache(lambda: structure(source, before, after) if source else None)
@@ -49,11 +55,20 @@ def build(
     follows = window.suffix(place, path, before, after, int(budget * SUFFIX_SHARE), rest)
     rest -= follows.tokens
     others_budget = min(int(budget * OTHER_FILES_SHARE), rest)
-    others = _others(path, before, after, source, place, index, rules, recent, others_budget)
+    alike: tuple[Part, ...] = ()
+    if source and source.language.has_definitions and "siblings" not in without:
+        row = before.count("\n")
+        start = before.count("\n", 0, tail(before, rest - others_budget))
+        known = [part for part in previous.prefix if part.why == WHY] if previous else []
+        shown = range(start, row + follows.text.count("\n") + 1)
+        alike = siblings(path, before, after, shown, min(int(budget * SIBLINGS_SHARE), others_budget), known)
+        rest -= _tokens(alike)
+        others_budget -= _tokens(alike)
+    others = _others(path, before, after, source, place, index, rules, recent, others_budget, without)
     if previous and rules and _cost(previous.others) <= rest and _serves(previous, others, rules):
         others = previous.others
-    left = budget - follows.tokens - _cost(others)
-    return Context(others, window.prefix(place, path, before, left), follows)
+    left = budget - follows.tokens - _tokens(alike) - _cost(others)
+    return Context(others, window.prefix(place, path, before, left, alike, without), follows)
 
 
 def _others(
@@ -66,17 +81,19 @@ def _others(
     rules: Rules | Verdicts | None,
     recent: Recent | None,
     budget: int,
+    without: Collection[str],
 ) -> tuple[Part, ...]:
     chosen: list[Part] = []
     if rules is None:
         return ()
     if index and source and source.language.has_definitions:
         family = source.language.family
-        names = Names(before, after, place())
-        found = elsewhere.definitions(index, rules, path, family, names)
-        _take(chosen, (each.part for each in found), int(budget * DEFINITIONS_SHARE), budget)
-        _take(chosen, pair(index, rules, path, family), int(budget * PAIR_SHARE), budget)
-    if recent:
+        if "definitions" not in without:
+            found = elsewhere.definitions(index, rules, path, family, Names(before, after, place()))
+            _take(chosen, (each.part for each in found), int(budget * DEFINITIONS_SHARE), budget)
+        if "pairs" not in without:
+            _take(chosen, pair(index, rules, path, family), int(budget * PAIR_SHARE), budget)
+    if recent and "recent" not in without:
         regions = (part for part in recent.parts(path) if not rules.excludes_source(rules.root / part.path))
         _take(chosen, regions, int(budget * RECENT_SHARE), budget)
     # The order does not depend on scores, so that the next anchor can reuse what was prefilled for the previous one.
@@ -115,6 +132,10 @@ def _overlap(one: Part, other: Part) -> bool:
     return one.row <= other.row + other.text.count("\n") and other.row <= one.row + one.text.count("\n")
 
 
+def _tokens(parts: Iterable[Part]) -> int:
+    return sum(part.tokens for part in parts)
+
+
 def _cost(parts: Iterable[Part]) -> int:
     parts = list(parts)
-    return sum(part.tokens for part in parts) + _FILE_NAME_TOKENS * len({part.path for part in parts})
+    return _tokens(parts) + _FILE_NAME_TOKENS * len({part.path for part in parts})

@@ -1,11 +1,11 @@
 """What the model sees of the document itself, before and after the cursor.
 
-Before: the headers of the enclosing function and class, then imports, signatures of definitions above, then the nearest
-lines above. After: whole statements.
+Before: the headers of the enclosing function and class, then imports, signatures of definitions above, places that are
+like the cursor's (see `siblings`), also from below, then the nearest lines above. After: whole statements.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from dlsp import function
 from dlsp.context.parts import Part
@@ -56,35 +56,52 @@ def suffix(find: Find, path: str, before: str, after: str, most: int, longest: i
     return Part(path, row, kept, "what follows, to the end of a statement")
 
 
-def prefix(find: Find, path: str, before: str, most: int) -> tuple[Part, ...]:
-    """Parts of `before` in document order, at most `most` tokens; the last part ends at the cursor."""
+def prefix(
+    find: Find, path: str, before: str, most: int, alike: Sequence[Part] = (), without: Collection[str] = ()
+) -> tuple[Part, ...]:
+    """Parts of `before`, at most `most` tokens, and those of `alike` that they do not show, which cost nothing here: in
+    document order, what is from below the cursor ahead of the last part, which ends at the cursor.
+    """
     if len(before) <= most or tail(before, most) == 0:
-        return (Part(path, 0, before, "all that stands before"),)
+        below = [part for part in alike if part.row > before.count("\n")]
+        start = _block(before, find()) if below else 0
+        top = [Part(path, 0, before[:start], "all that stands before")] if start else []
+        return (*top, *below, _part(path, before, start, "all that stands before"))
     place = find()
     if place is None or not place.source.language.has_definitions:
         start = _stepped(before, tail(before, most), place)
-        return (_part(path, before, start, "the lines before"),)
-    return _Prefix(path, before, place, most).parts()
+        return _ordered(alike, _part(path, before, start, "the lines before"), before)
+    return _Prefix(path, before, place, most, alike, without).parts()
 
 
 class _Prefix:
     """Spends the token budget on the parts of one document, the most useful first."""
 
-    def __init__(self, path: str, before: str, place: Structure, most: int) -> None:
-        self.path, self.before, self.place = path, before, place
+    def __init__(
+        self,
+        path: str,
+        before: str,
+        place: Structure,
+        most: int,
+        alike: Sequence[Part],
+        without: Collection[str],
+    ) -> None:
+        self.path, self.before, self.place, self.alike, self.without = path, before, place, alike, without
         self.content = before.encode("utf-8", "replace")
         self.most = self.left = most
         self.inner = next((each for each in reversed(place.enclosing) if each.kind == "function"), None)
 
     def parts(self) -> tuple[Part, ...]:
         heads = self._heads()
-        imports = self._within(self._imports(), self.most * MAX_IMPORTS_SHARE)
+        alike = [part for part in self.alike if not _overlaps(part, heads)]
+        imports = [] if "imports" in self.without else self._imports()
+        imports = self._within(imports, self.most * MAX_IMPORTS_SHARE, alike)
         room = min(self.most * MAX_SIGNATURES_SHARE, self.left - self.most * MIN_NEAR_SHARE)
-        signatures = self._within(self._signatures(), room)
+        signatures = () if "signatures" in self.without else self._signatures()
+        signatures = self._within(signatures, room, alike)
         start = _stepped(self.before, tail(self.before, max(1, self.left)), self.place, self.inner)
         near = _part(self.path, self.before, start, self._reason(start))
-        above = {part.row: part.up_to(near.row) for part in [*signatures, *imports, *heads] if part.row < near.row}
-        return (*(above[row] for row in sorted(above)), near)
+        return _ordered([*signatures, *imports, *heads, *alike], near, self.before)
 
     def _heads(self) -> list[Part]:
         """Headers of the enclosing definitions, innermost first; one that does not fit is cut."""
@@ -134,9 +151,12 @@ class _Prefix:
         row = self.content.count(b"\n", 0, definition.start)
         return Part(self.path, row, text, f"the signature of {definition.name}")
 
-    def _within(self, parts: Iterable[Part], most: float) -> list[Part]:
+    def _within(self, parts: Iterable[Part], most: float, shown: Sequence[Part]) -> list[Part]:
+        """The first parts up to `most` tokens, without those that `shown` shows."""
         kept: list[Part] = []
         for part in parts:
+            if _overlaps(part, shown):
+                continue
             if part.tokens > most:
                 break
             most -= part.tokens
@@ -157,6 +177,32 @@ class _Prefix:
 
 def _part(path: str, before: str, start: int, why: str) -> Part:
     return Part(path, before.count("\n", 0, start), before[start:], why)
+
+
+def _ordered(parts: Iterable[Part], near: Part, before: str) -> tuple[Part, ...]:
+    """The parts above the nearest lines, as far as these do not show them, those from below the cursor, the lines."""
+    above: dict[int, Part] = {}
+    below: list[Part] = []
+    for part in parts:
+        if part.row < near.row:
+            above[part.row] = part.up_to(near.row)
+        elif part.row > before.count("\n"):
+            below.append(part)
+    return (*(above[row] for row in sorted(above)), *below, near)
+
+
+def _overlaps(part: Part, others: Iterable[Part]) -> bool:
+    rows = range(part.row, part.row + max(1, part.text.count("\n")))
+    return any(other.row < rows.stop and rows.start < other.row + other.text.count("\n") for other in others)
+
+
+def _block(before: str, place: Structure | None) -> int:
+    """The offset of the line where the enclosing function begins, else of what follows the last blank line."""
+    inner = [each for each in place.enclosing if each.kind == "function"] if place else []
+    if place and inner:
+        return before.rfind("\n", 0, len(place.content[: inner[-1].start].decode("utf-8", "replace"))) + 1
+    blank = before.rfind("\n\n", 0, before.rfind("\n") + 1)
+    return blank + 2 if blank >= 0 else 0
 
 
 def _stepped(before: str, start: int, place: Structure | None, inner: Definition | None = None) -> int:

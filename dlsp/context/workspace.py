@@ -2,7 +2,7 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from dlsp.context import elsewhere
@@ -37,8 +37,11 @@ MAX_LONE_FOLDERS = 16
 class Workspace:
     """The folder `root`, or None for a single file; then no other file is read.
 
-    `patience_s`: seconds to wait for ignore rules, None for no limit (see `Verdicts`).
+    `patience_s`: seconds to wait for ignore rules, None for no limit (see `Verdicts`). `without` are sources of context
+    that are not used, of `build.SOURCES`: measurements switch them off.
     """
+
+    without: Collection[str] = ()
 
     def __init__(
         self,
@@ -150,6 +153,7 @@ class Workspace:
             recent=self.recent,
             previous=previous,
             budget=self._budget,
+            without=self.without,
         )
 
     def defined(self, language: Language | None, most: int) -> tuple[str, ...]:
