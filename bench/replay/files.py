@@ -15,8 +15,8 @@ from dlsp_engine.train.corpus.__main__ import build, orders
 from dlsp_engine.train.corpus.package import CorpusError
 from dlsp_engine.train.corpus.shards import Row, rows
 
-# How many files of each language: of those whose packages can be fetched anywhere.
-FILES = {"python": 14, "typescript": 3, "javascript": 3}
+# How many files of each language.
+FILES = {"python": 14, "typescript": 6, "javascript": 6, "go": 6, "rust": 6, "java": 6}
 PLACES = 2
 # A place is whole lines with at least so many characters, indentation left out.
 CHARACTERS = 50
@@ -24,8 +24,10 @@ SMALLEST, LARGEST, LONGEST_LINE = 2_000, 40_000, 200
 MOST_OF_A_PACKAGE = 300
 SPLITS = ("test", "fit")
 
-SOURCES = ("pypi", "npm")
-# As much is fetched from these where there is no corpus.
+# What is fetched where there is no corpus: from registries that can be reached anywhere, and from a Debian mirror where
+# one is named, the only source of Go, Rust and Java.
+SOURCES, MIRRORED = ("pypi", "npm"), "debian"
+MIRROR = "DLSP_DEBIAN_MIRROR"
 PYTHON_MB, OTHER_MB = 15, 2
 FETCHED = "fetched"
 
@@ -40,25 +42,28 @@ def corpus(given: Path | None) -> Path:
             raise UserError(f"{named} has no held-out files: build it by `dlsp train corpus --out {named}`.")
         return Path(named)
     folder = paths.cache_dir() / "bench" / "heldout"
-    if not (folder / FETCHED).is_file():
+    sources = (*SOURCES, MIRRORED) if os.environ.get(MIRROR) else SOURCES
+    done = folder / "-".join((FETCHED, *sources[len(SOURCES) :]))
+    if not done.is_file():
         print("Fetching packages that no training saw, once: about a minute.", file=sys.stderr)
         try:
-            build(folder, [one for one in orders(PYTHON_MB, OTHER_MB, ["heldout"]) if one.source in SOURCES])
+            build(folder, [one for one in orders(PYTHON_MB, OTHER_MB, ["heldout"]) if one.source in sources])
         except (CorpusError, OSError) as error:
             raise UserError(str(error)) from error
-        (folder / FETCHED).touch()
+        done.touch()
     return folder
 
 
 def scripts(folder: Path, split: str, seed: int = 0) -> tuple[list[Script], dict[str, list[Row]]]:
     """The scripts of a split, and the packages whose files they need beside them.
 
-    The files of `fit` are others than those of `test`, for Python from other packages too.
+    No package is in both splits, whatever its languages. A language without packages has no scripts.
     """
     packages: dict[str, list[Row]] = defaultdict(list)
     for row in rows(folder, "heldout"):
         packages[row["package"]].append(row)
-    made = []
+    made: list[Script] = []
+    sides: dict[str, str] = {}
     for language, number in FILES.items():
         rng = random.Random(f"{seed}/{language}")
         names = sorted(name for name, of in packages.items() if any(_fits(row, language) for row in of))
@@ -69,18 +74,20 @@ def scripts(folder: Path, split: str, seed: int = 0) -> tuple[list[Script], dict
         }
         for of in found.values():
             rng.shuffle(of)
-        # One file of each package, then a second of each, until there are enough; the rest is for fitting.
-        turns = [
-            of[turn]
-            for turn in range(max(map(len, found.values()), default=0))
-            for of in found.values()
-            if turn < len(of)
-        ]
-        taken = {row["package"] for row in turns[:number]}
-        left = [row for row in turns[number:] if language != "python" or row["package"] not in taken]
-        for row in turns[:number] if split == "test" else left[: 3 * number]:
+        _part(names, min(number, (len(names) + 1) // 2), sides)
+        mine = [of for name, of in found.items() if sides[name] == split]
+        # One file of each package, then a second of each, until there are enough.
+        turns = [of[turn] for turn in range(max(map(len, mine), default=0)) for of in mine if turn < len(of)]
+        for row in turns[: number if split == "test" else 3 * number]:
             made += _of(row, seed)
     return made, {name: packages[name][:MOST_OF_A_PACKAGE] for name in {script.folder for script in made}}
+
+
+def _part(names: Sequence[str], number: int, sides: dict[str, str]) -> None:
+    """Give the packages that have none a side: of these packages `number` are for tests, the others for fits."""
+    for name in names:
+        taken = sum(sides.get(each) == "test" for each in names)
+        sides.setdefault(name, "test" if taken < number else "fit")
 
 
 def lay_out(root: Path, packages: dict[str, list[Row]], scripts: Sequence[Script]) -> None:

@@ -1,9 +1,8 @@
-"""Fit the gate's calibration on replayed typing: `python -m bench.replay.fit`, after
+"""Fit the gate's table, `dlsp/completions/gate/calibration.json`, on replayed typing: `python -m bench.replay.fit`.
 
-    python -m bench.replay --split fit --patient --decline --contenders dlsp:suggest=eager
-
-with `least` in `dlsp/gate/calibration.json` set to 0, so that every answer, what is left of it at each key that agrees
-with it, and each part of it that could be offered, is judged. Writes that file.
+First the scripts of `--split fit` are played, those that were not yet, with every answer shown and none accepted: every
+answer, what is left of it at each key that agrees with it, and each part of it that could be offered, is judged. Then
+the table is fitted on them and written.
 """
 
 import argparse
@@ -20,12 +19,14 @@ from bench import results
 from bench.command import MEND
 from bench.journal import Journal
 from bench.logistic import logistic, sigmoid
-from bench.replay.samples import Answered, Samples, asked, places, samples, shown
+from bench.replay.__main__ import main as play
+from bench.replay.samples import CONTENDER, Answered, Samples, asked, places, samples, shown
 from dlsp.completions.gate.calibration import FILE
 from dlsp.completions.gate.features import Facts, of_cursor
 from dlsp.models import catalogue
 
 FACTS = list(of_cursor(Facts("", "")))
+REPLAY = ["--split", "fit", "--patient", "--decline", "--contenders", CONTENDER]
 FOLDS, RIDGE = 5, 1.0
 # So many of the suggestions that `auto` shows are to be right: what is wrong costs a reader more than silence.
 RIGHT = 0.82
@@ -120,16 +121,26 @@ def _print(name: str, data: Samples, predicted: np.ndarray) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when the table is written; else the exit status of the replay, of which some is left to play."""
     parser = argparse.ArgumentParser("python -m bench.replay.fit", description=sys.modules[__name__].__doc__)
     parser.add_argument("--model", default="0.5b")
+    parser.add_argument("--corpus", type=Path, help="a corpus with held-out packages, else DLSP_CORPUS_DIR")
+    parser.add_argument("--minutes", type=float, help="begin no script after that; the same command goes on")
     parser.add_argument("--out", type=Path, default=FILE)
-    asked_for = parser.parse_args(arguments)
-    model = catalogue.find(asked_for.model)
+    given = parser.parse_args(arguments)
+    model = catalogue.find(given.model)
+    options = {"--corpus": given.corpus, "--minutes": given.minutes}
+    words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    return play([*REPLAY, "--model", model.name, *words]) or write(model, given.out)
+
+
+def write(model: catalogue.Model, out: Path) -> int:
+    """Fit on what was played, and write the table."""
     journal = Journal(results.kept() / "replay" / f"replay-fit-patient-decline-{model.name}.jsonl")
     answers, keystrokes = places(journal), asked(journal)
     scripts = len({place.script for place in answers})
     if scripts < FOLDS:
-        print("There is too little to fit on: play the scripts of `--split fit` first.", file=sys.stderr)
+        print(f"There is too little to fit on: {scripts} scripts were played, {FOLDS} are needed.", file=sys.stderr)
         return MEND
     known = json.loads(FILE.read_text(encoding="utf-8"))
     origin = f"python -m bench.replay.fit: answers at {len(answers)} keys of {scripts} scripts"
@@ -141,8 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for least in LOOK:
         seen = shown(answers, predicted, least)
         print(f"  from {least:.2f}: {seen.number} shown, {seen.right} right, {seen.characters} characters")
-    asked_for.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    print(f"Written to {asked_for.out}")
+    out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    print(f"Written to {out}")
     return 0
 
 

@@ -10,7 +10,7 @@ from bench.replay.user import Keystroke, first_line, read
 from dlsp.completions.gate.features import Facts, Features, of_line
 from dlsp.completions.gate.parts import parts
 
-CONTENDER = "dlsp:suggest=eager"
+CONTENDER = "dlsp:suggest=eager:gate=open"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from dlsp.syntax import languages
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,12 @@ class Script:
     path: str
     text: str
     steps: tuple[Step, ...]
+
+    @property
+    def language(self) -> str:
+        """ "" where the file's name does not tell."""
+        language = languages.of(Path(self.path))
+        return language.name if language else ""
 
     @property
     def characters(self) -> int:

@@ -1,7 +1,9 @@
 """dlsp as a contender: the real language server over stdio, the real engine behind it."""
 
 import asyncio
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,16 @@ AHEAD_S, WARM_S, LOOK_S = 0.03, 0.2, 0.005
 class Dlsp:
     """A contender. Start the server with `ready`; it works on the scripts of the folder `folder` of `root`."""
 
-    def __init__(self, tap: Tap, root: Path, folder: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, tap: Tap, root: Path, folder: str, options: dict[str, Any], how: Mapping[str, str] | None = None
+    ) -> None:
+        """`how` are options of `serve`."""
         self.quiet = ""
         self._tap, self._root, self._folder = tap, root / (folder or "alone"), folder
         self._editor = Editor(self._root if folder else None, encoding="utf-32", options=options)
+        if how:
+            given = [f"--{name}={value}" for name, value in how.items()]
+            self._editor.command = (sys.executable, "-m", "bench.replay.serve", *given)
         self._uri = ""
         self._place = Place("", "")
         self._item: types.InlineCompletionItem | None = None

@@ -11,7 +11,6 @@ from bench.replay.scripts import Script
 from bench.replay.user import Keystroke
 
 RESAMPLES = 10_000
-KINDS = ("all", "writing", "editing")
 # Metric: which count by which other one, times what. A suggestion is counted where it appears (`shown`, `right`,
 # `wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`).
 SHARES: dict[str, tuple[str, str, float]] = {
@@ -27,6 +26,10 @@ SHARES: dict[str, tuple[str, str, float]] = {
     "quiet_delete": ("quiet_delete", "delete_places", 1),
     "quiet_move": ("quiet_move", "move_places", 1),
     "quiet_newline": ("quiet_newline", "newline_places", 1),
+    "saved_per_minute": ("saved", "seconds", 60),
+    "kept_30_s": ("kept_s", "taken", 1),
+    "kept_50_keys": ("kept_keys", "taken", 1),
+    "reversals_per_100_shown": ("reversals", "shown", 100),
     "from_memory": ("memory_keys", "visible_keys", 1),
     "late": ("late", "keys", 1),
     "forwards_per_100": ("forwards", "keys", 100),
@@ -52,14 +55,13 @@ class Played:
 
 
 def summary(played: Mapping[str, Sequence[Played]], baseline: str) -> dict[str, float]:
-    """`CONTENDER/KIND/METRIC`, with `_low` and `_high`; ratios to the baseline, where it took part, as `…_ratio`."""
+    """`CONTENDER/KIND/METRIC` and, of what is written, `CONTENDER/LANGUAGE/METRIC`, with `_low` and `_high`; ratios to
+    the baseline, where it took part, as `…_ratio`."""
     metrics: dict[str, float] = {}
     for name, of in played.items():
-        for kind in KINDS:
-            chosen = [one for one in of if kind in ("all", one.script.kind)]
-            if chosen:
-                own = shares(chosen) | {"scripts": len(chosen)}
-                metrics |= {f"{name}/{kind}/{what}": value for what, value in own.items()}
+        for kind, chosen in _kinds(of).items():
+            own = shares(chosen) | first_right(chosen) | {"scripts": len(chosen)}
+            metrics |= {f"{name}/{kind}/{what}": value for what, value in own.items()}
         metrics |= {f"{name}/{what}": value for what, value in times(of).items()}
         metrics[f"{name}/others"] = float(np.mean([one.others for one in of]))
     for name in played.keys() - {baseline} if baseline in played else ():
@@ -68,6 +70,16 @@ def summary(played: Mapping[str, Sequence[Played]], baseline: str) -> dict[str, 
         if mine and theirs:
             metrics[f"{name}/warm_p50_ratio"] = mine / theirs
     return {name: round(value, 4) for name, value in metrics.items()}
+
+
+def _kinds(played: Sequence[Played]) -> dict[str, list[Played]]:
+    """All, those of each kind, and those of each language in which something is written; none is empty."""
+    found: dict[str, list[Played]] = defaultdict(list)
+    for one in played:
+        for kind in ("all", one.script.kind, one.script.language if one.script.kind == "writing" else ""):
+            if kind:
+                found[kind].append(one)
+    return found
 
 
 def counts(one: Played) -> Counter[str]:
@@ -80,15 +92,39 @@ def counts(one: Played) -> Counter[str]:
         taken = (keystroke.text or "")[: keystroke.accepted]
         sums["accepted"] += sum(len(line.lstrip(" \t")) if n else len(line) for n, line in enumerate(taken.split("\n")))
         sums["accepted"] += taken.count("\n")
+        sums["seconds"] += keystroke.wait_s
+        if keystroke.kept_s is not None and keystroke.kept_keys is not None:
+            sums.update({"taken": keystroke.accepted, "kept_s": keystroke.kept_s, "kept_keys": keystroke.kept_keys})
         sums.update({"visible_keys": visible, "right_keys": keystroke.right, "wrong_keys": wrong})
         sums.update({"memory_keys": visible and keystroke.memory, "late": keystroke.took_s is None})
         if visible and not keystroke.again:
             sums.update({"shown": 1, "right": keystroke.right, "whole": keystroke.whole, "wrong": wrong})
+            sums["reversals"] += keystroke.reverses
         if keystroke.next != "type":
             kept = not wrong if keystroke.next == "newline" else not visible
             places = {"quiet_places": 1, f"{keystroke.next}_places": 1}
             sums.update(places | {"quiet": kept, f"quiet_{keystroke.next}": kept, "quiet_strict": not visible})
+    sums["saved"] = sums["accepted"] - sum(keystroke.accepted > 0 for keystroke in one.keystrokes)
     return sums
+
+
+def first_right(played: Sequence[Played]) -> dict[str, float]:
+    """Seconds from where something is to be written at a place until the first right suggestion there."""
+    seen: list[tuple[float, bool]] = []
+    for one in played:
+        elapsed, found = 0.0, True  # nothing is looked for before a place
+        for keystroke in one.keystrokes:
+            if keystroke.after == "start":
+                seen += [] if found else [(elapsed, False)]
+                elapsed, found = 0.0, not keystroke.left
+            elif found and keystroke.after == "delete" and keystroke.left:
+                elapsed, found = 0.0, False
+            if not found and keystroke.right:
+                seen.append((elapsed + (keystroke.took_s or 0.0), True))
+                found = True
+            elapsed += keystroke.wait_s
+        seen += [] if found else [(elapsed, False)]
+    return {"first_right_p50_s": value} if (value := quantile(seen, 0.5)) is not None else {}
 
 
 def shares(played: Sequence[Played]) -> dict[str, float]:

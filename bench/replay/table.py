@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.table import Table
 
+from bench.replay.files import FILES
+
 ROWS: tuple[tuple[str, str, str], ...] = (
     ("writing/completed", "characters completed, writing", "{:.1%}"),
     ("all/right_first", "right when shown, first line", "{:.1%}"),
@@ -17,6 +19,11 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("all/quiet_delete", "before a deletion", "{:.1%}"),
     ("all/quiet_move", "before a move", "{:.1%}"),
     ("all/quiet_newline", "before a newline, or right", "{:.1%}"),
+    ("writing/first_right_p50_s", "to the first right suggestion at a place: p50, s", "{:.1f}"),
+    ("writing/saved_per_minute", "keys saved a minute, writing", "{:.0f}"),
+    ("all/kept_30_s", "of what was accepted, there after 30 s", "{:.1%}"),
+    ("all/kept_50_keys", "after 50 keys", "{:.1%}"),
+    ("all/reversals_per_100_shown", "of 100 shown, what was just deleted", "{:.1f}"),
     ("all/from_memory", "from memory, of keys with one visible", "{:.1%}"),
     ("all/late", "the next key came first", "{:.1%}"),
     ("all/forwards_per_100", "steps per 100 keys", "{:.0f}"),
@@ -37,10 +44,19 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("others", "other programs' share of the machine", "{:.0%}"),
 )
 
+# Of what is written in each language.
+BY_LANGUAGE = (
+    ("completed", "{}: characters completed", "{:.1%}"),
+    ("right_first", "right when shown, first line", "{:.1%}"),
+    ("wrong_per_100", "keys with a wrong one visible, per 100", "{:.1f}"),
+)
+
 
 def show(title: str, contenders: list[str], metrics: Mapping[str, float]) -> None:
     table = Table("", *contenders, title=title, title_justify="left")
-    for name, label, form in ROWS:
+    languages = [name for name in FILES if any(f"{who}/{name}/scripts" in metrics for who in contenders)]
+    rows = [(f"{name}/{what}", label.format(name), form) for name in languages for what, label, form in BY_LANGUAGE]
+    for name, label, form in (*ROWS, *rows):
         cells = [_cell(metrics, f"{contender}/{name}", form) for contender in contenders]
         if any(cells):
             table.add_row(label, *cells)

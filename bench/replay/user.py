@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.replay.contender import Contender, Place, Shown
+from bench.replay.kept import Kept
 from bench.replay.pace import Pace
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common, keys
 
@@ -18,7 +19,8 @@ class Keystroke:
     to the next key, `took_s` the time until something was shown or it was certain that nothing would be; None if the
     next key came first. `right`: the first line is what comes next; `whole`: so is all the rest. `accepted` is the
     number of characters taken over, `left` the number still to be written here, and `agrees` how many of these the
-    suggestion has right from its start.
+    suggestion has right from its start. `reverses`: it puts back what was just deleted. `kept_s` and `kept_keys` are
+    how many of the accepted characters still stand KEPT_S seconds and KEPT_KEYS keys later, or at the script's end.
     """
 
     next: str  # type, newline, delete, move
@@ -34,6 +36,9 @@ class Keystroke:
     accepted: int = 0
     agrees: int = 0
     left: int = 0
+    reverses: bool = False
+    kept_s: int | None = None  # None where nothing was accepted
+    kept_keys: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -60,7 +65,7 @@ async def play(script: Script, contender: Contender, patient: bool = False, acce
     await contender.open(script)
     for index, step in enumerate(script.steps):
         await user.do(step, script.steps[index + 1 :])
-    return user.keystrokes
+    return user.done()
 
 
 class _User:
@@ -70,17 +75,26 @@ class _User:
         self._pace = Pace(script.id)
         self._before, self._after = "", script.text
         self._shown = ""  # what is left of the suggestion that was visible when the last key came
+        self._deleted = ""  # what was deleted at the cursor and has not been typed again
+        self._kept = Kept(len(script.text))
 
     async def do(self, step: Step, later: tuple[Step, ...]) -> None:
         if isinstance(step, Move):
             text = self._before + self._after
-            self._before, self._after = text[: step.to], text[step.to :]
+            self._before, self._after, self._deleted = text[: step.to], text[step.to :], ""
             await self._keystroke("move", "start", "", later, self._pace.rest())
         elif isinstance(step, Delete):
+            self._deleted = self._before[-step.count :] + self._deleted
             self._before = self._before[: -step.count]
+            self._kept.deleted(len(self._before), step.count)
             await self._keystroke("delete", "delete", "", later, self._pace.key(), deleted=step.count)
         else:
             await self._write(step.text, later)
+
+    def done(self) -> list[Keystroke]:
+        """All keystrokes, with what was kept of what was accepted."""
+        kept = self._kept.counts()
+        return [replace(one, **kept.get(number, {})) for number, one in enumerate(self.keystrokes)]
 
     async def _write(self, text: str, later: tuple[Step, ...]) -> None:
         typed = list(keys(text))
@@ -95,6 +109,8 @@ class _User:
                 taken = typed[starts[done]] if done in starts else text[done]
                 key = "newline" if taken.startswith("\n") else "type"
             done += len(taken)
+            self._kept.inserted(len(self._before), len(taken), len(self.keystrokes) - 1 if key == "accept" else None)
+            self._deleted = self._deleted.removeprefix(taken) if self._deleted.startswith(taken) else ""
             self._before += taken
             # A key that an accepted text ends within is typed in one stroke of its own.
             wait = times[starts[done]] if done in starts else self._pace.key()
@@ -116,6 +132,7 @@ class _User:
             await self._contender.rest(left)
         known = shown is not None or bool(self._contender.quiet)
         self._note(following, after, wait_s, took if known else None, shown, rest, shown_before)
+        self._kept.passed(wait_s)
 
     def _note(
         self, following: str, after: str, wait_s: float, took: float | None, shown: Shown | None, rest: str, left: str
@@ -132,7 +149,9 @@ class _User:
         again = bool(left) and left.endswith(shown.text) and left != shown.text
         self._shown = shown.text
         agrees = common(shown.text, rest)
+        back = self._deleted.rstrip()
         verdict = {"right": right, "whole": whole, "again": again, "accepted": accepted, "agrees": agrees}
+        verdict["reverses"] = bool(back) and not right and shown.text.startswith(back)
         self.keystrokes.append(
             Keystroke(**always, quiet="", text=shown.text, memory=shown.memory, facts=shown.facts, **verdict)
         )

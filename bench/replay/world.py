@@ -13,10 +13,12 @@ import psutil
 from bench.replay import costs
 from bench.replay.contender import Contender
 from bench.replay.llama import Llama
+from bench.replay.serve import OPEN
 from bench.replay.server import Dlsp
 from bench.replay.tap import Tap
 from bench.replay.vim import Vim
 from dlsp import paths
+from dlsp.context.build import SOURCES
 from dlsp.engine import launch
 from dlsp.errors import UserError
 from dlsp.ignore import Rules
@@ -27,14 +29,18 @@ from dlsp.models.catalogue import Model
 
 PEER = "llama.vim"
 OURS = "dlsp"
+# What a name sets of the server that is no setting of the user's (see `serve`).
+WITHOUT, GATE = "without", "gate"
+OURS_ALONE = {WITHOUT, GATE}
 
 
 class World:
     """`contender(name, folder)` gives one that is ready to work on scripts of a folder of `workspaces`; all is kept
     in `folder`.
 
-    Names are `llama.vim`, `dlsp`, and `dlsp:SETTING=VALUE` with any of dlsp's settings. Raises UserError
-    where one cannot take part.
+    Names are `llama.vim`, `dlsp`, and `dlsp:SETTING=VALUE` with any of dlsp's settings, `dlsp:without=SOURCE+SOURCE`
+    without some sources of context (see `dlsp.context.build`), or `dlsp:gate=open`, which shows every answer. Raises
+    UserError where one cannot take part.
     """
 
     def __init__(self, model: Model, folder: Path) -> None:
@@ -75,7 +81,9 @@ class World:
             await server.close()
             del self._servers[kept]
         tap = self._tap = self._tap or await self._engine()
-        server = Dlsp(tap, self.workspaces, folder, settings(name, self._model))
+        options = settings(name, self._model)
+        how = {each: options.pop(each) for each in OURS_ALONE & options.keys()}
+        server = Dlsp(tap, self.workspaces, folder, options, how)
         if folder:
             _index(self.workspaces / folder)
         await server.ready()
@@ -112,11 +120,16 @@ class World:
 
 def settings(name: str, model: Model) -> dict[str, Any]:
     """What a contender's name sets; UserError where it is none of ours."""
-    first, *given = name.split(":")
-    pairs = [one.partition("=") for one in given]
+    first, *parts = name.split(":")
+    pairs = [one.partition("=") for one in parts]
     if first != OURS or not all(value for _, _, value in pairs):
         raise UserError(f"'{name}' is no contender: use {PEER}, {OURS}, or {OURS}:context=512 for a setting.")
-    return {"model": model.name, **{key: int(value) if value.isdigit() else value for key, _, value in pairs}}
+    given = {key: int(value) if value.isdigit() else value for key, _, value in pairs}
+    if given.get(GATE, OPEN) != OPEN:
+        raise UserError(f"'{name}' is no contender: {GATE} can only be {OPEN}.")
+    if not set(str(given.get(WITHOUT, SOURCES[0])).split("+")) <= {*SOURCES}:
+        raise UserError(f"'{name}' is no contender: sources of context are {', '.join(SOURCES)}.")
+    return {"model": model.name, **given}
 
 
 def _index(root: Path) -> None:

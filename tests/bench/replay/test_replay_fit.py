@@ -10,7 +10,8 @@ from bench import results
 from bench.journal import Journal
 from bench.replay import fit
 from bench.replay.samples import CONTENDER, asked, places, samples, shown
-from dlsp.completions.gate.calibration import Model
+from dlsp.completions.gate.calibration import FILE, Model
+from dlsp.models.catalogue import DEFAULT
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_the_scripts_are_played_again(journal: Journal):
 
 def test_the_fit_finds_what_the_data_was_made_by(journal: Journal, tmp_path: Path):
     out = tmp_path / "table.json"
-    assert fit.main(["--out", str(out)]) == 0
+    assert fit.write(DEFAULT, out) == 0
     table = json.loads(out.read_text())
     show = Model(**table["show"])
     sure, unsure = ({"log_p": log_p, "word": 0.0, "written": 2.0} for log_p in (0.0, -3.0))
@@ -91,6 +92,23 @@ def test_the_fit_finds_what_the_data_was_made_by(journal: Journal, tmp_path: Pat
     assert table["least"]["show"].keys() == {"auto", "eager"}
     for each in table["reliability"]["show"]:
         assert each["predicted"] == pytest.approx(each["right"], abs=0.12)
+
+
+def test_the_table_has_what_the_shipped_one_has(journal: Journal, tmp_path: Path):
+    out = tmp_path / "table.json"
+    assert fit.write(DEFAULT, out) == 0
+    written, shipped = (json.loads(file.read_text()) for file in (out, FILE))
+    assert written.keys() == shipped.keys()
+    assert written["reliability"]["show"][0].keys() == shipped["reliability"]["show"][0].keys()
+
+
+def test_what_is_missing_is_played_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[list[str]] = []
+    monkeypatch.setattr(fit, "play", lambda words: asked.append(words) or 1)
+    assert fit.main(["--minutes", "5", "--out", str(tmp_path / "table.json")]) == 1
+    how = ["--split", "fit", "--patient", "--decline", "--contenders", CONTENDER]
+    assert asked == [[*how, "--model", DEFAULT.name, "--minutes", "5.0"]]
+    assert not (tmp_path / "table.json").exists()
 
 
 def test_the_least_probability_gives_the_share_that_is_wanted(journal: Journal):
@@ -119,6 +137,6 @@ def test_a_fit_judges_scripts_that_it_has_not_seen(journal: Journal):
 
 def test_too_little_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("dlsp.paths.cache_dir", lambda: tmp_path)
-    assert fit.main(["--out", str(tmp_path / "table.json")]) == 2
-    assert "--split fit" in capsys.readouterr().err
+    assert fit.write(DEFAULT, tmp_path / "table.json") == 2
+    assert "0 scripts were played" in capsys.readouterr().err
     assert not (tmp_path / "table.json").exists()

@@ -1,6 +1,7 @@
 """What is played: the scripts give the text that they come from, keys and times are a person's."""
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -43,7 +44,10 @@ def row(package: str, language: str, text: str, path: str) -> Row:
 def corpus(tmp_path: Path) -> Path:
     lines = [f"def function_{n}(value):\n    return value + {n}\n\n\n" for n in range(80)]
     rows = [row(f"p{n}", "python", "".join(lines[n:]), f"p{n}/m{at}.py") for n in range(30) for at in range(2)]
-    rows += [row("j", "javascript", "".join(lines), f"j/{at}.js") for at in range(4)]
+    for n in range(5):
+        rows += [row(f"j{n}", "javascript", "".join(lines[n:]), f"j{n}/{at}.js") for at in range(4)]
+        rows += [row(f"j{n}", "typescript", "".join(lines[n + 9 :]), f"j{n}/{at}.ts") for at in range(4)]
+    rows += [row("g", "go", "".join(lines), f"g/{at}.go") for at in range(9)]
     shards.append(tmp_path, [], "heldout", rows)
     return tmp_path
 
@@ -96,7 +100,8 @@ def test_without_edits_one_sentence_says_what_to_set(monkeypatch: pytest.MonkeyP
 def test_files_are_written_anew_in_whole_lines(corpus: Path):
     scripts, packages = files.scripts(corpus, "test")
     texts = {(row["package"], row["path"]): row["text"] for of in packages.values() for row in of}
-    assert len({script.group for script in scripts}) == files.FILES["python"] + files.FILES["javascript"]
+    number = Counter(language for language, _ in {(script.language, script.group) for script in scripts})
+    assert number == {each: files.FILES[each] for each in ("python", "typescript", "javascript", "go")}
     for script in scripts:
         assert result(script) == texts[script.folder, script.path]
         written = script.steps[1]
@@ -108,9 +113,9 @@ def test_files_are_written_anew_in_whole_lines(corpus: Path):
 def test_fitting_takes_other_packages(corpus: Path):
     test, fit = (files.scripts(corpus, split)[0] for split in files.SPLITS)
     assert not {script.group for script in test} & {script.group for script in fit}
-    python = [{script.folder for script in of if script.path.endswith(".py")} for of in (test, fit)]
-    assert python[1]
-    assert not python[0] & python[1]
+    assert not {script.folder for script in test} & {script.folder for script in fit}
+    assert {script.language for script in test} == {"python", "typescript", "javascript", "go"}
+    assert {script.language for script in fit} == {"python", "typescript", "javascript"}, "there is one package of Go"
 
 
 def test_no_file_on_disk_has_what_is_written(corpus: Path, tmp_path: Path):
@@ -135,12 +140,16 @@ def test_where_there_is_no_corpus_one_is_fetched_once(tmp_path: Path, monkeypatc
     asked: list[set[str]] = []
 
     def build(out: Path, orders: Sequence[Order]) -> None:
-        out.mkdir(parents=True)
+        out.mkdir(parents=True, exist_ok=True)
         asked.append({order.source for order in orders})
 
     monkeypatch.setattr(files, "build", build)
+    monkeypatch.delenv(files.MIRROR, raising=False)
     assert files.corpus(None) == files.corpus(None)
     assert asked == [{"pypi", "npm"}]
+    monkeypatch.setenv(files.MIRROR, "https://mirror.invalid/debian")
+    assert files.corpus(None) == files.corpus(None)
+    assert asked[1:] == [{"pypi", "npm", "debian"}]
 
 
 def test_what_cannot_be_fetched_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

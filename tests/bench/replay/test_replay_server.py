@@ -11,6 +11,7 @@ from bench.replay.scripts import Script
 from bench.replay.server import Dlsp
 from bench.replay.tap import Tap, _Connection
 from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.texts import DONE, FILLED, events
 
 TEXT = "def f(a, b):\n    \n"
 AT = len("def f(a, b):\n    ")
@@ -66,6 +67,21 @@ async def test_what_is_shown_comes_with_what_the_engine_said(contender: Dlsp, ta
     assert shown.facts["cost"]["forwards"] == 4
     assert contender.work.forwards >= 4
     assert tap.exchanges[0].priority == "typing"
+
+
+@pytest.mark.parametrize(("how", "text"), [({}, ""), ({"gate": "open", "without": "siblings"}, "return a + b")])
+async def test_with_the_gate_open_every_answer_is_shown(
+    tap: Tap, stub: StubEngine, tmp_path: Path, how: dict[str, str], text: str
+):
+    unlikely = {**FILLED, "text": "return a + b", "reason": "line", "confidence": [[12, -9.0]]}
+    stub.raw = events(unlikely, DONE)
+    contender = Dlsp(tap, tmp_path, "", {"model": "0.5b", "suggest": "eager"}, how)
+    await contender.ready()
+    await contender.open(Script("x", "writing", "x", "", "x.py", TEXT, ()))
+    await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    shown = await contender.wait(10)
+    await contender.close()
+    assert (shown.text if shown else "") == text
 
 
 async def test_quiet_has_its_reason(contender: Dlsp, stub: StubEngine):

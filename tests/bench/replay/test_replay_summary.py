@@ -4,7 +4,7 @@ import pytest
 
 from bench.replay.contender import Work
 from bench.replay.scripts import Move, Script, Write
-from bench.replay.summary import Played, counts, quantile, summary
+from bench.replay.summary import Played, counts, first_right, quantile, summary
 from bench.replay.user import Keystroke
 
 SCRIPT = Script("x", "writing", "x", "", "x.py", "", (Move(0), Write("ab\n    cd")))
@@ -117,3 +117,40 @@ def test_shares_have_intervals_over_files():
     assert metrics["dlsp/all/right_first"] == 0.5
     assert 0.2 < metrics["dlsp/all/right_first_low"] < 0.5 < metrics["dlsp/all/right_first_high"] < 0.8
     assert metrics["dlsp/all/forwards_per_100"] == 1000
+
+
+def test_what_is_written_is_counted_by_language():
+    go = Script("g", "writing", "g", "", "x.go", "", SCRIPT.steps)
+    edit = Script("e", "editing", "e", "", "x.go", "", SCRIPT.steps)
+    right, wrong = keystroke("ab", right=True, whole=True, accepted=2), keystroke("x")
+    metrics = summary({"dlsp": [played(right), played(wrong, script=go), played(right, script=edit)]}, "")
+    assert (metrics["dlsp/python/right_first"], metrics["dlsp/go/right_first"]) == (1, 0)
+    assert (metrics["dlsp/python/scripts"], metrics["dlsp/go/scripts"], metrics["dlsp/writing/scripts"]) == (1, 1, 2)
+
+
+def test_what_was_accepted_saves_keys_and_stays_or_not():
+    taken = {"right": True, "whole": True, "accepted": 10, "kept_s": 10, "kept_keys": 5}
+    metrics = summary({"dlsp": [played(keystroke("a" * 10, **taken), *[keystroke(None, 0.1)] * 9)]}, "")
+    assert metrics["dlsp/all/saved_per_minute"] == pytest.approx(9 / 2 * 60), "the key that accepts is pressed"
+    assert (metrics["dlsp/all/kept_30_s"], metrics["dlsp/all/kept_50_keys"]) == (1, 0.5)
+    old = summary({"dlsp": [played(keystroke("a", right=True, accepted=1))]}, "")
+    assert "dlsp/all/kept_30_s" not in old, "it was not noted then"
+
+
+def test_reversals_are_of_what_is_shown():
+    metrics = summary({"dlsp": [played(keystroke("a", reverses=True), keystroke("b"), keystroke("c"))]}, "")
+    assert metrics["dlsp/all/reversals_per_100_shown"] == pytest.approx(100 / 3, abs=0.01)
+
+
+def test_the_time_to_the_first_right_suggestion_begins_where_something_is_to_be_written():
+    place = [
+        keystroke(None, after="start", left=5, wait_s=1.0),
+        keystroke("x", left=5, wait_s=1.0),
+        keystroke("a", 0.5, right=True, left=4),
+        keystroke("b", 0.1, right=True, left=3),
+    ]
+    assert first_right([played(*place)]) == {"first_right_p50_s": 2.5}
+    deleted = [keystroke(None, after="start", wait_s=9.0), keystroke("a", 0.2, after="delete", right=True, left=2)]
+    assert first_right([played(*deleted)]) == {"first_right_p50_s": 0.2}
+    never = [keystroke(None, after="start", left=5, wait_s=1.0)]
+    assert first_right([played(*never)]) == {}

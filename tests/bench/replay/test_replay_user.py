@@ -6,6 +6,7 @@ import time
 import pytest
 
 from bench.replay.contender import Place, Shown, Work
+from bench.replay.kept import KEPT_KEYS, KEPT_S, Kept
 from bench.replay.scripts import Delete, Move, Script, Write
 from bench.replay.user import Keystroke, first_line, judged, play
 
@@ -151,3 +152,39 @@ async def test_after_deletions_it_says_what_is_next():
     ]
     assert [place.before for place in contender.places] == ["def f", "def ", "def", "defg"]
     assert isinstance(keystrokes[0], Keystroke)
+
+
+async def test_what_puts_back_what_was_just_deleted_is_a_reversal():
+    def back(place: Place) -> str:
+        return {"def ": "f(b)", "def g": "x"}.get(place.before, "")
+
+    steps = (Move(5), Delete(1), Write("g"))
+    keystrokes = await play(script(*steps, text="def f(a):"), Contender(back))
+    assert [(keystroke.text, keystroke.reverses) for keystroke in keystrokes] == [
+        (None, False),
+        ("f(b)", True),
+        ("x", False),
+    ]
+
+
+async def test_of_what_is_accepted_it_is_noted_what_is_still_there_later():
+    accepted = Contender(lambda place: "one two" if place.before == TEXT else "")
+    end = len(TEXT) + len("one two")
+    steps = (Move(len(TEXT)), Write("one two"), Move(end), *[Delete(1)] * 3, Move(0), Write("x" * KEPT_KEYS))
+    keystrokes = await play(script(*steps), accepted)
+    assert keystrokes[0].accepted == len("one two")
+    assert keystrokes[0].kept_keys == len("one ")
+    assert {(one.kept_s, one.kept_keys) for one in keystrokes[1:]} == {(None, None)}
+
+
+def test_kept_is_what_stands_when_time_and_keys_are_over_or_at_the_end():
+    kept = Kept(10)
+    kept.inserted(5, 4, accepted=0)
+    kept.inserted(0, 3, accepted=None)
+    kept.deleted(8, 1)
+    kept.passed(KEPT_S - 1)
+    kept.deleted(8, 1)
+    kept.passed(1)
+    kept.inserted(0, 2, accepted=1)
+    kept.deleted(10, 2)
+    assert kept.counts() == {0: {"kept_s": 2, "kept_keys": 0}, 1: {"kept_s": 2, "kept_keys": 2}}
