@@ -43,8 +43,13 @@ def response(vim: Neovim, menu: str, reason: str = "auto") -> dict[str, Any]:
 
 
 def take(vim: Neovim, menu: str) -> None:
-    insert = "local function insert() vim.lsp.util.apply_text_edits({ item.textEdit }, 0, 'utf-8') end"
-    vim.lua(f"local item = vim.deepcopy(Response.items[1]); {insert}; {TAKE[menu]}")
+    vim.lua(
+        f"""
+        local item, buf = vim.deepcopy(Response.items[1]), vim.api.nvim_get_current_buf()
+        local function insert() vim.lsp.util.apply_text_edits({{ item.textEdit }}, buf, "utf-8") end
+        {TAKE[menu]}
+        """
+    )
     assert vim.lua("return Done")
 
 
