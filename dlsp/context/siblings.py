@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from dlsp.context.parts import Part
 
@@ -16,8 +17,8 @@ TELLING_WORDS = 3
 MIN_LIKENESS, MIN_OF_BEST, MAX_PLACES = 0.45, 0.8, 3
 # Lines shown before and after the one that is like the cursor's.
 LINES_BEFORE, LINES_AFTER = 3, 6
-# Lines of the document that are searched, the nearest ones.
-MAX_SEARCHED = 4000
+# Lines of the document that are searched, the nearest ones, and characters of each.
+MAX_SEARCHED, MAX_LINE = 4000, 300
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\w\s]")
 
 
@@ -90,5 +91,6 @@ def _alike(lines: Sequence[str], at: int, shown: range) -> Iterator[int]:
     yield from (row for score, _, row in likeness if -score >= least)
 
 
+@lru_cache(maxsize=2 * MAX_SEARCHED)
 def _words(line: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORD.findall(line))
+    return frozenset(word.lower() for word in _WORD.findall(line, 0, MAX_LINE))
