@@ -10,6 +10,7 @@ import type { Server } from "./server";
 
 const METHOD = "dlsp/alternatives";
 const AGAIN = "editor.action.inlineSuggest.trigger";
+const HIDE = "editor.action.inlineSuggest.hide";
 const ALL = "editor.action.inlineSuggest.commit";
 /** What VS Code does itself, where the suggestion that is shown is not ours. */
 const NATIVE = {
@@ -113,6 +114,7 @@ export class Choice {
     shown.stays = true;
     const start = shown.document.offsetAt(shown.start);
     this.feedback.shown(shown.document, start, chosen, shown.document.offsetAt(position) - start);
+    await vscode.commands.executeCommand(HIDE); // else it goes on showing what it was given for the same document
     await vscode.commands.executeCommand(AGAIN);
   }
 

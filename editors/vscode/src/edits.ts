@@ -49,6 +49,8 @@ export class Edits implements vscode.Disposable {
   /** The context keys as they were set last. */
   private readonly context = new Map<string, boolean>();
   private readonly drawing = new Drawing();
+  /** Whether what is drawn depends on where the cursor is. */
+  private byCursor = false;
   private readonly watches = [
     vscode.workspace.onDidChangeTextDocument((change) => this.changed(change)),
     vscode.window.onDidChangeTextEditorSelection(() => this.moved()),
@@ -252,7 +254,8 @@ export class Edits implements vscode.Disposable {
 
   private draw(): void {
     const editor = vscode.window.activeTextEditor;
-    if (!editor || mode(editor.document) !== "subtle") {
+    this.byCursor = editor !== undefined && mode(editor.document) === "subtle";
+    if (!editor || !this.byCursor) {
       this.drawing.show(this.sites, this.hint);
       return;
     }
@@ -265,7 +268,8 @@ export class Edits implements vscode.Disposable {
   /** The cursor is elsewhere. */
   private moved(): void {
     this.keys();
-    if (this.sites.length > 0) {
+    const editor = vscode.window.activeTextEditor;
+    if (this.sites.length > 0 && (this.byCursor || (editor && mode(editor.document) === "subtle"))) {
       this.draw();
     }
   }

@@ -41,7 +41,7 @@ const document = {
 };
 const editor = {
   document, selection: { active: new Position(0, 3) }, selections: [1],
-  setDecorations: () => calls.push("setDecorations"),
+  setDecorations: () => calls.push("setDecorations"), visibleRanges: [{ contains: () => true }],
 };
 const window = Object.setPrototypeOf({
   activeTextEditor: editor, visibleTextEditors: [editor, editor],
@@ -55,10 +55,11 @@ const commands = { executeCommand: (name, ...given) => { calls.push([name, ...gi
 class Cancel { token = {}; cancel() {} }
 module.exports = Object.setPrototypeOf({
   window, workspace, commands, Position, Range, EventEmitter: Emitter, CancellationTokenSource: Cancel,
-  Disposable: { from: () => ({ dispose() {} }) }, document,
+  Uri: { parse: (it) => it }, Disposable: { from: () => ({ dispose() {} }) }, document,
   calls: () => calls.splice(0), fire: (name, it) => (events[name] ?? []).forEach((handler) => handler(it)),
 }, new Proxy({}, { get: (_, name) => typeof name === "string" && name !== "then" ? class {} : undefined }));
 """
+KEYS = ("edits", "editKeys", "canGoOn")
 TYPED = 'vscode.fire("onDidChangeTextDocument", { document: vscode.document, contentChanges: [1] });'
 MOVED = 'vscode.fire("onDidChangeTextEditorSelection", {});'
 
@@ -111,7 +112,7 @@ def test_a_key_costs_nothing_while_no_place_is_shown(part: Part) -> None:
     """Once VS Code knows that there are none: no decoration is set, no context key either."""
     code = f"{EDITS} {MOVED} const first = vscode.calls(); for (let n = 0; n < 5; n++) {{ {TYPED} {MOVED} }}"
     first, then = part("edits.ts", f"{code} return [first, vscode.calls()];")
-    assert first == ["setContext dlsp.edits false", "setContext dlsp.canGoOn false"]
+    assert first == [f"setContext dlsp.{key} false" for key in KEYS]
     assert then == []
 
 
@@ -125,10 +126,10 @@ def test_places_are_drawn_once_and_taken_away_once(part: Part) -> None:
         return [shown, moved, vscode.calls()];
     """
     shown, moved, gone = part("edits.ts", code)
-    drawn = ["setDecorations"] * 6  # three kinds in each of two editors
-    assert shown == ["setContext dlsp.edits true", "setContext dlsp.canGoOn true", *drawn]
+    drawn = ["setDecorations"] * 8  # four kinds in each of two editors
+    assert shown == [*(f"setContext dlsp.{key} true" for key in KEYS), *drawn]
     assert moved == []
-    assert gone == [*drawn, "setContext dlsp.edits false", "setContext dlsp.canGoOn false"]
+    assert gone == [*drawn, *(f"setContext dlsp.{key} false" for key in KEYS)]
 
 
 @pytest.mark.parametrize(
