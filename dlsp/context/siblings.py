@@ -67,7 +67,7 @@ def _standing(previous: Sequence[Part], lines: Sequence[str], first: int, shown:
 
 
 def _alike(lines: Sequence[str], at: int, shown: range) -> Iterator[int]:
-    """Rows that are like row `at`, the most alike first, then the nearest."""
+    """Rows that are more like row `at` than any of the rows `shown`, the most alike first, then the nearest."""
     rows = [row for row in range(at, max(-1, at - MAX_GAP), -1) if lines[row].strip()][: len(WEIGHTS)]
     wanted = [_words(lines[row]) for row in rows]
     if not wanted:
@@ -76,19 +76,24 @@ def _alike(lines: Sequence[str], at: int, shown: range) -> Iterator[int]:
     begun = rows[0] == at
     weights = [min(1.0, len(wanted[0]) / TELLING_WORDS) if begun else WEIGHTS[0], *WEIGHTS[1 : len(wanted)]]
     likeness: list[tuple[float, int, int]] = []
+    least = MIN_LIKENESS
     words = [_words(line) for line in lines]
     texts = [row for row, found in enumerate(words) if found]
     for number, row in enumerate(texts):
-        if row in shown:
+        if row in rows:
             continue
         score = 0.0
         for back, (weight, mine) in enumerate(zip(weights, wanted, strict=True)):
             theirs = words[texts[number - back]] if number >= back else frozenset()
             score += weight * len(mine & theirs) / len(mine if begun and not back else mine | theirs)
-        likeness.append((-score / sum(weights), abs(row - at), row))
+        score /= sum(weights)
+        if row in shown:
+            least = max(least, score)
+        else:
+            likeness.append((-score, abs(row - at), row))
     likeness.sort()
-    least = max(MIN_LIKENESS, -likeness[0][0] * MIN_OF_BEST) if likeness else 0
-    yield from (row for score, _, row in likeness if -score >= least)
+    least = max(least, -likeness[0][0] * MIN_OF_BEST) if likeness else least
+    yield from (row for score, _, row in likeness if -score > least)
 
 
 @lru_cache(maxsize=2 * MAX_SEARCHED)
