@@ -26,7 +26,7 @@ SHARES: dict[str, tuple[str, str, float]] = {
     "quiet_delete": ("quiet_delete", "delete_places", 1),
     "quiet_move": ("quiet_move", "move_places", 1),
     "quiet_newline": ("quiet_newline", "newline_places", 1),
-    "saved_per_minute": ("saved", "seconds", 60),
+    "saved_per_minute": ("saved", "milliseconds", 60_000),
     "kept_30_s": ("kept_s", "taken", 1),
     "kept_50_keys": ("kept_keys", "taken", 1),
     "reversals_per_100_shown": ("reversals", "shown", 100),
@@ -92,7 +92,7 @@ def counts(one: Played) -> Counter[str]:
         taken = (keystroke.text or "")[: keystroke.accepted]
         sums["accepted"] += sum(len(line.lstrip(" \t")) if n else len(line) for n, line in enumerate(taken.split("\n")))
         sums["accepted"] += taken.count("\n")
-        sums["seconds"] += keystroke.wait_s
+        sums["milliseconds"] += round(1000 * keystroke.wait_s)
         if keystroke.kept_s is not None and keystroke.kept_keys is not None:
             sums.update({"taken": keystroke.accepted, "kept_s": keystroke.kept_s, "kept_keys": keystroke.kept_keys})
         sums.update({"visible_keys": visible, "right_keys": keystroke.right, "wrong_keys": wrong})

@@ -84,7 +84,7 @@ def _alike(lines: Sequence[str], at: int, shown: range) -> Iterator[int]:
             continue
         score = 0.0
         for back, (weight, mine) in enumerate(zip(weights, wanted, strict=True)):
-            theirs = words[texts[number - back]] if number >= back else frozenset()
+            theirs = words[texts[number - back]] if number >= back else frozenset[str]()
             score += weight * len(mine & theirs) / len(mine if begun and not back else mine | theirs)
         score /= sum(weights)
         if row in shown:
