@@ -19,17 +19,16 @@ end
 ---@param context table what blink.cmp knows of the cursor
 ---@param callback fun(response: table)
 ---@return fun() cancel
-function M:get_completions(context, callback)
+function M.get_completions(_, context, callback)
   return items.ask(vim.tbl_get(context, "trigger", "kind") == "manual", function(found)
     callback({ items = found, is_incomplete_forward = true, is_incomplete_backward = true })
   end)
 end
 
----@param _ table
 ---@param item lsp.CompletionItem
 ---@param callback fun()
 ---@param insert fun()
-function M:execute(_, item, callback, insert)
+function M.execute(_, _, item, callback, insert)
   insert()
   items.accepted(item)
   callback()

@@ -26,7 +26,7 @@ end
 
 ---@param params table what nvim-cmp knows of the cursor
 ---@param callback fun(response: lsp.CompletionList)
-function M:complete(params, callback)
+function M.complete(_, params, callback)
   items.ask(vim.tbl_get(params, "context", "option", "reason") == "manual", function(found)
     callback({ items = found, isIncomplete = true })
   end)
@@ -34,7 +34,7 @@ end
 
 ---@param item lsp.CompletionItem
 ---@param callback fun(item: lsp.CompletionItem)
-function M:execute(item, callback)
+function M.execute(_, item, callback)
   items.accepted(item)
   callback(item)
 end
