@@ -27,6 +27,7 @@ import httpx
 from bench.api import served
 from bench.calls import FUNCTIONS, ask, judged
 from bench.command import at_least, guarded, line, own_engine, written
+from bench.peers.llama import facts
 from bench.progress import progress
 from bench.spread import quartiles
 from dlsp.errors import UserError
@@ -75,12 +76,13 @@ def _llama(pipe: Connection, gguf: Path, count: int, slots: int) -> None:
     params.fit_params = False  # it would choose another context by the memory that is free
     params.use_jinja, params.ui, params.verbosity = True, False, -1
     server = xllamacpp.Server(params)
-    pipe.send(server.listening_address)
+    pipe.send((server.listening_address, facts(xllamacpp)))
     pipe.poll(None)
 
 
 @asynccontextmanager
-async def llama(gguf: Path, count: int, slots: int) -> AsyncIterator[httpx.AsyncClient]:
+async def llama(gguf: Path, count: int, slots: int) -> AsyncIterator[tuple[httpx.AsyncClient, dict[str, str]]]:
+    """A client of llama.cpp's server, and what it is built for."""
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
     process = spawning.Process(target=_llama, args=(theirs, gguf, count, slots), daemon=True)
@@ -90,26 +92,28 @@ async def llama(gguf: Path, count: int, slots: int) -> AsyncIterator[httpx.Async
         if not await asyncio.to_thread(ours.poll, LOAD_S):
             raise UserError(f"llama.cpp did not start within {LOAD_S} s.")
         try:
-            address = ours.recv()
+            address, known = ours.recv()
         except EOFError:
             raise UserError(
                 "llama.cpp did not start: run `pip install -e '.[bench]'` if xllamacpp is not installed."
             ) from None
         async with httpx.AsyncClient(base_url=address, timeout=ANSWER_S) as client:
-            yield client
+            yield client, known
     finally:
         process.kill()
         process.join()
 
 
-async def measured(asked: argparse.Namespace) -> tuple[dict[str, float], list[dict[str, Any]]]:
+async def measured(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The samples, and what llama.cpp is built for."""
     model, wanted, samples = find(asked.model), tasks(asked.tasks * asked.rounds), []
-    count = threads.physical()
+    count, built = threads.physical(), dict[str, str]()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(own_engine(model))
         sides = {"dlsp": await stack.enter_async_context(served(model))}
         for slots in dict.fromkeys((1, asked.clients)):
-            sides[f"llama.cpp {slots}"] = await stack.enter_async_context(llama(store.path(model), count, slots))
+            beside = await stack.enter_async_context(llama(store.path(model), count, slots))
+            sides[f"llama.cpp {slots}"], built = beside
         with progress("throughput", asked.rounds * len(sides)) as advance:
             for number in range(asked.rounds):
                 own = wanted[number * asked.tasks :][: asked.tasks]
@@ -117,7 +121,7 @@ async def measured(asked: argparse.Namespace) -> tuple[dict[str, float], list[di
                     found = await round_of(sides[name], own, asked.clients)
                     samples.append({"round": number, "side": name} | found)
                     advance()
-    return summary(samples), samples
+    return samples, built
 
 
 def summary(samples: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -151,10 +155,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=at_least(1), default=3)
     parser.add_argument("--model", default="0.5b")
     asked = parser.parse_args(argv)
-    metrics, samples = asyncio.run(measured(asked))
+    samples, built = asyncio.run(measured(asked))
+    metrics = summary(samples)
     for name, value in metrics.items():
         print(f"{name:40} {value:g}")
-    return written(f"throughput-{find(asked.model).name}", line(parser, asked), metrics, samples)
+    return written(f"throughput-{find(asked.model).name}", line(parser, asked), metrics, samples, llama=built)
 
 
 if __name__ == "__main__":

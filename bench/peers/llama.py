@@ -20,6 +20,13 @@ NGRAM, LONGEST = 3, 8
 GREEDY = {"temperature": 0, "samplers": ["top_k"], "top_k": 1}
 
 
+def facts(xllamacpp: Any) -> dict[str, str]:
+    """The version of the compiled module, and the instruction sets that it is built for."""
+    features = xllamacpp.get_system_info().partition(":")[2].split("|")
+    on = [name.strip() for name, _, value in (one.partition("=") for one in features) if value.strip() == "1"]
+    return {"version": xllamacpp.__version__, "isa": " ".join(on)}
+
+
 class Llama:
     """`context` is what each of the `slots` holds, in tokens."""
 
@@ -44,9 +51,7 @@ class Llama:
             self._server = xllamacpp.Server(params)
         except RuntimeError:
             raise Missing(f"llama.cpp cannot load {gguf}.") from None
-        features = xllamacpp.get_system_info().partition(":")[2].split("|")
-        on = [name.strip() for name, _, value in (one.partition("=") for one in features) if value.strip() == "1"]
-        self.facts: dict[str, str] = {"version": xllamacpp.__version__, "isa": " ".join(on)}
+        self.facts = facts(xllamacpp)
 
     def answer(self, ask: Ask, mode: str) -> Reply:
         if ask.end == "token":

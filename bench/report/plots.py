@@ -2,7 +2,7 @@
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, PercentFormatter, ScalarFormatter, StrMethodFormatter
 
 from bench.report.load import Result
 from bench.report.style import canvas, colour, plain_ticks
@@ -127,4 +127,29 @@ def steps(result: Result) -> Figure:
         axes.axhline(1, color="#767676", linewidth=0.8, linestyle=":")
         axes.set_xlabel("tau (tokens a forward)")
         axes.set_ylabel("decode time, autoregressive = 1")
+    return figure
+
+
+DIAL = {"gaps": "gaps", "chats": "tasks in chats"}
+
+
+def dial(result: Result) -> Figure:
+    """pass@1 against the median time, a point an effort."""
+    with canvas(1, 2, height=2.8) as (figure, all_axes):
+        for axes, (kind, title) in zip(all_axes, DIAL.items(), strict=True):
+            parts = [name.split("/") for name in result.metrics]
+            efforts = [part[1] for part in parts if part[0] == kind and part[-1] == "pass@1"]
+            x, y = ([result.metrics[f"{kind}/{one}/{what}"] for one in efforts] for what in ("ms_median", "pass@1"))
+            axes.plot(x, y, "-o", color=colour("verified"))
+            for at, height, effort in zip(x, y, efforts, strict=True):
+                axes.annotate(effort, (at, height), (4, 5), textcoords="offset points", fontsize=7)
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axes.minorticks_off()
+            axes.margins(0.2)
+            axes.yaxis.set_major_formatter(PercentFormatter(1))
+            axes.set_title(title)
+            axes.set_xlabel("ms")
+        all_axes[0].set_ylabel("pass@1")
     return figure

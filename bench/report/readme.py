@@ -1,5 +1,5 @@
 """The numbers of README.md and docs/benchmarks.md: `python -m bench.report.readme` writes them between their markers,
-and the README's plot; `--check` compares the numbers.
+and the plots beside them; `--check` compares the numbers.
 
 A block stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; its text comes from `bench.report.blocks`.
 """
@@ -18,7 +18,7 @@ from dlsp.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
-PLOT = ROOT / "docs" / "pictures" / "peers.svg"
+PICTURES = ROOT / "docs" / "pictures"
 MACHINE = "epyc-2c"  # most results are of it; a block says what was measured on another one
 
 
@@ -41,12 +41,16 @@ def filled(pages: Sequence[str], results: Results) -> list[str]:
     return [fill(page) for page in pages]
 
 
-def _plot(results: Results) -> None:
-    """What a user waits for, beside llama.cpp."""
+def _plots(results: Results) -> None:
+    """What a user waits for, beside llama.cpp; and what `reasoning_effort` buys."""
     from bench.report import plots
 
-    figure = plots.peers(Needed(results)[f"peers-{SMALL}"])
-    figure.savefig(PLOT, bbox_inches="tight", metadata={"Date": None})
+    needed = Needed(results)
+    figures = {"peers": plots.peers(needed[f"peers-{SMALL}"])}
+    if (name := f"dial-{SMALL}") in needed:
+        figures["dial"] = plots.dial(needed[name])
+    for name, figure in figures.items():
+        figure.savefig(PICTURES / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
 
 
 @guarded()
@@ -63,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not asked.check:
         for page, text in zip(PAGES, new, strict=True):
             page.write_text(text, encoding="utf-8")
-        _plot(newest(MACHINE))
+        _plots(newest(MACHINE))
     return 0
 
 

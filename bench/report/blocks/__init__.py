@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.report.blocks import edits, latency, load, quality, reasons, service, summary, trust, typing
+from bench.report.blocks import edits, interfaces, latency, load, quality, reasons, service, summary, trust, typing
 from bench.report.blocks.words import Needed
 
 BLOCKS: dict[str, Callable[[Needed], str]] = {
@@ -28,7 +28,8 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "places": service.places,
     "restart": service.restart,
     "cancel": service.cancel,
-    "clients": service.clients,
+    "clients": interfaces.clients,
+    "chats": interfaces.chats,
     "faults": service.faults,
     "proofs": trust.proofs,
     "day": trust.day,

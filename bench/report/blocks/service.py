@@ -34,23 +34,6 @@ def places(results: Needed) -> str:
     )
 
 
-def clients(results: Needed) -> str:
-    result, added = results["api"], results["api-added"]
-    metrics = result.metrics
-    names = [name.removeprefix("differ/") for name in metrics if name.startswith("differ/")]
-    rows = [
-        f"| {name} | {metrics[f'differ/{name}']:.0f} | {added.metrics[f'added_ms/{name}']:.1f} ms |" for name in names
-    ]
-    table = "\n".join(["| interface | other texts | added |", "|---|---|---|", *rows])
-    text = (
-        f"{metrics['gaps']:.0f} gaps were filled through each interface of `dlsp api` and by the engine itself: how "
-        f"many texts differ ({ran(result)}), and what an interface adds to an answer in the median ({ran(added)}). "
-        f"While lines are typed key by key, {metrics['cached/llama.vim']:.2%} of the prompts' tokens are cached for "
-        f"requests like llama.vim's and {metrics['cached/minuet']:.2%} for requests like minuet's."
-    )
-    return f"{prose(text)}\n\n{table}"
-
-
 def restart(results: Needed) -> str:
     metrics = results[f"restart-{SMALL}"].metrics
     size = max(int(name.split("/")[0]) for name in metrics if name.endswith("/ratio"))

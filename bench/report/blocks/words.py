@@ -16,6 +16,9 @@ class Needed:
         self._results = results
         self._elsewhere: dict[str, Result] = {}
 
+    def __contains__(self, name: str) -> bool:
+        return self._results.one(name) is not None
+
     def __getitem__(self, name: str) -> Result:
         if (found := self._results.one(name)) is None:
             raise UserError(f"The pages need bench/results/{name}-{self._results.machine}.json: run its bench again.")

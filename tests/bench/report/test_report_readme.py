@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from bench.report import readme
-from bench.report.blocks import summary, typing
+from bench.dial import summary as dialled
+from bench.report import plots, readme
+from bench.report.blocks import interfaces, summary, typing
 from bench.report.blocks.words import SMALL, Needed
 from bench.report.load import FIELDS, Results, newest
 from bench.report.readme import BLOCKS, MACHINE, PAGES, filled
@@ -65,17 +67,40 @@ def test_a_newer_result_of_another_machine_counts_and_is_named(texts: list[str],
     assert page.count("A desk") == 1
 
 
+def test_the_efforts_are_shown_once_they_are_measured(measured: Results) -> None:
+    times = {"instant": 90, "low": 100, "medium": 240, "high": 1000}
+    efforts = {effort: {"passed": effort != "instant", "ms": ms} for effort, ms in times.items()}
+    metrics = dialled([{"kind": kind} | efforts for kind in ("gaps", "chats")])
+    (other,) = (one for one in measured if one.name == f"throughput-{SMALL}")
+    dial = replace(other, name=f"dial-{SMALL}", metrics=metrics)
+    text = interfaces.chats(Needed(Results([*(one for one in measured if one.name != dial.name), dial], MACHINE)))
+    assert "| `medium` | 100.0% | 0, 0 | 240 ms, 2.40 times | 100.0% | 0, 0 | 240 ms, 2.40 times |" in text
+    assert "| `instant` | 0.0% | 0, 1 | 90 ms, 0.90 times |" in text
+    figure = plots.dial(dial)
+    for axes in figure.axes:
+        assert [label.get_text() for label in axes.texts] == list(times)
+        assert np.asarray(axes.lines[0].get_xdata()).tolist() == list(times.values())
+
+
+def test_what_llama_cpp_is_built_for_is_said(measured: Results) -> None:
+    (own,) = (one for one in measured if one.name == f"throughput-{SMALL}")
+    others = [one for one in measured if one is not own]
+    told = replace(own, more={"llama": {"isa": "SSE3 AVX2"}})
+    text = " ".join(interfaces.chats(Needed(Results([*others, told], MACHINE))).split())
+    assert "llama.cpp's server (built for AVX2)" in text
+
+
 def test_check_tells_by_its_exit_status(texts: list[str], tmp_path, monkeypatch, capsys) -> None:
     copies = [tmp_path / "README.md", tmp_path / "bench.md"]
     for copy, text in zip(copies, texts, strict=True):
         copy.write_text(text.replace("| autoregressive | ", "| autoregressive | 9"), encoding="utf-8")
     monkeypatch.setattr(readme, "PAGES", copies)
-    monkeypatch.setattr(readme, "PLOT", plot := tmp_path / "peers.svg")
+    monkeypatch.setattr(readme, "PICTURES", tmp_path)
     assert readme.main(["--check"]) == 1
     assert "run `python -m bench.report.readme`" in capsys.readouterr().err
     assert readme.main([]) == 0
     assert [copy.read_text(encoding="utf-8") for copy in copies] == texts
-    assert plot.exists()
+    assert (tmp_path / "peers.svg").exists()
     assert readme.main(["--check"]) == 0
 
 
