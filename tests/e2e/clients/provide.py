@@ -36,6 +36,7 @@ NODE = {
     "continue-adapters": ("@continuedev/openai-adapters@1.37.0",),
     "ollama-js": ("ollama@0.6.4",),
     "mistral-js": ("@mistralai/mistralai@2.7.0",),
+    "kilo": ("@kilocode/cli-linux-x64@7.7.9",),
 }
 
 

@@ -1,5 +1,7 @@
 """Clients of other servers, unchanged, in chats with `dlsp api`: whole and streamed answers, functions and results."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +89,18 @@ def test_ai_sdk(chat: Client, stub: StubEngine) -> None:
     assert (told["answer"], told["streamed_answer"]) == (RESULT, RESULT)
     assert told["asked"] == ["Rome"] * 2
     assert results(stub) == ["18 C in Rome"] * 2
+
+
+def test_kilo_code(client: Client, stub: StubEngine, tmp_path: Path) -> None:
+    """Its command reads the file that the model asks for, and gives the answer."""
+    (tmp_path / "note.txt").write_text("The key is under the mat.")
+    call = {"name": "read", "arguments": {"filePath": str(tmp_path / "note.txt")}}
+
+    def answer(request: dict[str, Any]) -> str:
+        known = request["messages"][-1]["role"] == "tool"
+        return RESULT if known else f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
+
+    stub.answer = answer
+    assert client("kilo", "kilo_run.cjs") == {"answer": RESULT}
+    (result,) = results(stub)
+    assert "The key is under the mat." in result
