@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.dlsp.api.conftest import serving
 from tests.dlsp.stub_engine import COST, StubEngine
 
 BEFORE, AFTER = "def add(a, b):\n    return ", "\n"
@@ -64,6 +65,16 @@ async def test_several_prompts_and_choices(api: httpx.AsyncClient, stub: StubEng
         else:
             texts = [choice["text"] for choice in answer.json()["choices"]]
         assert texts == ["a x 5", "a x 6", "a y 5", "a y 6"]
+
+
+async def test_the_best_of_several(api: httpx.AsyncClient, stub: StubEngine) -> None:
+    stub.answer = lambda request: f"answer {request['seed']}"
+    body = {"prompt": "x", "n": 2, "best_of": 3, "temperature": 0.7, "seed": 5}
+    reply = (await api.post("/v1/completions", json=body)).json()
+    assert len({choice["text"] for choice in reply["choices"]}) == 2
+    assert sorted(request["seed"] for request in stub.requests) == [5, 6, 7]
+    assert reply["usage"]["completion_tokens"] == 3 * COST["tokens"]
+    assert (await api.post("/v1/completions", json=body | {"stream": True})).status_code == 400
 
 
 async def test_echo(api: httpx.AsyncClient) -> None:
@@ -214,6 +225,13 @@ async def test_requests_at_once_do_not_share_a_session(api: httpx.AsyncClient, s
     assert {(await each).json()["choices"][0]["text"] for each in requests} == {"a + b"}
     assert len({request["gaps"][0]["session"] for request in stub.requests}) == 3
     assert len(set(stub.clients)) == 3
+
+
+async def test_only_the_chosen_dialects_are_served(stub: StubEngine) -> None:
+    async with serving(dialects=("ollama",)) as address, httpx.AsyncClient(base_url=address) as client:
+        assert (await client.get("/api/version")).status_code == 200
+        assert (await client.post("/v1/completions", json={"prompt": "x"})).status_code == 404
+    assert stub.requests == []
 
 
 async def test_models(api: httpx.AsyncClient) -> None:
