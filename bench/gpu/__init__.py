@@ -1,1 +1,1 @@
-"""A GPU that is there for half an hour: training on it, and the step checked and measured: docs/notes/gpu.md."""
+"""A GPU that is there for half an hour: the step checked and measured (README.md), and training (docs/notes/gpu.md)."""

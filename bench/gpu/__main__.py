@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,11 +16,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from bench.gpu.report import report
 from dlsp_kernels.ops import NAMES
+
+# NVIDIA's checker of memory accesses, and what of it runs where it is installed.
+SANITIZER, SANITIZERS = "compute-sanitizer", ("memcheck", "initcheck", "racecheck")
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Part:
     words: tuple[str, ...]
     seconds: int
     warm: bool = False
+    tool: str = ""  # of compute-sanitizer, under which it runs
 
     @property
     def name(self) -> str:
@@ -36,7 +42,7 @@ class Part:
 
     @property
     def label(self) -> str:
-        return f"warm-{self.name}" if self.warm else self.name
+        return f"warm-{self.name}" if self.warm else f"{self.tool}-{self.name}" if self.tool else self.name
 
 
 def parts(rehearse: bool) -> list[list[Part]]:
@@ -53,12 +59,17 @@ def parts(rehearse: bool) -> list[list[Part]]:
         *(Part(("steps", "0.5b", format), 40) for format in ("int8", "fp8", "int4")),
     ]
     peers = [Part(("peer", "installed"), 60), Part(("peer", "static"), 120)]
+    if find_spec("vllm"):
+        peers.append(Part(("peer", "vllm"), 180))
     tunes = [Part(("tune", name), 60) for name in ("qkv", "out", "gate_up", "down")]
-    measured = [step, *later[:2], peers[0], *later[2:], peers[1]]
+    measured = [step, *later[:2], peers[0], *later[2:], *peers[1:]]
     if rehearse:
         return [[replace(part, seconds=300)] for part in (*checks, *measured, *tunes)]
     groups = [[*checks, *map(_warm, (step, *later))], *([part] for part in measured)]
-    return [*groups, [_warm(part) for part in tunes], *([part] for part in tunes), [Part(("decode", "1.5b"), 60)]]
+    tools = SANITIZERS if shutil.which(SANITIZER) else ()
+    sanitized = [[Part(("check", op, "small"), 240, tool=tool) for op in NAMES] for tool in tools]
+    last = [[_warm(part) for part in tunes], *([part] for part in tunes), [Part(("decode", "1.5b"), 60)]]
+    return [*groups, *last, *sanitized]
 
 
 def _warm(part: Part) -> Part:
@@ -68,7 +79,9 @@ def _warm(part: Part) -> Part:
 def start(part: Part, folder: Path, options: Sequence[str], seconds: float, alone: bool) -> subprocess.Popen[bytes]:
     """Parts that start together take few threads each, but the one that computes on the CPU."""
     few = {} if alone or part.words[0] == "invariants" else {"OMP_NUM_THREADS": "2"}
+    under = [SANITIZER, "--tool", part.tool, "--error-exitcode", "9"] if part.tool else []
     command = [
+        *under,
         sys.executable,
         "-m",
         "bench.gpu.part",
@@ -112,8 +125,11 @@ def main() -> int:
     add("--gaps", type=Path, metavar="FILE", help="gaps.jsonl.xz of dlsp_engine.train.samples")
     add("--minutes", type=float, default=9, help="parts that would begin later are left out (default 9)")
     add("--only", nargs="+", default=[], metavar="PART", help="names that begin so")
+    add("--parts", nargs="+", default=[], metavar="PART", help="these names only")
     add("--rehearse", action="store_true", help="on a CPU, with tiny models and Triton's interpreter")
     asked = parser.parse_args()
+    if why := missing(asked.rehearse, [getattr(asked, name) for name in ("weights", "adapter", "gaps")]):
+        sys.exit(why)
     asked.out.mkdir(parents=True, exist_ok=True)
     options = ["--rehearse"] if asked.rehearse else []
     for name in ("weights", "adapter", "gaps"):
@@ -122,19 +138,43 @@ def main() -> int:
     if asked.rehearse:
         os.environ |= {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as scratch:
-        found = run(asked.rehearse, asked.only, options, 60 * asked.minutes, Path(scratch), asked.out)
+        found = run(asked.rehearse, asked.only, asked.parts, options, 60 * asked.minutes, Path(scratch), asked.out)
     print((asked.out / "gpu.txt").read_text())
     return 0 if all("failed" not in one for one in found) else 1
 
 
+def missing(rehearse: bool, files: Sequence[Path | None]) -> str:
+    """Why nothing can be measured here, in a sentence; empty if it can."""
+    if absent := next((path for path in files if path and not path.exists()), None):
+        return f"There is no {absent}."
+    try:
+        import torch
+        import triton
+    except ImportError as error:
+        return f"{error.name} is not installed here: the GPU's step needs PyTorch and Triton 3.6 or later."
+    assert triton
+    if rehearse or torch.cuda.is_available():
+        return ""
+    return "PyTorch sees no NVIDIA GPU here: add --rehearse to run the same parts with tiny models on a CPU."
+
+
 def run(
-    rehearse: bool, only: Sequence[str], options: Sequence[str], seconds: float, scratch: Path, out: Path
+    rehearse: bool,
+    begin: Sequence[str],
+    exact: Sequence[str],
+    options: Sequence[str],
+    seconds: float,
+    scratch: Path,
+    out: Path,
 ) -> list[dict[str, Any]]:
-    """What was found is written after each part: a command that is killed leaves what it has."""
+    """The parts whose names are in `exact` or begin as one of `begin`, all if both are empty. What was found is written
+    after each part: a command that is killed leaves what it has.
+    """
     end = time.monotonic() + seconds
     found: list[dict[str, Any]] = []
     for group in parts(rehearse):
-        wanted = [part for part in group if not only or part.name.startswith(tuple(only))]
+        named = [part for part in group if part.name in exact or part.name.startswith(tuple(begin))]
+        wanted = named if begin or exact else group
         began = time.monotonic()
         if end - began < 5:
             found += [{"part": part.label, "samples": [], "failed": "no time was left for it"} for part in wanted]

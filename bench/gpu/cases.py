@@ -5,7 +5,7 @@ The tests run the small cases in Triton's interpreter; `python -m bench.gpu` run
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -13,11 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dlsp_kernels.gated_linear.reference import gated_linear
-from dlsp_kernels.lay.reference import GapStates, rows_per_gap
 from dlsp_kernels.matrix import FORMATS, LowRankUpdate, Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.packed_rows import NOWHERE, PAGE, TILE_ROWS, PackedRows
-from dlsp_kernels.pair_choice.reference import Pairs
 from dlsp_kernels.rope.reference import rope_table
 
 Call = Callable[..., Any]
@@ -74,24 +72,15 @@ def _of(op: str, make: "Maker", real: bool) -> Iterator[Case]:
     for dtype in (torch.float32, torch.bfloat16):
         if op in ("gated_linear", "gated_swiglu"):
             yield from make.linears(dtype, real)
-        if op == "top_tokens":
-            yield from make.heads(dtype, real)
         if op == "paged_attention":
             yield from make.attentions(dtype, real)
         if op == "qkv_rope_write":
             yield from make.projections(dtype, real)
         if op == "embed":
             yield make.embed(dtype, *((25, 151_936, 896) if real else (5, 19, 40)))
-        if op == "layer_norm":
-            yield make.layer_norm(dtype, *((25, 3072) if real else (5, 40)))
-    for merged in (True, False):
-        for width in (0, 1, 3, 4):
-            yield make.lay(width, merged, 64 if real else 4)
-            for top in (1, 8):
-                yield make.commit(width, merged, 64 if real else 6, top)
-    for merged, width, top in ((True, 4, 8), (True, 1, 5), (False, 3, 8), (False, 12, 1)):
-        yield make.pair_choice(width, merged, *((64, top, 1000, 400_000) if real else (6, top, 11, 90)))
-        yield make.pair_choice(width, merged, 6, top, 11, 8)  # of most tokens none is known
+        if op == "row_norm":
+            for centred in (True, False):
+                yield make.row_norm(dtype, *((25, 3072) if real else (5, 40)), centred)
 
 
 class Maker:
@@ -106,6 +95,11 @@ class Maker:
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
         return torch.randint(low, high, shape, device=self.device, dtype=torch.int32)
+
+    def normed(self, rows: int, dim: int, dtype: torch.dtype) -> Normed:
+        made = Normed.empty(rows, self.normal(dim), dtype)
+        made.write(self.normal(rows, dim) * 3)
+        return made
 
     def linears(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
         shapes = (
@@ -132,7 +126,8 @@ class Maker:
         ends = ends or (outs,)
         rank = 32 if self.real else 12 if len(ends) > 1 else 36  # the last two are filled up to powers of two
         a = self.normal(len(ends) * rank, ins, dtype=dtype) * ins**-0.5
-        return LowRankUpdate.of(a, self.normal(outs, rank, dtype=dtype) * rank**-0.5, ends)
+        b, shared = self.normal(outs, rank, dtype=dtype) * rank**-0.5, 6 * int(self.integers(0, 3, 1))
+        return LowRankUpdate.of(a, b, ends, shared)
 
     def linear(
         self,
@@ -147,16 +142,18 @@ class Maker:
         bias: bool = False,
         gelu: bool = False,
     ) -> Case:
-        x = self.normal(rows, ins, dtype=torch.float32 if norm else dtype) * 3
+        x = self.normed(rows, ins, dtype) if norm else self.normal(rows, ins, dtype=dtype) * 3
         weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
-        given = {"norm": self.normal(ins) if norm else None, "canvas": self.integers(0, 3, rows)}
+        given: dict[str, Any] = {"canvas": self.integers(-1, 3, rows)}
         given |= {"bias": self.normal(outs, dtype=dtype) if bias else None, "gelu": gelu}
         update = self.update(outs, ins, dtype) if updated else None
-        stream = self.normal(rows, outs) if residual else None
+        stream, next_norm = self.normal(rows, outs) if residual else None, self.normal(outs)
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
             own = stream.clone().to(torch.float64 if wide else torch.float32) if stream is not None else None
-            return {"y": call(widened(x, wide), weight, eps=1e-6, update=update, residual=own, **given)}
+            into = Normed.empty(rows, next_norm, torch.float64 if wide else dtype) if residual else None
+            y = call(widened(x, wide), weight, eps=1e-6, update=update, residual=own, into=into, **given)
+            return {"y": y} | ({"next": into.values(1e-6)} if into else {})
 
         words = {"norm": norm, "residual": residual, "update": updated, "bias": bias, "gelu": gelu}
         extras = "".join(f", {word}" for word, on in words.items() if on)
@@ -164,39 +161,16 @@ class Maker:
         return Case("gated_linear", name, TOLERANCE[dtype], outputs)
 
     def swiglu(self, rows: int, ff: int, ins: int, format: str, dtype: torch.dtype) -> Case:
-        x, norm, canvas = self.normal(rows, ins) * 3, self.normal(ins), self.integers(0, 2, rows)
+        x, canvas = self.normed(rows, ins, dtype), self.integers(-1, 2, rows)
         weight = Matrix.of(self.normal(2 * ff, ins) * ins**-0.5, format, dtype)
         low = [self.update(ff, ins, dtype) for _ in range(2)]
         update = LowRankUpdate(torch.cat([u.a for u in low]), torch.cat([u.b for u in low]), (ff, 2 * ff))
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            return {"y": call(widened(x, wide), weight, norm, 1e-6, update, canvas)}
+            return {"y": call(widened(x, wide), weight, 1e-6, update, canvas)}
 
         name = f"{rows}x{ins} to 2x{ff}, {format}, {_short(dtype)}"
         return Case("gated_swiglu", name, TOLERANCE[dtype] * 2, outputs)
-
-    def heads(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
-        for rows, vocab, ins in [(1, 151_936, 896), (25, 151_936, 896)] if real else [(1, 130, 64), (19, 257, 50)]:
-            for top in (1, 3, 8):
-                yield self.head(rows, vocab, ins, "dense", dtype, top)
-        if real:
-            yield self.head(128, 151_936, 896, "dense", dtype, 8)
-        yield self.head(5, 151_936 if real else 200, 896 if real else 64, "int8", dtype, 2)
-
-    def head(self, rows: int, vocab: int, ins: int, format: str, dtype: torch.dtype, top: int) -> Case:
-        x, norm = self.normal(rows, ins) * 3, self.normal(ins)
-        weight = Matrix.of(self.normal(vocab, ins) * 2 * ins**-0.5, format, dtype)
-        likely = gated_linear(x.double(), weight, norm, 1e-6).softmax(1)
-
-        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            found = call(widened(x, wide), weight, norm, 1e-6, top)
-            # Tokens that are as likely as the likeliest are as good: rounding decides between them.
-            token = found.token.long()
-            chosen = torch.where((token >= 0) & (token < vocab), likely.gather(1, token.clamp(0, vocab - 1)), torch.nan)
-            return {"probability": found.probability, "entropy": found.entropy, "chosen": chosen}
-
-        name = f"{rows}x{ins} to {vocab}, {format}, {_short(dtype)}, top {top}"
-        return Case("top_tokens", name, TOLERANCE[dtype] * 3, outputs)
 
     def attentions(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
         if real:
@@ -204,11 +178,13 @@ class Maker:
             yield self.attention([(1024, 1, 0)], 14, 2, 64, dtype)
             yield self.attention([(4000, 128, 0), (0, 64, 0), (130, 5, 4)], 12, 2, 128, dtype)
             yield self.attention([(700 + 9 * i, 2, 1) for i in range(64)], 14, 2, 64, dtype)
+            yield self.attention([(20_000, 5, 4)], 14, 2, 64, dtype, long=True)
             return
         yield self.attention([(0, 1, 0)], 2, 2, 8, dtype)
         yield self.attention([(70, 5, 4)], 14, 2, 64, dtype, splits=3)
         yield self.attention([(63, 3, 0), (0, 9, 2), (128, 1, 3)], 12, 2, 24, dtype, splits=2)
         yield self.attention([(10, 2, 1), (64, 2, 1)], 4, 4, 16, dtype, splits=5)
+        yield self.attention([(64 * PAGE + 3, 2, 1)], 2, 2, 8, dtype, long=True)
 
     def attention(
         self,
@@ -218,9 +194,12 @@ class Maker:
         d: int,
         dtype: torch.dtype,
         splits: int | None = None,
+        long: bool = False,
     ) -> Case:
-        """sessions: cached positions, clean rows, masks of a canvas after each of the first two clean rows."""
-        rows = self.rows(sessions)
+        """sessions: cached positions, clean rows, masks of a canvas after each of the first two clean rows. Each that
+        has masks has an alternative, too.
+        """
+        rows = replace(self.rows(sessions), long=long)
         pages = int(rows.table.max()) + 1
         q = self.normal(len(rows), heads, d, dtype=dtype)
         keys, values = (self.normal(pages, kv_heads, PAGE, d, dtype=dtype) for _ in range(2))
@@ -235,7 +214,8 @@ class Maker:
             return {"y": call(widened(q, wide), widened(keys, wide), widened(values, wide), rows, **more)}
 
         described = sessions if len(sessions) < 4 else f"{len(sessions)} sessions"
-        name = f"{described}, {heads}/{kv_heads} heads of {d}, {_short(dtype)}, splits {splits or 'auto'}"
+        divided = f"splits {splits or 'auto'}{', long' if long else ''}"
+        name = f"{described}, {heads}/{kv_heads} heads of {d}, {_short(dtype)}, {divided}"
         return Case("paged_attention", name, TOLERANCE[dtype], outputs)
 
     def rows(self, sessions: list[tuple[int, int, int]]) -> PackedRows:
@@ -247,6 +227,8 @@ class Maker:
             own = [(length + i, length + i + 1, 0) for i in range(clean)]
             for number, after in enumerate(range(min(2, clean)), 1):
                 own += [(length + after + 1 + i, length + after + 1, number) for i in range(masks)]
+            if masks:
+                own += [(length + clean, length + clean, -3), (length + clean + 1, length + clean, 3)]
             numbers += [*own, (NOWHERE, 0, 0)]
             counts.append(len(own) + 1)
         lengths = [length for length, _, _ in sessions]
@@ -292,8 +274,8 @@ class Maker:
     ) -> Case:
         rows, ends = self.rows(sessions), tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads))
         outs = ends[-1]
-        x, bias = self.normal(len(rows), ins) * 3, self.normal(outs, dtype=dtype)
-        weights = self.normal(ins) if norm else None
+        x = self.normed(len(rows), ins, dtype) if norm else self.normal(len(rows), ins, dtype=dtype) * 3
+        bias = self.normal(outs, dtype=dtype)
         heads_norm = self.normal(heads + kv_heads, d) if head_norm else None
         weight = Matrix.of(self.normal(outs, ins) * ins**-0.5, format, dtype)
         update = self.update(outs, ins, dtype, ends) if updated else None
@@ -304,7 +286,7 @@ class Maker:
             keys, values = (
                 torch.zeros(shape, dtype=torch.float64 if wide else dtype, device=self.device) for _ in "kv"
             )
-            q = call(widened(x, wide), weight, bias, weights, 1e-6, cos, sin, keys, values, rows, update, heads_norm)
+            q = call(widened(x, wide), weight, bias, 1e-6, cos, sin, keys, values, rows, update, heads_norm)
             return {"q": q, "keys": keys, "values": values}
 
         words = {"update": updated, "no norm": not norm, "norms of heads": head_norm}
@@ -314,90 +296,32 @@ class Maker:
 
     def embed(self, dtype: torch.dtype, rows: int, vocab: int, dim: int) -> Case:
         token, embedding = self.integers(-1, vocab, rows), self.normal(vocab, dim, dtype=dtype)
-        mask = self.normal(dim, dtype=dtype)
+        mask, norm = self.normal(dim, dtype=dtype), self.normal(dim)
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            return {"x": call(token, widened(embedding, wide), widened(mask, wide))}
+            into = Normed.empty(rows, norm, torch.float64 if wide else dtype)
+            x = call(token, widened(embedding, wide), widened(mask, wide), into)
+            return {"x": x, "next": into.values(1e-6)}
 
-        return Case("embed", f"{rows} rows of {dim}, {_short(dtype)}", 1e-7, outputs)
+        return Case("embed", f"{rows} rows of {dim}, {_short(dtype)}", TOLERANCE[dtype], outputs)
 
-    def layer_norm(self, dtype: torch.dtype, rows: int, dim: int) -> Case:
-        x, weight, bias = self.normal(rows, dim) * 3 + 1, self.normal(dim, dtype=dtype), self.normal(dim, dtype=dtype)
-
-        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            return {"y": call(widened(x, wide), weight, bias, 1e-5)}
-
-        return Case("layer_norm", f"{rows} rows of {dim}, {_short(dtype)}", TOLERANCE[torch.float32], outputs)
-
-    def state(self, gaps: int, width: int) -> GapStates:
-        return GapStates(
-            last=self.integers(0, 9, gaps),
-            length=self.integers(0, 200, gaps),
-            drafted=self.integers(-1, width + 1, gaps),
-            draft=self.integers(0, 3, gaps, width),
-        )
-
-    def lay(self, width: int, merged: bool, gaps: int) -> Case:
-        state, size = self.state(gaps, width), rows_per_gap(width, merged)
-        table = self.integers(1, 999, gaps, (200 + size) // PAGE + 1)
-        blank = torch.full((gaps * size,), -7, dtype=torch.int32, device=self.device)
-        none = blank[:0]
+    def row_norm(self, dtype: torch.dtype, rows: int, dim: int, centred: bool) -> Case:
+        x, weight = self.normal(rows, dim) * 3 + 1, self.normal(dim)
+        bias = self.normal(dim) if centred else None
 
         def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            rows = PackedRows(*[*(blank.clone() for _ in range(5)), none, none, none, table, none])
-            call(state, rows, merged)
-            return {name: getattr(rows, name) for name in ("token", "position", "visible", "canvas", "slot")}
+            return {"y": call(widened(x, wide), weight, bias, 1e-5, dtype)}
 
-        return Case("lay", f"{gaps} gaps, width {width}, {_schedule(merged)}", 0.0, outputs)
-
-    def commit(self, width: int, merged: bool, gaps: int, top: int) -> Case:
-        state, size = self.state(gaps, width), rows_per_gap(width, merged)
-        token, probability = self.integers(0, 3, gaps * size, top), torch.rand(gaps * size, top, device=self.device)
-
-        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            own = replace(state, **{field.name: getattr(state, field.name).clone() for field in fields(state)})
-            result = call(own, token, probability, merged)
-            return {"result": result} | {field.name: getattr(own, field.name) for field in fields(own)}
-
-        return Case("commit", f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}", 0.0, outputs)
-
-    def pair_choice(self, width: int, merged: bool, gaps: int, top: int, vocab: int, count: int) -> Case:
-        """As `commit` leaves things: a gap has a canvas, has none (where steps take turns), or is none."""
-        pairs, rows = self.pairs(vocab, count), gaps * rows_per_gap(width, merged)
-        drafted = self.integers(-1, 2, gaps)
-        drafted = torch.where(drafted > 0, width, drafted)
-        state = replace(self.state(gaps, width), last=self.integers(0, vocab, gaps), drafted=drafted)
-        result = self.integers(0, vocab, gaps, 3 + 4 * width)
-        result[:, 0] = self.integers(1, 2 + width, gaps) if merged else 1
-        result[:, 3 + 3 * width :] = 0
-        token = torch.rand(rows, vocab, device=self.device).topk(top).indices.int()
-        probability = torch.rand(rows, top, device=self.device) / top
-
-        def outputs(call: Call, wide: bool) -> dict[str, Tensor]:
-            own, own_result = replace(state, draft=state.draft.clone()), result.clone()
-            call(own, own_result, token, widened(probability, wide), pairs, merged)
-            tokens, chance = own_result.split([3 + 3 * width, width], 1)
-            return {"draft": own.draft, "result": tokens, "probability": chance.view(torch.float32)}
-
-        name = f"{gaps} gaps, width {width}, {_schedule(merged)}, top {top}, {count} pairs of {vocab} tokens"
-        return Case("pair_choice", name, 1e-5, outputs)
-
-    def pairs(self, vocab: int, count: int) -> Pairs:
-        """At most `count` of them: some are drawn twice."""
-        pairs = torch.randint(vocab * vocab, (count,), device=self.device).unique()
-        starts = torch.searchsorted(pairs // vocab, torch.arange(vocab + 1, device=self.device)).int()
-        after, together = (pairs % vocab).int(), self.integers(1, 1000, len(pairs))
-        alone = self.integers(0, 100_000, vocab)
-        return Pairs(starts, after, together, alone, float(alone.sum() + 0.5 * vocab), smoothing=100.0, strength=0.4)
+        name = f"{rows} rows of {dim}, {'centred, ' if centred else ''}{_short(dtype)}"
+        return Case("row_norm", name, TOLERANCE[dtype], outputs)
 
 
-def widened(x: Tensor, wide: bool) -> Tensor:
+def widened(x: Any, wide: bool) -> Any:
+    """A copy of a tensor or a `Normed`."""
+    if isinstance(x, Normed):
+        return Normed(x.norm, widened(x.scaled, wide), x.squares.clone())
     return x.double() if wide else x.clone()
 
 
 def _short(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def _schedule(merged: bool) -> str:
-    return "merged" if merged else "split"

@@ -29,39 +29,11 @@ class RowsStep:
 
 
 @dataclass(frozen=True)
-class GreedyStep:
-    """One session's part of a step in which the backend chooses the rows, verifies the draft and makes the next draft.
-
-    `last` is the last committed token, the only one that is not in the KV cache. `draft` holds the tokens to verify
-    after it. The next draft has at most `width` tokens.
-    """
-
-    cache: Cache
-    last: int
-    draft: tuple[int, ...]
-    width: int
-
-
-@dataclass(frozen=True)
 class Logits:
     """The result of a RowsStep: float32 [scored rows, vocab]."""
 
     logits: Tensor
     milliseconds: float  # of the whole step, even if sessions shared it
-
-
-@dataclass(frozen=True)
-class Committed:
-    """The result of a GreedyStep: the tokens that were committed and the next draft, with a probability for each token.
-    `rows` is how many rows the session had in the step; `milliseconds` as in `Logits`.
-    """
-
-    tokens: list[int]
-    probability: list[float]
-    draft: list[int]
-    draft_probability: list[float]
-    rows: int
-    milliseconds: float
 
 
 class Interrupted(Exception):
@@ -94,15 +66,13 @@ class Backend(Protocol):
     """Runs steps of one model, each for any number of sessions. Keeps no state of its own for a session."""
 
     costs: Costs
-    # Whether it takes a GreedyStep. Then rows of prompts and of answers go into steps of their own.
-    drafts: bool
 
     @property
     def replaced(self) -> dict[str, str]:
         """Kernels that do not work on this machine, so that their slow versions run: name -> reason."""
         ...
 
-    def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
+    def step(self, batch: Sequence[RowsStep]) -> list[Logits]:
         """Run one step for all sessions in `batch`; the results are in the same order.
 
         Afterwards each KV cache also holds the session's new rows, behind its `length`. `length` itself does not
@@ -110,14 +80,12 @@ class Backend(Protocol):
         """
         ...
 
-    def warm_up(self, width: int) -> None:
-        """Prepare the usual steps, with canvases of `width` masks, so that no request has to wait for this."""
+    def warm_up(self) -> None:
+        """Prepare the usual steps, so that no request has to wait for this."""
 
 
 class CpuBackend:
     """Runs one forward pass for all sessions of a step, on as many threads as are fastest for its number of rows."""
-
-    drafts = False
 
     def __init__(self, model: "Model", costs: Costs) -> None:
         self.model = model
@@ -127,13 +95,11 @@ class CpuBackend:
     def replaced(self) -> dict[str, str]:
         return {}
 
-    def warm_up(self, width: int) -> None:
+    def warm_up(self) -> None:
         """Does nothing: a CPU needs no preparation."""
 
-    def step(self, batch: Sequence[RowsStep | GreedyStep]) -> list[Logits | Committed]:
-        own = [step for step in batch if isinstance(step, RowsStep)]
-        assert len(own) == len(batch), "a CPU takes no GreedyStep"
-        return [*forward(self.model, self.costs, own)]
+    def step(self, batch: Sequence[RowsStep]) -> list[Logits]:
+        return forward(self.model, self.costs, batch)
 
 
 def forward(model: "Model", costs: Costs, batch: Sequence[RowsStep]) -> list[Logits]:

@@ -268,7 +268,7 @@ class Engine:
         """Run one step for as many of `requests` as fit into it, and return those that took part. See `share_step`,
         also for `sharing` and `short`.
         """
-        batch = share_step(requests, self.backend.costs, self.backend.drafts, sharing, short)
+        batch = share_step(requests, self.backend.costs, sharing, short)
         for request, _ in batch:
             request.start()
         results = self.backend.step([step for _, step in batch])

@@ -1,6 +1,5 @@
 """A request in progress: prefill of its prompt, then decoding of its answer, step by step."""
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -8,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from dlsp_engine.backend import Committed, GreedyStep, Logits, RowsStep
+from dlsp_engine.backend import Logits, RowsStep
 from dlsp_engine.decode.answer import Answer, Cost, Fill
 from dlsp_engine.decode.block import Block
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
@@ -75,16 +74,6 @@ class Request(ABC):
             if best:
                 self.cost.cached_tokens += self.session.borrow(best, self.prompt_end)
 
-    def plan_greedy(self) -> GreedyStep | None:
-        """Return the next step if the backend can choose its rows, verify and draft by itself; None if this request
-        needs logits.
-        """
-        decoder = None if self.prefilling else self.decoder
-        if not decoder or (wanted := decoder.greedy_step) is None:
-            return None
-        width, draft = wanted
-        return GreedyStep(self.session.cache, self.session.tokens[-1], tuple(draft), width)
-
     def plan(self, room: int, sharing: int, separate_prefill: bool = False) -> RowsStep:
         """Return the rows of the next step, at most `room` of them from the prompt. `sharing` sessions share its cost.
 
@@ -109,7 +98,7 @@ class Request(ABC):
             self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
             self._created = None
 
-    def take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
+    def take(self, step: RowsStep, result: Logits) -> None:
         """Process the result of the planned `step`. If that raises an exception, `half_taken` stays true and the
         request cannot go on.
         """
@@ -117,35 +106,20 @@ class Request(ABC):
         self._take(step, result)
         self.half_taken = False
 
-    def _take(self, step: RowsStep | GreedyStep, result: Logits | Committed) -> None:
+    def _take(self, step: RowsStep, result: Logits) -> None:
         """As `take`. Prefill and decode are each charged their rows' share of the step's time."""
         began = time.perf_counter()
-        if isinstance(result, Committed):
-            rows, decode_ms = result.rows, result.milliseconds
-            self.rows_run += rows
-            assert self.decoder, "it decodes"
-            log_p = [math.log(max(p, 1e-30)) for p in result.probability]
-            self.decoder.take_greedy_step(result.tokens, log_p, result.draft, result.draft_probability)
-            self._answered()
-        else:
-            assert isinstance(step, RowsStep), "it has logits"
-            self.rows_run += len(step.rows)
-            rows = len(step.rows) - self._prefilled_rows
-            prefill_ms = result.milliseconds * self._prefilled_rows / len(step.rows)
-            self.cost.prefill_ms += prefill_ms
-            if not rows:
-                self.session.extend([], self._prefilled_rows)
-                return
-            decode_ms = result.milliseconds - prefill_ms
-            self._take_answer(result.logits)
+        self.rows_run += len(step.rows)
+        rows = len(step.rows) - self._prefilled_rows
+        prefill_ms = result.milliseconds * self._prefilled_rows / len(step.rows)
+        self.cost.prefill_ms += prefill_ms
+        if not rows:
+            self.session.extend([], self._prefilled_rows)
+            return
+        self._take_answer(result.logits)
         self.cost.forwards += 1
         self.cost.rows += rows
-        self.cost.decode_ms += decode_ms + 1e3 * (time.perf_counter() - began)
-
-    @property
-    def decoder(self) -> Decoder | None:
-        """The decoder of the answer; None while nothing is being decoded."""
-        return None
+        self.cost.decode_ms += result.milliseconds - prefill_ms + 1e3 * (time.perf_counter() - began)
 
     @abstractmethod
     def _plan_answer(self, room: int, sharing: int) -> Rows:
@@ -154,10 +128,6 @@ class Request(ABC):
     @abstractmethod
     def _take_answer(self, logits: Tensor) -> None:
         """Process logits [scored rows of `_plan_answer`, vocab], float32."""
-
-    def _answered(self) -> None:
-        """Called after the decoder has taken the result of a step."""
-        return
 
 
 class GapRequest(Request):
@@ -206,9 +176,6 @@ class GapRequest(Request):
 
     def _take_answer(self, logits: Tensor) -> None:
         self.decoder.take(logits)
-        self._answered()
-
-    def _answered(self) -> None:
         self.cost.tokens = self.answer.committed
 
 

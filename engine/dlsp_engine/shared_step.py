@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from dlsp_engine.backend import GreedyStep, RowsStep
+from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.decode.session import MIN_COPIED_ROWS
 from dlsp_engine.request import Request
@@ -20,10 +20,9 @@ AnyRequest = TypeVar("AnyRequest", bound=Request)
 def share_step(
     requests: Sequence[AnyRequest],
     costs: Costs,
-    backend_drafts: bool = False,
     sharing: int | None = None,
     short: bool = False,
-) -> list[tuple[AnyRequest, RowsStep | GreedyStep]]:
+) -> list[tuple[AnyRequest, RowsStep]]:
     """Choose the requests of the next step, and return each with its part of the step. The step has at most STEP_ROWS
     rows, unless the first request alone needs more. By what they cost behind their contexts (`costs`), rows of prompts
     add at most PREFILL_MS, or MIN_PREFILL_ROWS rows if these take longer. A `short` step takes at most
@@ -33,19 +32,14 @@ def share_step(
     rows, and at least PREFILL_RESERVED_ROWS. If a request earlier in the step prefills the same beginning of a prompt,
     a request waits and later copies those rows. Each request plans as if `sharing` sessions shared the step's cost; by
     default that is how many do share it.
-
-    With `backend_drafts`, requests whose next step the backend can do by itself are added, and their rows do not count.
     """
-    greedy = [(one, step) for one in requests if (step := one.plan_greedy())] if backend_drafts else []
-    by_itself = {one for one, _ in greedy}
-    others = [one for one in requests if one not in by_itself]
-    prefilling = [one for one in others if one.prefilling]
-    decoding = [one for one in others if not one.prefilling]
+    prefilling = [one for one in requests if one.prefilling]
+    decoding = [one for one in requests if not one.prefilling]
     decoding.sort(key=lambda one: -one.left_out)
     if sharing is None:
         # If another request's prompt fills the step, every row displaces one of that prompt's rows.
-        sharing = STEP_ROWS if prefilling and len(others) > 1 else len(others)
-    batch: list[tuple[AnyRequest, RowsStep | GreedyStep]] = []
+        sharing = STEP_ROWS if prefilling and len(requests) > 1 else len(requests)
+    batch: list[tuple[AnyRequest, RowsStep]] = []
     room, left_ms = STEP_ROWS, PREFILL_MS
     if short:
         left_ms = min(PREFILL_MS, SHORT_STEP_TIMES * costs(1))
@@ -66,12 +60,12 @@ def share_step(
                     continue
                 rows = min(room, MIN_PREFILL_ROWS)
         prompt = request.prefilling
-        step = request.plan(rows, sharing, separate_prefill=backend_drafts)
+        step = request.plan(rows, sharing)
         if not batch or len(step.rows) <= room - reserved:
             batch.append((request, step))
             room -= len(step.rows)
             left_ms -= here(len(step.rows)) if prompt else 0
-    return [*greedy, *batch]
+    return batch
 
 
 def _prefills_the_same(before: Request, request: Request) -> bool:

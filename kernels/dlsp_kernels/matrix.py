@@ -71,7 +71,8 @@ class Matrix:
 
 @dataclass(frozen=True)
 class LowRankUpdate:
-    """The low-rank update of a fused projection, for canvas rows: y += (x aᵀ) bᵀ.
+    """The low-rank update of a fused projection: y += (x aᵀ) bᵀ. The last `shared` columns of x aᵀ in each part count
+    for all rows, the others for canvas rows alone.
 
     Each part of the outputs has `rank` rows of `a` of its own: a [parts * rank, ins]; b [outs, rank]; part i ends at
     output `ends[i]`. `rank` is a power of two, at least 16.
@@ -80,14 +81,21 @@ class LowRankUpdate:
     a: Tensor
     b: Tensor
     ends: tuple[int, ...]
+    shared: int = 0
 
     @classmethod
-    def of(cls, a: Tensor, b: Tensor, ends: tuple[int, ...]) -> "LowRankUpdate":
+    def of(cls, a: Tensor, b: Tensor, ends: tuple[int, ...], shared: int = 0) -> "LowRankUpdate":
         """An update from `a` and `b` of any rank, which is padded with zeros."""
         rank = b.shape[1]
         more = max(16, 1 << (rank - 1).bit_length()) - rank
         parts = a.view(len(ends), rank, -1)
-        return cls(F.pad(parts, (0, 0, 0, more)).flatten(0, 1).contiguous(), F.pad(b, (0, more)).contiguous(), ends)
+        a, b = F.pad(parts, (0, 0, more, 0)).flatten(0, 1), F.pad(b, (more, 0))
+        return cls(a.contiguous(), b.contiguous(), ends, shared)
+
+    def beside(self, other: "LowRankUpdate") -> "LowRankUpdate":
+        """This update of canvas rows and another one of all rows, as one update."""
+        parts = [update.a.view(len(self.ends), update.rank, -1) for update in (self, other)]
+        return self.of(torch.cat(parts, 1).flatten(0, 1), torch.cat([self.b, other.b], 1), self.ends, other.rank)
 
     @property
     def rank(self) -> int:

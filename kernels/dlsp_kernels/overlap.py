@@ -26,8 +26,12 @@ wanted = True
 def early() -> dict[str, bool]:
     """The launch options of each kernel of a step. Each kernel must call `wait` before it touches anything but weights,
     so that memory is read and written in order.
+
+    Multiplications are not fused with additions: whether they are would depend on the code around them, with an update
+    or without, and a row's bits with it.
     """
-    return {"launch_pdl": True} if wanted and cuda_capability_geq(9, 0) else {}
+    overlapped = {"launch_pdl": True} if wanted and cuda_capability_geq(9, 0) else {}
+    return {"enable_fp_fusion": False} | overlapped
 
 
 @triton.jit

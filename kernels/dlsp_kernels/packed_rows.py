@@ -1,6 +1,6 @@
 """The rows of all sessions of a GPU step, concatenated, as every op reads them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -27,13 +27,15 @@ class PackedRows:
     token: Tensor  # [rows], negative for a mask
     position: Tensor  # [rows]
     visible: Tensor  # [rows]: sees the clean positions below this number
-    canvas: Tensor  # [rows]: 0 for a clean row; rows of one canvas see each other
+    canvas: Tensor  # [rows]: 0 for a clean row, below 0 for an alternative; see `canvas_attention`
     slot: Tensor  # [rows]: where its key and value go, page * PAGE + place in the page
     length: Tensor  # [sessions]
     first: Tensor  # [sessions]: number of the first row
     count: Tensor  # [sessions]: rows
     table: Tensor  # [sessions, pages]
     tile: Tensor  # [tiles, 2]: session (-1: no tile), and the first of its TILE_ROWS rows
+    # Whether a session is so long that as many programs as possible should share its keys.
+    long: bool = field(default=False, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.token)

@@ -1,15 +1,19 @@
-"""The common part of all kernels with a weight matrix: one tile of x times the matrix, with norm and
-low-rank update.
+"""The common part of all kernels with a weight matrix: one tile of x times the matrix, with the division of an RMSNorm
+and a low-rank update.
 """
 
 import torch
 import triton
 import triton.language as tl
 
+from dlsp_kernels.normed import UNIT
+
 # Triton's interpreter can neither multiply bf16 nor convert integers to it.
 INTERPRETED = tl.constexpr(bool(triton.knobs.runtime.interpret))
 
 DTYPES = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16}
+
+A_UNIT = tl.constexpr(UNIT)
 
 
 @triton.jit
@@ -40,11 +44,17 @@ def unpacked(stored, half: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constex
 
 
 @triton.jit
+def squares_of(x):
+    """The squares of x in UNIT, whole numbers."""
+    return (x * x * (1 / A_UNIT)).to(tl.int64)
+
+
+@triton.jit
 def project(
-    x,  # [M, K]: float32 before a norm, else float32 or DTYPE
+    x,  # [M, K]: float32 or DTYPE
     data,
     scale,
-    norm,  # [K]
+    squares,  # [M], if x is `Normed.scaled`
     a,
     b,
     canvas,  # [M]
@@ -60,17 +70,18 @@ def project(
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
-    NORM: tl.constexpr,
+    NORMED: tl.constexpr,
     RANK: tl.constexpr,  # 0: no update
+    SHARED: tl.constexpr,  # columns of the update that count for all rows
     PARTS: tl.constexpr,  # parts in one tile
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """norm(x) wᵀ for one tile, with the low-rank update on canvas rows -> float32 [BLOCK_M, BLOCK_N].
+    """x wᵀ for one tile, with the low-rank update on canvas rows -> float32 [BLOCK_M, BLOCK_N]. If x is
+    `Normed.scaled`, its rows are divided at the end. All of this may be split along the inputs, because it is linear.
 
-    The norm's divisor is known only after all of a row has been read. It is applied at the end: dividing a row by a
-    number commutes with the product. The update may likewise be split along the inputs, because it is linear as well.
+    A row's sums do not depend on the other rows, nor on whether there is an update.
     """
     HALVES: tl.constexpr = 2 if FORMAT == "int4" else 1
     STEP: tl.constexpr = BLOCK_K // HALVES
@@ -81,15 +92,13 @@ def project(
     r = tl.arange(0, LOW)
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     low = tl.zeros([BLOCK_M, LOW], tl.float32)
-    square = tl.zeros([BLOCK_M], tl.float32)
+    if NORMED:
+        square = tl.load(squares + m, mask=inside_m, other=0)
     for k0 in range(first, last, BLOCK_K):
         for half in tl.static_range(HALVES):
             k = k0 + half * STEP + tl.arange(0, STEP)
             inside = k < K
             tile = tl.load(rows[:, None] + k[None, :], mask=inside_m[:, None] & inside[None, :], other=0.0)
-            if NORM:
-                square += tl.sum(tile * tile, 1)
-                tile = tile * tl.load(norm + k, mask=inside, other=0.0).to(tl.float32)[None, :]
             tile = tile.to(DTYPE)
             at = k0 // HALVES + tl.arange(0, STEP)
             stored = tl.load(weights[None, :] + at[:, None], mask=inside[:, None] & inside_n[None, :], other=0)
@@ -105,13 +114,14 @@ def project(
     if FORMAT == "int8" or FORMAT == "fp8":
         acc *= tl.load(scale + n, mask=inside_n, other=0.0)[None, :]
     if RANK > 0:
-        gate = tl.load(canvas + m, mask=inside_m, other=0) > 0
+        if SHARED < RANK:
+            is_canvas = tl.load(canvas + m, mask=inside_m, other=0) > 0
+            low = tl.where(is_canvas[:, None] | (r % RANK >= RANK - SHARED)[None, :], low, 0.0)
         mine = (r // RANK)[:, None] == own[None, :]
         out = tl.load(
             b + n.to(tl.int64)[None, :] * RANK + (r % RANK)[:, None], mask=mine & inside_n[None, :], other=0.0
         )
-        update = dot(low.to(DTYPE), out, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
-        acc += tl.where(gate[:, None], update, 0.0)
-    if NORM:
-        acc *= tl.rsqrt(square / K + eps)[:, None]
+        acc += dot(low.to(DTYPE), out, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
+    if NORMED:
+        acc *= tl.rsqrt(square.to(tl.float32) * (A_UNIT / K) + eps)[:, None]
     return acc

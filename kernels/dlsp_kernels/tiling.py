@@ -1,9 +1,11 @@
-"""How a matrix is cut into tiles for Triton programs. The rules are estimates until a GPU has measured them (`python -m
-bench.gpu`).
+"""How a matrix is cut into tiles for Triton programs: as measured on this kind of GPU (`tilings.json`), else by rules
+that are estimates until `python -m bench.gpu` has measured them there.
 """
 
+import json
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import torch
 
@@ -11,6 +13,13 @@ from dlsp_kernels.matrix import GROUP, Matrix
 
 PROCESSORS = 132
 SHARED_BYTES = 227 * 1024
+
+# Up to this many rows, a row's sums are the same to the bit in whatever step it is: all have one tiling, whose products
+# are taken by instructions that treat the rows of a tile alike. Wider tiles take others.
+EXACT_ROWS = 32
+
+# A GPU's name -> for each matrix [outs, ins, format, rows of a tile, and the fields of `Tiling`].
+MEASURED = Path(__file__).parent / "tilings.json"
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,9 @@ def tiling(
     low-rank update that are computed as well. `splits`: whether the inputs may be divided.
     """
     processors, shared = device_limits()
-    m = next((size for size in (16, 32, 64) if rows <= size), 64 if rows <= 256 else 128)
+    m = rows_of_tile(rows)
+    if known := measured().get((weight.outs, weight.ins, weight.format, m)):
+        return known
     k = GROUP if weight.format == "int4" else 64 if weight.dtype == torch.float32 or m == 128 else 128
     down = -(-rows // m)
     allowed = [size for size in (128, 64, 32, 16) if divides % size == 0] or [16]
@@ -47,11 +58,28 @@ def tiling(
         share = max(1, min(processors // tiles, weight.ins // 512))
     else:
         n = next((size for size in allowed if down * -(-weight.outs // size) >= processors), allowed[-1])
-        share = 1
+        tiles, share = down * -(-weight.outs // n), 1
     stage = k * ((m + low) * weight.dtype.itemsize + n * min(weight.dtype.itemsize, weight.data.dtype.itemsize))
-    stage += k * m * (4 - weight.dtype.itemsize)  # the residual is float32
-    stages = max(1, min(4, int(0.8 * shared) // stage))
+    room = int(0.8 * shared)
+    # More programs than processors share these, so that the last ones do not run alone, where each has two stages left.
+    if tiles * share > processors and room // 2 >= 2 * stage:
+        room //= 2
+    stages = max(1, min(4, room // stage))
     return Tiling(m, n, k, share, 8 if m * n >= 32 * 64 or m >= 64 else 4, stages)
+
+
+def rows_of_tile(rows: int) -> int:
+    """How many rows a tile has, of a step with so many."""
+    return next((size for size in (EXACT_ROWS, 64) if rows <= size), 64 if rows <= 256 else 128)
+
+
+@cache
+def measured() -> dict[tuple[int, int, str, int], Tiling]:
+    """The fastest tilings measured on this kind of GPU, by outs, ins, format and rows of a tile; empty if none were."""
+    if not (torch.cuda.is_available() and MEASURED.exists()):
+        return {}
+    entries = json.loads(MEASURED.read_text()).get(torch.cuda.get_device_name(), [])
+    return {(outs, ins, form, m): Tiling(m, *rest) for outs, ins, form, m, *rest in entries}
 
 
 @cache

@@ -1,13 +1,16 @@
 """What `python -m bench.gpu` says when kernels fail, and that a part that fails leaves the others be."""
 
+import re
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from bench.gpu import __main__ as gpu
+from bench.gpu import tree
 from bench.gpu.report import report
 
 
@@ -51,7 +54,7 @@ def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeyp
         return run(command, stderr=(folder / f"{part.name}.log").open("wb"))
 
     monkeypatch.setattr(gpu, "start", start)
-    monkeypatch.setattr("sys.argv", ["bench.gpu", "--out", str(tmp_path)])
+    monkeypatch.setattr("sys.argv", ["bench.gpu", "--out", str(tmp_path), "--rehearse"])
     assert gpu.main() == 1
     text = (tmp_path / "gpu.txt").read_text()
     assert "FAILED hangs: it took more than 3 s" in text
@@ -63,5 +66,58 @@ def test_a_part_that_fails_or_hangs_leaves_the_others_be(tmp_path: Path, monkeyp
 
 def test_what_no_time_was_left_for_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gpu, "parts", lambda rehearse: [[gpu.Part(("steps", "0.5b"), 60)]])
-    gpu.run(rehearse=True, only=(), options=(), seconds=0, scratch=tmp_path, out=tmp_path)
+    gpu.run(rehearse=True, begin=(), exact=(), options=(), seconds=0, scratch=tmp_path, out=tmp_path)
     assert "FAILED steps-0.5b: no time was left for it" in (tmp_path / "gpu.txt").read_text()
+
+
+def sample(name: str, **found: object) -> dict[str, object]:
+    return {"part": "any", "name": name, **found}
+
+
+def test_goals_are_judged_by_the_floor_of_the_run_beside_what_others_publish():
+    samples = [
+        sample("0.5b dense 1 rows", ms=0.4, of_floor=1.7),
+        sample("0.5b dense 32 rows", ms=0.6, of_floor=2.4),
+        sample("0.5b verified-4-copy", tau=3.0, tokens_s=2500.0, gap_of_12_ms_p50=6.5, real_weights=True),
+        sample("1.5b verified-4-copy", tau=1.0, tokens_s=700.0),
+    ]
+    text = report({"machine": "a GPU", "versions": {}, "failed": {}, "samples": samples})
+    assert "goal reached: 0.5b dense 1 rows: x floor 1.7, at most 1.8" in text
+    assert "goal MISSED: 0.5b dense 32 rows: x floor 2.4, at most 2" in text
+    assert "goal MISSED: 0.5b verified-4-copy: tokens/s 2500, at least 3000" in text
+    assert "goal reached: 0.5b verified-4-copy: 12 tokens ms 6.5, at most 10" in text
+    assert "goal, not judged with random weights: 1.5b verified-4-copy: tokens/s at least 1500" in text
+    assert "published elsewhere: Mercury Coder Mini, on an H100: 1109 tokens/s" in text
+    assert "tau: committed tokens, the end token included, per step of decoding" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bench.gpu", "--out", "out"], "PyTorch sees no NVIDIA GPU here: add --rehearse"),
+        (["bench.gpu", "--out", "out", "--rehearse", "--weights", "nowhere"], "There is no nowhere."),
+        (["bench.gpu.tree", "--out", "t.tar.gz", "--tree-mb", "0.01"], "more than the 0.01 MB that may travel."),
+        (["bench.gpu.tree", "--out", "t.tar.gz", "--call-minutes", "1"], "more than the 1 minutes of a call."),
+        (["bench.gpu.tree", "--out", "t.tar.gz", "--files", "1"], "more than the 1 that may come back."),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        import_module(words[0] if words[0].endswith("tree") else "bench.gpu.__main__").main()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_tree_that_travels_has_no_weights_and_each_part_is_in_one_call():
+    names = tree.files()
+    assert "bench/gpu/__main__.py" in names
+    assert not [name for name in names if name.endswith(".safetensors")]
+    calls = [*tree.calls(10)]
+    every = [part for call in calls for part in call]
+    assert len(every) == len(set(every))
+    assert {part.name for group in gpu.parts(rehearse=False) for part in group} == set(every)
+    assert len(calls) > 1

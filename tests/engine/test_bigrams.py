@@ -1,7 +1,6 @@
 """Pairs of tokens: what is counted, what it moves, and that an adapter carries it."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,16 +38,6 @@ def test_information_is_what_it_says(pairs: Bigrams):
         assert told == pytest.approx(math.log(expected))
     assert found[0] > found[1] > found[2]
     assert (pairs.information(20, np.arange(VOCAB)) == 0).all(), "nothing is known of what never occurred"
-
-
-def test_a_device_gets_the_same(pairs: Bigrams):
-    """Whole numbers of any size come to it as int32."""
-    told = replace(pairs, count=pairs.count.astype(np.int16)).on(torch.device("cpu"))
-    assert {table.dtype for table in (told.starts, told.after, told.count, told.alone)} == {torch.int32}
-    for before in (3, 7, 20):
-        expected = pairs.information(before, np.arange(VOCAB))
-        found = told.lift(before, torch.arange(VOCAB), torch.float64).log()
-        assert found.tolist() == pytest.approx(expected.tolist())
 
 
 def test_only_the_most_frequent_are_kept():

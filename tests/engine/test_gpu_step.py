@@ -1,29 +1,29 @@
 """The step of a GPU on a tiny random model: by its references, and in part by its kernels in Triton's interpreter."""
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from dlsp_engine import Gap, Options
-from dlsp_engine.decode import draft as drafting
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
-from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.gpu import device as devices
+from dlsp_engine.model.gpu.buffers import LONG_CONTEXT, ROW_COUNTS, BatchShape, shapes
 from dlsp_engine.model.gpu.graphs import Graphs
-from dlsp_engine.model.gpu.loop import CANDIDATES, GapState, GapStep, Loop
-from dlsp_engine.model.gpu.pool import PagedCache, Pool
+from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
+from dlsp_engine.options import MAX_CONTEXT_TOKENS
+from dlsp_engine.shared_step import STEP_ROWS
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_kernels.packed_rows import PAGE
-from dlsp_kernels.top_tokens.reference import TopTokens
 from tests.engine.test_invariants import GAPS, drafters
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -35,7 +35,7 @@ class Replayed(Graphs):
     """What a captured step is on a GPU: the launches of the first call, which read and write where that one did."""
 
     def __init__(self) -> None:
-        super().__init__(wanted=True, capturable=lambda: True)
+        super().__init__(wanted=True, slow_calls=lambda: 0)
 
     def prepare(self, key: Hashable, step: Callable[[], torch.Tensor]) -> None:
         if not self.ready(key):
@@ -47,29 +47,21 @@ class Replayed(Graphs):
         return result.copy_(first())
 
 
-def gpu(fused: bool = False, format: str = "dense", bigrams: Bigrams | None = None) -> GpuQwen2:
-    adapter = replace(Adapter.random(SHAPE), bigrams=bigrams)
-    model = GpuQwen2(Weights.random(SHAPE), adapter, "cpu", fused, format, pages=400)
+def gpu(fused: bool = False, format: str = "dense") -> GpuQwen2:
+    model = GpuQwen2(Weights.random(SHAPE), Adapter.random(SHAPE), "cpu", fused, format, pages=400)
     if not fused:  # the interpreter would take seconds more
         model.graphs = Replayed()
     return model
 
 
 @pytest.fixture(scope="module")
-def pairs() -> Bigrams:
-    """A quarter of all pairs, so that they have a say in most drafts."""
-    first, second = torch.randint(0, SHAPE.vocab, (2, 20_000), generator=torch.Generator().manual_seed(0)).numpy()
-    return Bigrams.counted(first, second, SHAPE.vocab, 20_000)
+def engine() -> Engine:
+    return Engine(gpu(), ByteTokenizer())
 
 
 @pytest.fixture(scope="module")
-def engine(pairs: Bigrams) -> Engine:
-    return Engine(gpu(bigrams=pairs), ByteTokenizer())
-
-
-@pytest.fixture(scope="module")
-def kernels(pairs: Bigrams) -> GpuQwen2:
-    return gpu(fused=True, bigrams=pairs)
+def kernels() -> GpuQwen2:
+    return gpu(fused=True)
 
 
 def batches() -> Iterator[list[Rows]]:
@@ -82,6 +74,8 @@ def batches() -> Iterator[list[Rows]]:
     first.add_clean([1, 2], 4)
     first.add_canvas([MASK, 3], after=4)
     first.add_canvas([MASK, MASK], after=5)
+    first.add_alternative(7, 5, [MASK, MASK])
+    first.add_alternative(8, 5, [])
     second.add_clean([4], 1)
     yield [first, second]
 
@@ -147,49 +141,6 @@ def test_a_gap_filled_by_the_kernels(tiny: Engine, kernels: GpuQwen2):
     assert kernels.failures == {}
 
 
-def drafted(model: GpuQwen2, width: int) -> tuple[list[GapStep], list[tuple[torch.Tensor, torch.Tensor]]]:
-    """A step of three gaps: with a draft of which two tokens would stand, with one that does not, and with none.
-
-    With what it steps, the candidates of each gap's rows and their probabilities.
-    """
-    found: list[TopTokens] = []
-    head = model.ops.top_tokens
-    model.ops.top_tokens = lambda *inputs: found.append(head(*inputs)) or found[-1]  # type: ignore[method-assign]
-    loop, right = Loop(model), [7]
-    ahead = model.new_cache()
-    for _ in range(2):
-        right += loop.step([GapState(ahead, right[-1])], 0)[0].tokens
-        ahead.length += 1
-    drafts = ((*right[1:], 0), (0,), ())
-    steps = loop.step([GapState(model.new_cache(), 7, draft) for draft in drafts], width)
-    last = found[-1]
-    candidates, probability = (field.unflatten(0, (4, -1)) for field in (last.token, last.probability))
-    return steps, list(zip(candidates, probability, strict=True))
-
-
-@pytest.mark.parametrize(("width", "merged", "fused"), [(3, True, False), (12, False, False), (1, True, True)])
-def test_drafts_are_chosen_by_pairs(
-    pairs: Bigrams, width: int, merged: bool, fused: bool, monkeypatch: pytest.MonkeyPatch
-):
-    """By `draft.pick` on as many candidates, from the token that was committed last; what stands is the same."""
-    monkeypatch.setattr(drafting, "SHARPNESS", 1.0)  # the device reports probabilities unsharpened
-    (steps, tops), (plain, alone) = (drafted(gpu(fused, bigrams=one), width) for one in (pairs, None))
-    assert [len(one.tokens) for one in steps] == [1 + min(2, width), 1, 1]
-    assert [one.tokens for one in steps] == [one.tokens for one in plain]
-    assert [bool(one.draft) for one in steps] == [merged, merged, True]
-    for one, other, (candidates, p), (likely, _) in zip(steps, plain, tops, alone, strict=False):
-        if one.draft:
-            start = 1 + width + (len(one.tokens) - 1) * width if merged else 1
-            rows = slice(start, start + width)
-            expected = drafting.pick(p[rows].log().numpy(), candidates[rows].numpy(), [one.tokens[-1]], pairs)
-            assert one.draft == expected.tokens
-            assert one.draft_probability == pytest.approx(expected.confidence, abs=1e-5)
-            assert candidates.shape[1] == CANDIDATES
-            assert likely.shape[1] == 1
-            assert other.draft == likely[rows, 0].tolist()
-    assert [one.draft for one in steps] != [one.draft for one in plain]
-
-
 def test_typing_on_is_fresh(engine: Engine):
     """Invariant 2."""
     session, gap = engine.new_session(), Gap("def area(w, h):\n    ", "\n\nprint(area(2, 3))\n")
@@ -207,31 +158,6 @@ def test_sampling_needs_logits_and_gives_what_the_other_step_gives(tiny: Engine,
     assert engine.fill(GAPS[0], options).tokens == tiny.fill(GAPS[0], options).tokens
 
 
-def test_only_a_state_the_device_lacks_is_uploaded(engine: Engine):
-    """A gap that goes on from the device's own draft costs no copy to it."""
-    model = engine.model
-    assert isinstance(model, GpuQwen2)
-    loop, cache = Loop(model), model.new_cache()
-    first = loop.step([GapState(cache, 7)], 2)[0]
-    puts: list[int] = []
-    for batch in loop._batches.values():
-        put = batch.put
-        batch.put = lambda states, put=put: (puts.append(len(states)), put(states))[1]  # type: ignore[method-assign]
-    cache.length += 1
-    second = loop.step([GapState(cache, first.tokens[-1], tuple(first.draft))], 2)[0]
-    assert puts == []
-    cache.length += len(second.tokens)
-    loop.step([GapState(cache, second.tokens[-1], (1,))], 2)
-    assert puts == [1], "another draft must be sent"
-
-
-def test_two_loops_of_one_model_have_steps_of_their_own():
-    """A captured step reads and writes the buffers of the loop that it was captured for."""
-    model = gpu()
-    first, second = (loop.step([GapState(model.new_cache(), 7, (1, 2))], 2) for loop in (Loop(model), Loop(model)))
-    assert first == second
-
-
 def test_pages_come_back_and_run_out_with_a_word():
     pool = Pool(SHAPE, torch.float32, torch.device("cpu"), pages=5)
     cache = PagedCache(pool)
@@ -241,6 +167,43 @@ def test_pages_come_back_and_run_out_with_a_word():
         PagedCache(pool).reserve(3 * PAGE)
     del cache
     assert pool.free == 4
+
+
+def test_a_fork_shares_pages_until_one_of_the_two_writes():
+    pool = Pool(SHAPE, torch.float32, torch.device("cpu"), pages=9)
+    cache = PagedCache(pool)
+    cache.reserve(3 * PAGE)
+    cache.length = PAGE + 5
+    pool.kv[:, :, cache.pages] = 1.0
+    before, twin = pool.free, cache.fork(PAGE + 5)
+    assert (twin.pages, pool.free) == (cache.pages[:2], before)
+    twin.reserve(3)
+    assert (twin.pages[0], pool.free) == (cache.pages[0], before - 1)
+    assert twin.pages[1] != cache.pages[1]
+    assert bool((pool.kv[:, :, twin.pages[1]] == 1).all()), "it begins as the page that was shared"
+    cache.length = 7  # what is behind it is written anew, also where the fork still reads
+    cache.reserve(1)
+    assert twin.pages[0] != cache.pages[0]
+    del cache, twin
+    assert pool.free == 8
+
+
+def test_the_longest_context_fits_into_a_session():
+    """With the widest step behind it."""
+    assert MAX_SESSION_PAGES * PAGE >= MAX_CONTEXT_TOKENS + STEP_ROWS
+
+
+def test_no_batch_has_a_shape_that_is_not_warmed_up():
+    known = set(shapes(published=True))
+    for count, sessions, canvas, published, context in product(
+        range(1, ROW_COUNTS[-1] + 1), (1, 2, 5, 17, 65), (False, True), (False, True), (0, LONG_CONTEXT + 1)
+    ):
+        clean = max(1, count - canvas)
+        batch = [Rows() for _ in range(min(sessions, clean))]
+        for number in range(clean):
+            batch[number % len(batch)].add_clean([1], 0)
+        batch[0].add_canvas([MASK] * (count - clean), after=0)
+        assert BatchShape.of(batch, published, context) in known
 
 
 def test_a_fork_goes_its_own_way(engine: Engine):
@@ -262,6 +225,19 @@ def test_a_broken_kernel_leaves_a_working_engine(tiny: Engine, caplog: pytest.Lo
     assert fill.tokens == tiny.fill(GAPS[0], Options(max_tokens=4)).tokens
     assert model.failures == {"gated_swiglu": "RuntimeError: out of resource: shared memory"}
     assert len(caplog.records) == 1
+
+
+def test_without_triton_a_gpu_is_not_taken_by_itself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(devices, "is_nvidia", lambda: True)
+    assert devices.resolve("auto") == "cuda"
+    monkeypatch.setattr(devices, "StepOps", lambda fused: SimpleNamespace(failures={"embed": "no Triton"}))
+    assert devices.resolve("auto") == "cpu"
+
+
+def test_a_gpu_without_room_for_a_session_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**20, 2**30))
+    with pytest.raises(EngineError, match="too little free memory for this model: set DLSP_DEVICE to cpu"):
+        devices.load(Weights.random(SHAPE), None, "cuda", "bfloat16")
 
 
 def test_a_device_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch):

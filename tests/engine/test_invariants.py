@@ -167,24 +167,6 @@ def test_an_end_is_refused_alike_in_every_mode(late: Engine, number: int, schedu
         assert (fill.tokens, fill.text, fill.reason) == (expected.tokens, expected.text, expected.reason), name
 
 
-@pytest.mark.parametrize("mode", ["autoregressive", "verified"])
-def test_an_end_that_a_backend_chose_by_itself_is_refused(late: Engine, mode: str):
-    """The next step then chooses by logits."""
-    options = Options(mode=mode, max_tokens=24)
-    expected = late.fill(GAPS[0], options)
-    request = late.request(GAPS[0], options)
-    while len(request.session.pending) != 1 or request.answer.constraint:
-        late.step([request])
-    decoder, committed = request.decoder, len(request.answer.tokens)
-    assert decoder.greedy_step is not None
-    decoder.take_greedy_step([min(late.tokenizer.stops)], [0.0], [5, 6], [0.9, 0.9])
-    assert len(request.answer.tokens) == committed
-    assert decoder.greedy_step is None
-    while not request.done:
-        late.step([request])
-    assert request.outcome().tokens == expected.tokens
-
-
 def test_advanced_is_fresh(tiny: Engine):
     """Invariant 2: typing on, deleting and accepting in one session equal a fresh session each time."""
     session = tiny.new_session()

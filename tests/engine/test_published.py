@@ -69,7 +69,7 @@ def int4(dense: Qwen2, removal: Removal) -> Model:
 
 
 def gpu(dense: Qwen2, removal: Removal) -> Model:
-    """By the references of the GPU's kernels. In its published rows no adapter acts on canvases."""
+    """By the references of the GPU's kernels."""
     return GpuQwen2(updated(dense.weights, removal), dense.adapter, "cpu", fused=False, pages=64, removal=removal)
 
 
@@ -107,9 +107,7 @@ def test_published_rows_see_the_base_as_published_and_the_others_the_update(made
     with_update = Qwen2(updated(base.weights, removal), base.adapter)
     told, other = logits(base, published=False), logits(with_update, published=False)
     least = 0.85 if isinstance(model, Int8Qwen2) else 0.99999
-    canvas = [60, 61, 89, 90, 94, 95]
-    rows = [row for row in range(len(told)) if not isinstance(model, GpuQwen2) or row not in canvas]
-    assert similarity(logits(model, published=True), told)[rows].mean() > least
+    assert similarity(logits(model, published=True), told).mean() > least
     assert similarity(logits(model, published=False), other).mean() > least
     assert similarity(told, other).mean() < 0.6, "the update changes much"
 

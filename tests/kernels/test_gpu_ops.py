@@ -7,6 +7,7 @@ from bench.gpu.cases import Case, cases, error, poisoned
 from dlsp_kernels.gated_linear.reference import gated_linear
 from dlsp_kernels.matrix import FORMATS, GROUP, LowRankUpdate, Matrix
 from dlsp_kernels.ops import NAMES, Op, StepOps, reason
+from dlsp_kernels.packed_rows import PAGE, TILE_ROWS, PackedRows
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -55,11 +56,20 @@ def test_clean_rows_are_the_base_layer_to_the_bit():
 
 
 def test_a_kernel_that_fails_gives_way_to_its_reference_and_says_so_once(caplog: pytest.LogCaptureFixture):
-    def broken(x: int) -> int:
-        raise ValueError("no such instruction\non this device")
+    """For inputs of the kind that it fails for."""
+    tried: list[int] = []
+
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        tried.append(len(x))
+        if len(x) > 2:
+            raise ValueError("no such instruction\non this device")
+        return x + x
 
     op = Op("twice", broken, lambda x: 2 * x)
-    assert [op(3), op(4)] == [6, 8]
+    for rows in (3, 3, 2, 4):
+        assert torch.equal(op(torch.ones(rows)), torch.full((rows,), 2.0))
+    assert tried == [3, 2, 4]
+    assert op.slow_calls == 3
     assert op.failure == "ValueError: no such instruction"
     assert len(caplog.records) == 1
 
@@ -100,3 +110,47 @@ def test_without_kernels_all_ops_are_references():
     y = ops.gated_linear(torch.eye(2), Matrix.of(torch.ones(3, 2)))
     assert torch.equal(y, torch.ones(2, 3))
     assert ops.failures == {}
+
+
+def alone(rows: PackedRows, row: int, place: int) -> PackedRows:
+    """One row as a step of its own, of whose keys the first `place` are cached: a clean row there."""
+    position = torch.tensor([place], dtype=torch.int32)
+    token, slot, none = rows.token[row : row + 1], rows.slot[row : row + 1], 0 * position
+    return PackedRows(
+        token, position, position + 1, none, slot, position, none, none + 1, rows.table[:1], rows.tile[:1]
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("cached", "clean", "splits"), [(0, 1, 1), (61, 9, 5), (130, 6, 16), (64 * PAGE - 2, 3, 3)])
+def test_attention_sums_a_row_in_one_order(dtype: torch.dtype, cached: int, clean: int, splits: int):
+    """Whatever else is in the step, however many programs share the keys, and where the row's own key is: a clean row,
+    and an alternative to it, have the bits of a step of their own.
+    """
+    from dlsp_kernels.paged_attention.triton import paged_attention
+
+    def numbers(*values: int) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.int32)
+
+    heads, kv_heads, d, total = 6, 2, 16, clean + 3
+    pages = (cached + total) // PAGE + 1
+    table = torch.randperm(pages).int() + 1
+    place = torch.arange(cached, cached + total)
+    slot = table[place // PAGE] * PAGE + (place % PAGE).int()
+    last = cached + clean - 1
+    position = numbers(*range(cached, last + 1), last, last + 1, last + 2)  # an alternative to the last, and a canvas
+    visible = numbers(*range(cached + 1, last + 2), last, last + 1, last + 1)
+    canvas = numbers(*[0] * clean, -1, 2, 2)
+    tile = torch.tensor([[0, row] for row in range(0, total, TILE_ROWS)], dtype=torch.int32)
+    session = numbers(cached), numbers(0), numbers(total)
+    rows = PackedRows(position, position, visible, canvas, slot, *session, table[None], tile)
+    q = torch.randn(total, heads, d).to(dtype)
+    keys, values = (torch.randn(pages + 1, kv_heads, PAGE, d).to(dtype) for _ in range(2))
+    q[clean], first, other = q[clean - 1], slot[clean - 1], slot[clean]  # the alternative has the last row's token
+    for pool in (keys, values):
+        pool[other // PAGE, :, other % PAGE] = pool[first // PAGE, :, first % PAGE]
+    found = paged_attention(q, keys, values, rows, splits=splits)
+    for row in range(clean):
+        expected = paged_attention(q[row : row + 1], keys, values, alone(rows, row, cached + row))
+        assert torch.equal(found[row : row + 1], expected), row
+    assert torch.equal(found[clean], found[clean - 1])

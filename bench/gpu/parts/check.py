@@ -10,10 +10,10 @@ from bench.gpu.setting import Sample, Setting
 from dlsp_kernels.ops import is_devices, reason
 
 
-def run(setting: Setting, op: str) -> Iterator[Sample]:
-    """A case that fails says why and leaves the others be, unless it breaks the device."""
+def run(setting: Setting, op: str, sizes: str = "all") -> Iterator[Sample]:
+    """A case that fails says why and leaves the others be, unless it breaks the device. `sizes` may be `small`."""
     seed = torch.seed()
-    for real in (False,) if setting.rehearse else (False, True):
+    for real in (False,) if setting.rehearse or sizes == "small" else (False, True):
         for case in cases(setting.device, real, op):
             sample: Sample = {"name": f"{op}: {case.name}", "seed": seed, "tolerance": case.tolerance}
             try:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from bench.gpu.setting import Sample, Setting, clocked
 from dlsp_engine.engine import Engine
-from dlsp_engine.model.gpu.loop import GapState, Loop
 from dlsp_engine.model.gpu.pool import PAGE
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -17,34 +16,34 @@ def run(setting: Setting) -> Iterator[Sample]:
     name, sessions = "0.5b", SESSIONS[:3] if setting.rehearse else SESSIONS
     room = (setting.context + 3 * PAGE) // PAGE * (sessions[-1] + SITES)
     model = setting.model(name, pages=room)
-    yield from concurrent(setting, Loop(model), sessions)
-    yield from sites(setting, setting.engine(name, model))
+    engine = setting.engine(name, model)
+    yield from concurrent(setting, engine, sessions)
+    yield from sites(setting, engine)
 
 
-def concurrent(setting: Setting, loop: Loop, counts: tuple[int, ...]) -> Iterator[Sample]:
-    """Latency is a step's, the host's part included; `steps_s` are those of all sessions, each a token times tau."""
-    for width in (0, 4):
+def concurrent(setting: Setting, engine: Engine, counts: tuple[int, ...]) -> Iterator[Sample]:
+    """Sessions that decode in shared steps: milliseconds a step, what the host does included, and tokens of all."""
+    gap = Gap("x = 1\n" * (setting.context // 6), "\n")
+    session = engine.prefilled(gap)
+    for mode in ("autoregressive", "verified"):
+        options = Options(mode=mode, max_tokens=8 if setting.rehearse or setting.warm else 48, copy=False)
         for count in counts:
-            caches = [setting.cache(loop.model, setting.context) for _ in range(count)]
-            states = [GapState(cache, 7) for cache in caches]
 
-            def step(states: list[GapState] = states, width: int = width) -> None:
-                step_results = loop.step(states, width)
-                for state, one in zip(states, step_results, strict=True):
-                    state.cache.length += len(one.tokens)
-                states[:] = [
-                    GapState(state.cache, one.tokens[-1], tuple(one.draft))
-                    for state, one in zip(states, step_results, strict=True)
-                ]
+            def steps(count: int = count, options: Options = options) -> tuple[int, int]:
+                requests = [engine.request(gap, options, session.copy()) for _ in range(count)]
+                taken = 0
+                while left := [request for request in requests if not request.done]:
+                    engine.step(left)
+                    taken += 1
+                return taken, sum(request.cost.tokens for request in requests)
 
-            for _ in range(3):
-                step()
+            steps()  # captures what it needs
             setting.heat()
-            times = sorted(clocked(step) for _ in range(2 if setting.rehearse or setting.warm else 20))
-            ms = 1e3 * times[len(times) // 2]
-            sample = {"name": f"{count} sessions, width {width}", "sessions": count, "width": width, "ms": ms}
-            del caches, states, step  # their pages are wanted
-            yield sample | {"steps_s": 1e3 * count / ms}
+            found: list[tuple[int, int]] = []
+            seconds = clocked(lambda steps=steps, found=found: found.append(steps()))
+            (taken, tokens), name = found[0], f"{count} sessions, {mode}"
+            sample = {"name": name, "sessions": count, "ms": 1e3 * seconds / taken, "tokens_s": tokens / seconds}
+            yield sample | {"real_weights": setting.is_real("0.5b")}
 
 
 def sites(setting: Setting, engine: Engine) -> Iterator[Sample]:

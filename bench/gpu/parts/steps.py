@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterator
 
 import torch
+from torch import Tensor
 
 from bench.gpu.setting import Sample, Setting
 from dlsp_engine.model.gpu.buffers import BatchShape, Buffer
-from dlsp_engine.model.gpu.loop import CANDIDATES
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_kernels import overlap
 from dlsp_kernels.ops import StepOps
-from dlsp_kernels.top_tokens.reference import TopTokens
 
 ROWS = (1, 2, 5, 8, 16, 25, 32, 64, 128)
 
@@ -32,65 +31,51 @@ def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
         one = one or ms
         sample |= {"ms": ms, "of_floor": ms / sample["floor_ms"], "of_one_row": ms / one}
         sample["again_ms"] = setting.median_ms(captured)
-        if canvas:
-            sample["candidates_ms"] = setting.median_ms(step(setting, model, count, canvas, CANDIDATES)[0])
         sample["as_references"] = same(model, captured, launch)
         sample |= beside_in_turn(setting, model, captured, launch, buffer)
         yield sample | {"replaced": dict(model.failures), "graphs": len(model.graphs)}
 
 
-def same(model: GpuQwen2, captured: Callable[[], TopTokens], launch: Callable[[], TopTokens]) -> float:
+def same(model: GpuQwen2, captured: Callable[[], Tensor], launch: Callable[[], Tensor]) -> float:
     """Share of rows whose likeliest token is the references' too: all but near ties, which rounding decides."""
-    found = captured().token[:, 0].clone()
+    found = captured().argmax(1)
     kernels, model.ops = model.ops, StepOps(False)
     try:
-        return float((launch().token[:, 0] == found).float().mean())
+        return float((launch().argmax(1) == found).float().mean())
     finally:
         model.ops = kernels
 
 
 @torch.inference_mode()
 def beside_in_turn(
-    setting: Setting,
-    model: GpuQwen2,
-    captured: Callable[[], TopTokens],
-    launch: Callable[[], TopTokens],
-    buffer: Buffer,
+    setting: Setting, model: GpuQwen2, captured: Callable[[], Tensor], launch: Callable[[], Tensor], buffer: Buffer
 ) -> Sample:
     """The same step with kernels one after the other: its time, and how many of REPLAYS overlapping steps give another
     result, which would mean that a kernel reads what is not there yet. Before each a step has other tokens: what is
     read too early is then another's, not the same from the replay before.
     """
-    key = object()
+    key, wanted = object(), overlap.wanted  # it is False where no overlapping step could be captured
     overlap.wanted = False
     try:
-        found = clone(model.graphs(key, launch))
+        found = model.graphs(key, launch).clone()
     finally:
-        overlap.wanted = True
+        overlap.wanted = wanted
     differ = 0
     for _ in range(REPLAYS):
         buffer.rows.token.add_(1)
         captured()
         buffer.rows.token.sub_(1)
-        differ += not equal(captured(), found)
-    return {"in_turn_ms": setting.median_ms(lambda: model.graphs(key, launch)), "differ": differ}
-
-
-def clone(top: TopTokens) -> TopTokens:
-    return TopTokens(top.token.clone(), top.probability.clone(), top.entropy.clone())
-
-
-def equal(a: TopTokens, b: TopTokens) -> bool:
-    """To the bit."""
-    return all(map(torch.equal, (a.token, a.probability, a.entropy), (b.token, b.probability, b.entropy)))
+        differ += not torch.equal(captured(), found)
+    in_turn = setting.median_ms(lambda: model.graphs(key, launch))
+    return {"in_turn_ms": in_turn, "differ": differ, "overlapping": wanted}
 
 
 @torch.inference_mode()
 def step(
-    setting: Setting, model: GpuQwen2, count: int, canvas: bool, candidates: int = 1
-) -> tuple[Callable[[], TopTokens], Callable[[], TopTokens], Buffer]:
-    """Whole steps, head included, of one session: a fifth clean rows, a canvas of four after each of them. Captured,
-    and launch by launch; and the rows that both read.
+    setting: Setting, model: GpuQwen2, count: int, canvas: bool
+) -> tuple[Callable[[], Tensor], Callable[[], Tensor], Buffer]:
+    """Whole steps to the logits of all rows, of one session: a fifth clean rows, a canvas of four after each of them.
+    Captured, and launch by launch; and the rows that both read.
     """
     rows = Rows()
     clean = max(1, count // 5) if canvas else count
@@ -104,9 +89,8 @@ def step(
     buffer.fill([(cache, rows)])
 
     @torch.inference_mode()
-    def launch() -> TopTokens:
+    def launch() -> Tensor:
         assert cache  # or its pages are another's
-        hidden = model.layers(buffer.rows, canvas)
-        return model.ops.top_tokens(hidden, model.weights.head, model.head_norm, model.shape.eps, candidates)
+        return model.head(model.layers(buffer.rows, shape))
 
     return torch.inference_mode()(lambda: model.graphs(buffer, launch)), launch, buffer

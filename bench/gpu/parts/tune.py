@@ -5,10 +5,12 @@ from dataclasses import replace
 from itertools import product
 
 import torch
+from torch import Tensor
 
 from bench.gpu.setting import RANK, Sample, Setting
 from bench.gpu.shapes import SHAPES
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.ops import is_devices
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 from dlsp_kernels.tiling import Tiling, tiling
@@ -36,7 +38,8 @@ def run(setting: Setting, name: str) -> Iterator[Sample]:
         # All is compiled by now: nothing makes the device wait between two measurements.
         times = {cut: 1e3 * setting.median_ms(graph, 20) / count for cut, graph in graphs.items()}
         best = min(times, key=lambda cut: times[cut])
-        sample = {"name": f"{name}, {rows} rows", "guess": str(guess), "guess_us": times.get(guess)}
+        sample = {"name": f"{name}, {rows} rows", "guess": str(guess), "guess_us": times.get(guess), "rows": rows}
+        sample["entry"] = [weight.outs, weight.ins, weight.format, *vars(best).values()]
         yield sample | {"best": str(best), "best_us": times[best], "tried": len(times)}
 
 
@@ -64,8 +67,12 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
     if rows == 1:
         update = None
     canvas = torch.ones(rows, dtype=torch.int32, device=device) if update else None
-    norm, bias, stream = normal(ins).float(), normal(outs), normal(rows, outs).float()
-    x = normal(rows, ins).float() if name in ("qkv", "gate_up") else normal(rows, ins)
+    bias, stream = normal(outs), normal(rows, outs).float()
+    x: Tensor | Normed = normal(rows, ins)
+    if name in ("qkv", "gate_up"):
+        x = Normed.empty(rows, normal(ins).float(), torch.bfloat16)
+        x.write(normal(rows, ins).float())
+    into = Normed.empty(rows, normal(outs).float(), torch.bfloat16) if name in ("out", "down") else None
     cos, sin = normal(1, shape.head_dim // 2).float(), normal(1, shape.head_dim // 2).float()
     keys, values = normal(2, 1 + rows // PAGE, shape.kv_heads, PAGE, shape.head_dim)
     number = torch.arange(rows, dtype=torch.int32, device=device)
@@ -74,10 +81,10 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
 
     def launch(weight: Matrix, cut: Tiling) -> object:
         if name == "qkv":
-            return qkv_rope_write(x, weight, bias, norm, 1e-6, cos, sin, keys, values, packed, update, cut=cut)
+            return qkv_rope_write(x, weight, bias, 1e-6, cos, sin, keys, values, packed, update, cut=cut)
         if name == "gate_up":
-            return gated_swiglu(x, weight, norm, 1e-6, update, canvas, cut=cut)
-        return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, cut=cut)
+            return gated_swiglu(x, weight, 1e-6, update, canvas, cut=cut)
+        return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, into=into, cut=cut)
 
     low = 0 if update is None else RANK * (2 if name == "gate_up" else 1)
     whole = shape.head_dim if name == "qkv" else 0

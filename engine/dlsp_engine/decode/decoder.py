@@ -17,7 +17,6 @@ class Decoder(ABC):
     def __init__(self, session: Session, answer: Answer) -> None:
         self.session = session
         self.answer = answer
-        self._refused = False  # whether the last step, of a backend alone, chose an end where the gap may not end
 
     @abstractmethod
     def plan(self, sharing: int) -> Rows:
@@ -26,26 +25,6 @@ class Decoder(ABC):
     @abstractmethod
     def take(self, logits: Tensor) -> None:
         """Commit the tokens that follow from logits [scored rows of the plan, vocab], float32."""
-
-    @property
-    def greedy_step(self) -> tuple[int, list[int]] | None:
-        """The largest width of the next canvas, and the draft, if a backend can do the next step by itself; None if
-        this decoder needs logits.
-        """
-        return None
-
-    def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
-        """Process a step that the backend verified by itself: the tokens to commit with their log-probabilities, and
-        the next draft with its probabilities.
-        """
-        raise NotImplementedError
-
-    @property
-    def _greedy(self) -> bool:
-        """Whether argmax alone decides the next token, without a constraint, and all tokens but the last are cached."""
-        options = self.answer.options
-        exact = options.temperature == 0 and not self.answer.constraint and len(self.session.pending) == 1
-        return exact and not self._refused
 
     @property
     def done(self) -> bool:
@@ -71,16 +50,6 @@ class Decoder(ABC):
         before = len(self.answer.tokens)
         self.answer.commit(tokens, log_p)
         self.session.extend(self.answer.tokens[before:], cached)
-        self._refused = False
-
-    def _commit_greedy_step(self, tokens: list[int], log_p: list[float]) -> None:
-        """Commit the tokens that a backend chose by itself, up to an end token where the gap may not end, of which it
-        knows nothing: the next step then chooses by logits instead.
-        """
-        refused = self.answer.refused(tokens)
-        kept = tokens[:refused]
-        self._commit(kept, log_p[: len(kept)], cached=len(kept))
-        self._refused = refused is not None
 
 
 class Autoregressive(Decoder):
@@ -92,13 +61,6 @@ class Autoregressive(Decoder):
     def take(self, logits: Tensor) -> None:
         tokens = self.answer.next_tokens(logits, [])
         self._commit(tokens, self.answer.log_probabilities(logits, tokens), cached=len(self.session.pending))
-
-    @property
-    def greedy_step(self) -> tuple[int, list[int]] | None:
-        return (0, []) if self._greedy else None
-
-    def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
-        self._commit_greedy_step(tokens, log_p)
 
 
 def masks(width: int) -> list[int]:

@@ -73,11 +73,6 @@ class Rewriting(Verified):
         """How many rows the next step would have if there were room."""
         return len(self.session.pending) + len(self.draft.tokens)
 
-    @property
-    def greedy_step(self) -> None:
-        """No backend knows the margin."""
-        return
-
     def take(self, logits: Tensor) -> None:
         planned, before = self._planned, len(self.answer.tokens)
         assert planned, "plan comes before take"

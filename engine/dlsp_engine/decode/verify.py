@@ -113,17 +113,6 @@ class Verified(Decoder):
             read = self._read(logits[start : start + planned.plan.width])
         self.draft = self._next_draft(read)
 
-    @property
-    def greedy_step(self) -> tuple[int, list[int]] | None:
-        return (self.answer.options.draft, self.draft.tokens) if self._greedy else None
-
-    def take_greedy_step(self, tokens: list[int], log_p: list[float], draft: list[int], draft_p: list[float]) -> None:
-        if self.draft.canvas:
-            drafted = min(len(self.draft.tokens), self.answer.options.draft)
-            self.drafting.acceptance.record(drafted, len(tokens) - 1)
-        self._commit_greedy_step(tokens, log_p)
-        self.draft = self._next_draft(NO_DRAFT if self._refused else Draft(draft, draft_p, canvas=True))
-
     def _decide(self, sharing: int) -> StepPlan:
         options = self.answer.options
         nodes = self.draft.nodes(self.drafting.alternatives)

@@ -1,8 +1,8 @@
 """Bigrams: how often one token follows another in a corpus, as the pointwise mutual information of the two.
 
 A canvas predicts its tokens independently of each other. The choice among each row's candidates also takes the mutual
-information with the token before into account (`decode.draft`; `pair_choice` on a GPU). This Markov correction costs
-next to nothing compared to a forward pass.
+information with the token before into account (`decode.draft`). This Markov correction costs next to nothing compared
+to a forward pass.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from functools import cached_property
 import numpy as np
 import torch
 from torch import Tensor
-
-from dlsp_kernels.pair_choice.reference import Pairs
 
 # The factor of the mutual information when it is added to a candidate's log-probability: below 1, since the canvas
 # already models some of it.
@@ -59,12 +57,6 @@ class Bigrams:
     @cached_property
     def _total(self) -> float:
         return int(self.alone.sum()) + 0.5 * len(self.alone)
-
-    def on(self, device: torch.device) -> Pairs:
-        """The counts on a device, as `pair_choice` takes them."""
-        arrays = (self.starts, self.after, self.count, self.alone)
-        tables = (torch.from_numpy(array.astype(np.int32)).to(device) for array in arrays)
-        return Pairs(*tables, total=self._total, smoothing=SMOOTHING, strength=STRENGTH)
 
     def tensors(self) -> dict[str, Tensor]:
         """The counts as tensors of an adapter file, by name."""

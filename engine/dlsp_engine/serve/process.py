@@ -106,7 +106,7 @@ def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool =
 
 def warm_up(engine: Engine) -> None:
     """Touch every weight and build what is built on first use, so that the first request does not wait for it."""
-    engine.backend.warm_up(Options().draft)
+    engine.backend.warm_up()
     engine.fill(Gap("def f(x):\n    ret", "\n"), Options(max_tokens=2))
 
 

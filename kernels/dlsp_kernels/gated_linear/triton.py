@@ -8,23 +8,24 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.overlap import early, fetch, wait
-from dlsp_kernels.project import DTYPES, project
+from dlsp_kernels.project import DTYPES, project, squares_of
 from dlsp_kernels.tiling import Tiling, tiling
 
-SUM_BLOCK = 1024
+SUM_BLOCK = 256
 
 
 def gated_linear(
-    x: Tensor,
+    x: Tensor | Normed,
     weight: Matrix,
-    norm: Tensor | None = None,
     eps: float = 0.0,
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
     residual: Tensor | None = None,
     bias: Tensor | None = None,
     gelu: bool = False,
+    into: Normed | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
     """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
@@ -33,29 +34,33 @@ def gated_linear(
     or GELU.
     """
     rows, outs, ins = len(x), weight.outs, weight.ins
+    normed = isinstance(x, Normed)
+    given = x.scaled if normed else x
     if canvas is None:
         update = None
     if update and len(update.ends) > 1:
         raise ValueError(f"parts that end at {update.ends} cannot be told apart")
-    cut = cut or tiling(rows, weight, low=update.rank if update else 0, splits=norm is None and not gelu)
+    cut = cut or tiling(rows, weight, low=update.rank if update else 0, splits=not (normed or gelu))
     k = -(-ins // (cut.k * cut.splits)) * cut.k
     splits = -(-ins // k)
-    if splits > 1 and (norm is not None or gelu):
+    if splits > 1 and (normed or gelu):
         raise ValueError("inputs cannot be split under a norm or GELU")
     out = residual
     if out is None or splits > 1:
-        out = torch.empty(splits, rows, outs, dtype=torch.float32, device=x.device)
+        out = torch.empty(splits, rows, outs, dtype=torch.float32, device=given.device)
+    following = (into.norm, into.scaled, into.squares) if into else (out, out, out)
     grid = (triton.cdiv(rows, cut.m), triton.cdiv(outs, cut.n), splits)
     _kernel[grid](
-        x,
+        given,
         weight.data,
-        weight.scale if weight.scale is not None else x,
-        norm if norm is not None else x,
-        update.a if update else x,
-        update.b if update else x,
-        canvas if update else x,
-        bias if bias is not None else x,
+        weight.scale if weight.scale is not None else given,
+        x.squares if normed else given,
+        update.a if update else given,
+        update.b if update else given,
+        canvas if update else given,
+        bias if bias is not None else given,
         out,
+        *following,
         rows,
         outs,
         ins,
@@ -63,11 +68,13 @@ def gated_linear(
         eps,
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
-        NORM=norm is not None,
+        NORMED=normed,
         RESIDUAL=residual is not None and splits == 1,
         BIAS=bias is not None and splits == 1,
         GELU=gelu,
+        INTO=into is not None and splits == 1,
         RANK=update.rank if update else 0,
+        SHARED=update.shared if update else 0,
         BLOCK_M=cut.m,
         BLOCK_N=cut.n,
         BLOCK_K=cut.k,
@@ -76,18 +83,20 @@ def gated_linear(
         **early(),
     )
     if splits > 1:
-        total = residual if residual is not None else torch.empty(rows, outs, dtype=torch.float32, device=x.device)
-        grid = (triton.cdiv(rows * outs, SUM_BLOCK),)
-        _sum[grid](
+        total = residual if residual is not None else torch.empty(rows, outs, dtype=torch.float32, device=given.device)
+        _sum[(rows, triton.cdiv(outs, SUM_BLOCK))](
             out,
             total,
-            bias if bias is not None else x,
-            rows * outs,
+            bias if bias is not None else given,
+            *following,
+            rows,
             outs,
             SPLITS=splits,
             RESIDUAL=residual is not None,
             BIAS=bias is not None,
+            INTO=into is not None,
             BLOCK=SUM_BLOCK,
+            num_warps=2,
             **early(),
         )
         return total
@@ -99,12 +108,15 @@ def _kernel(
     x,
     data,
     scale,
-    norm,
+    squares,
     a,
     b,
     canvas,
     bias,
     out,  # [splits, M, N]
+    next_norm,
+    next_scaled,
+    next_squares,
     M,
     N,
     K,
@@ -112,11 +124,13 @@ def _kernel(
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
-    NORM: tl.constexpr,
+    NORMED: tl.constexpr,
     RESIDUAL: tl.constexpr,
     BIAS: tl.constexpr,
     GELU: tl.constexpr,
+    INTO: tl.constexpr,
     RANK: tl.constexpr,
+    SHARED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -130,8 +144,8 @@ def _kernel(
     fetch(data, n, first, last, N, K, FORMAT, BLOCK_N)
     wait()
     acc = project(
-        x, data, scale, norm, a, b, canvas, m, n, 0, own, first, last, M, N, K, eps,
-        FORMAT, DTYPE, NORM, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
+        x, data, scale, squares, a, b, canvas, m, n, 0, own, first, last, M, N, K, eps,
+        FORMAT, DTYPE, NORMED, RANK, SHARED, 1, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
     if BIAS:
         acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
@@ -142,28 +156,44 @@ def _kernel(
     if RESIDUAL:
         acc += tl.load(at, mask=inside, other=0.0)
     tl.store(at, acc, mask=inside)
+    if INTO:
+        weight = tl.load(next_norm + n, mask=n < N, other=0.0)
+        to = next_scaled + m.to(tl.int64)[:, None] * N + n[None, :]
+        tl.store(to, (acc * weight[None, :]).to(DTYPE), mask=inside)
+        own_squares = tl.sum(squares_of(tl.where(inside, acc, 0.0)), 1)
+        tl.atomic_add(next_squares + m, own_squares, mask=m < M, sem="relaxed")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["M"])
 def _sum(
-    partial,
-    total,
+    partial,  # [SPLITS, M, N]
+    total,  # [M, N]
     bias,
-    size,
+    next_norm,
+    next_scaled,
+    next_squares,
+    M,
     N,
     SPLITS: tl.constexpr,
     RESIDUAL: tl.constexpr,
     BIAS: tl.constexpr,
+    INTO: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     wait()
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < size
+    row = tl.program_id(0).to(tl.int64)
+    n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = n < N
+    at = row * N + n
     acc = tl.zeros([BLOCK], tl.float32)
-    for split in range(SPLITS):
-        acc += tl.load(partial + split * size.to(tl.int64) + at, mask=inside, other=0.0)
+    for split in tl.static_range(SPLITS):
+        acc += tl.load(partial + split * M.to(tl.int64) * N + at, mask=inside, other=0.0)
     if BIAS:
-        acc += tl.load(bias + at % N, mask=inside, other=0.0).to(tl.float32)
+        acc += tl.load(bias + n, mask=inside, other=0.0).to(tl.float32)
     if RESIDUAL:
         acc += tl.load(total + at, mask=inside, other=0.0)
     tl.store(total + at, acc, mask=inside)
+    if INTO:
+        weight = tl.load(next_norm + n, mask=inside, other=0.0)
+        tl.store(next_scaled + at, (acc * weight).to(next_scaled.dtype.element_ty), mask=inside)
+        tl.atomic_add(next_squares + row, tl.sum(squares_of(acc), 0), sem="relaxed")

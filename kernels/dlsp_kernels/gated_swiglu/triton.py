@@ -8,15 +8,15 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.overlap import early, fetch, wait
 from dlsp_kernels.project import DTYPES, project
 from dlsp_kernels.tiling import Tiling, tiling
 
 
 def gated_swiglu(
-    x: Tensor,
+    x: Tensor | Normed,
     weight: Matrix,
-    norm: Tensor,
     eps: float,
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
@@ -24,19 +24,21 @@ def gated_swiglu(
 ) -> Tensor:
     """See the reference. `cut` takes the place of the tiling that `tiling` suggests."""
     rows, ff, ins = len(x), weight.outs // 2, weight.ins
+    normed = isinstance(x, Normed)
+    given = x.scaled if normed else x
     if canvas is None:
         update = None
     cut = cut or tiling(rows, weight, low=2 * update.rank if update else 0)
-    out = torch.empty(rows, ff, dtype=weight.dtype, device=x.device)
+    out = torch.empty(rows, ff, dtype=weight.dtype, device=given.device)
     grid = (triton.cdiv(rows, cut.m), triton.cdiv(2 * ff, cut.n))
     _kernel[grid](
-        x,
+        given,
         weight.data,
-        weight.scale if weight.scale is not None else x,
-        norm,
-        update.a if update else x,
-        update.b if update else x,
-        canvas if update else x,
+        weight.scale if weight.scale is not None else given,
+        x.squares if normed else given,
+        update.a if update else given,
+        update.b if update else given,
+        canvas if update else given,
         out,
         rows,
         ff,
@@ -44,7 +46,9 @@ def gated_swiglu(
         eps,
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
+        NORMED=normed,
         RANK=update.rank if update else 0,
+        SHARED=update.shared if update else 0,
         BLOCK_M=cut.m,
         BLOCK_N=cut.n,
         BLOCK_K=cut.k,
@@ -60,7 +64,7 @@ def _kernel(
     x,
     data,
     scale,
-    norm,
+    squares,
     a,
     b,
     canvas,
@@ -71,7 +75,9 @@ def _kernel(
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
+    NORMED: tl.constexpr,
     RANK: tl.constexpr,
+    SHARED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -86,8 +92,8 @@ def _kernel(
     fetch(data, n, 0, K, 2 * ff, K, FORMAT, BLOCK_N)
     wait()
     acc = project(
-        x, data, scale, norm, a, b, canvas, m, n, 0, own, 0, K, M, 2 * ff, K, eps,
-        FORMAT, DTYPE, True, RANK, 2, BLOCK_M, BLOCK_N, BLOCK_K,
+        x, data, scale, squares, a, b, canvas, m, n, 0, own, 0, K, M, 2 * ff, K, eps,
+        FORMAT, DTYPE, NORMED, RANK, SHARED, 2, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
     gate, up = tl.split(tl.reshape(acc, [BLOCK_M, HALF, 2]))
     y = gate * tl.sigmoid(gate) * up

@@ -22,7 +22,7 @@ def paged_attention(q: Tensor, keys: Tensor, values: Tensor, rows: PackedRows) -
             continue
         own = slice(first, first + count)
         numbers = torch.stack([rows.position[own], rows.visible[own], rows.canvas[own]]).cpu()
-        seeing = torch.stack([(numbers[1] > 0) | (numbers[2] > 0)], 1).to(q.device)
+        seeing = torch.stack([(numbers[1] > 0) | (numbers[2] != 0)], 1).to(q.device)
         k, v = (pool[table].transpose(0, 1).flatten(1, 2)[:, : length + count] for pool in (keys, values))
         bias = attention_bias(numbers, length, length + count, groups, wide(q).dtype).to(q.device)
         attended = canvas_attention(wide(q[own]), wide(k), wide(v), bias)

@@ -1,6 +1,6 @@
 """The first half of an attention layer.
 
-RMSNorm; the projections of queries, keys and values with low-rank updates; RMSNorms of query and key heads (arXiv
+The projections of queries, keys and values with low-rank updates; RMSNorms of query and key heads (arXiv
 2302.05442); rotary position embedding (arXiv 2104.09864); writing keys and values to the cache.
 """
 
@@ -9,15 +9,15 @@ from torch import Tensor
 
 from dlsp_kernels.gated_linear.reference import gated_linear
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 from dlsp_kernels.rope.reference import rope
 
 
 def qkv_rope_write(
-    x: Tensor,
+    x: Tensor | Normed,
     weight: Matrix,
     bias: Tensor,
-    norm: Tensor | None,
     eps: float,
     cos: Tensor,
     sin: Tensor,
@@ -27,8 +27,8 @@ def qkv_rope_write(
     update: LowRankUpdate | None = None,
     head_norm: Tensor | None = None,
 ) -> Tensor:
-    """x float32 [rows, ins], not normed if `norm` is None -> q [rows, heads, d] in the keys' dtype. Writes the rows'
-    keys and values to their slots.
+    """x [rows, ins] as in `gated_linear` -> q [rows, heads, d] in the keys' dtype. Writes the rows' keys and values to
+    their slots.
 
     weight [(heads + 2 * kv_heads) * d, ins]: queries, keys, values, each of them a part of `update`, which applies to
     canvas rows. `head_norm` [heads + kv_heads, d]: the weights of RMSNorms of single query and key heads, if there are
@@ -37,7 +37,7 @@ def qkv_rope_write(
     """
     kv_heads, d = keys.shape[1], keys.shape[3]
     heads = weight.outs // d - 2 * kv_heads
-    qkv = gated_linear(x, weight, norm, eps, update=update, canvas=rows.canvas) + bias
+    qkv = gated_linear(x, weight, eps, update=update, canvas=rows.canvas) + bias
     qk, v = qkv.view(len(qkv), -1, d).split([heads + kv_heads, kv_heads], 1)
     if head_norm is not None:
         qk = qk * torch.rsqrt(qk.square().mean(2, keepdim=True) + eps) * head_norm.to(qk.dtype)

@@ -10,6 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.overlap import early, fetch, wait
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 from dlsp_kernels.project import DTYPES, project
@@ -17,10 +18,9 @@ from dlsp_kernels.tiling import Tiling, tiling
 
 
 def qkv_rope_write(
-    x: Tensor,
+    x: Tensor | Normed,
     weight: Matrix,
     bias: Tensor,
-    norm: Tensor | None,
     eps: float,
     cos: Tensor,
     sin: Tensor,
@@ -40,20 +40,22 @@ def qkv_rope_write(
     heads = weight.outs // d - 2 * kv_heads
     if update and update.ends != tuple(d * end for end in (heads, heads + kv_heads, heads + 2 * kv_heads)):
         raise ValueError(f"parts that end at {update.ends} are not queries, keys and values")
+    normed = isinstance(x, Normed)
+    given = x.scaled if normed else x
     cut = cut or tiling(count, weight, d, update.rank if update else 0, whole=head_norm is not None)
     if head_norm is not None and cut.n < d:
         raise ValueError(f"a tile of {cut.n} outputs does not hold a head of {d}")
-    q = torch.empty(count, heads, d, dtype=keys.dtype, device=x.device)
+    q = torch.empty(count, heads, d, dtype=keys.dtype, device=given.device)
     a_head = triton.cdiv(d, cut.n)
     _kernel[(triton.cdiv(count, cut.m), a_head * (heads + 2 * kv_heads))](
-        x,
+        given,
         weight.data,
-        weight.scale if weight.scale is not None else x,
+        weight.scale if weight.scale is not None else given,
         bias,
-        norm if norm is not None else x,
-        head_norm if head_norm is not None else x,
-        update.a if update else x,
-        update.b if update else x,
+        x.squares if normed else given,
+        head_norm if head_norm is not None else given,
+        update.a if update else given,
+        update.b if update else given,
         rows.canvas,
         cos,
         sin,
@@ -68,9 +70,10 @@ def qkv_rope_write(
         eps,
         FORMAT=weight.format,
         DTYPE=DTYPES[weight.dtype],
-        NORM=norm is not None,
+        NORMED=normed,
         HEAD_NORM=head_norm is not None,
         RANK=update.rank if update else 0,
+        SHARED=update.shared if update else 0,
         HEADS=heads,
         KV_HEADS=kv_heads,
         HALF=d // 2,
@@ -92,7 +95,7 @@ def _kernel(
     data,
     scale,
     bias,
-    norm,
+    squares,
     head_norm,
     a,
     b,
@@ -110,9 +113,10 @@ def _kernel(
     eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
-    NORM: tl.constexpr,
+    NORMED: tl.constexpr,
     HEAD_NORM: tl.constexpr,
     RANK: tl.constexpr,
+    SHARED: tl.constexpr,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HALF: tl.constexpr,
@@ -136,8 +140,8 @@ def _kernel(
     fetch(data, n, 0, K, N, K, FORMAT, BLOCK_N)
     wait()
     acc = project(
-        x, data, scale, norm, a, b, canvas, m, n, part, own, 0, K, M, N, K, eps,
-        FORMAT, DTYPE, NORM, RANK, 1, BLOCK_M, BLOCK_N, BLOCK_K,
+        x, data, scale, squares, a, b, canvas, m, n, part, own, 0, K, M, N, K, eps,
+        FORMAT, DTYPE, NORMED, RANK, SHARED, 1, BLOCK_M, BLOCK_N, BLOCK_K,
     )  # fmt: skip
     acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
     left, right = tl.split(tl.reshape(acc, [BLOCK_M, PAIRS, 2]))

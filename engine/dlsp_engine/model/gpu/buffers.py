@@ -1,7 +1,8 @@
 """Input buffers of a GPU forward pass: one for each batch shape, at a fixed address as CUDA graphs require."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from dlsp_kernels.packed_rows import NOWHERE, TILE_ROWS, PackedRows
 
 ROW_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 SESSION_COUNTS = (1, 4, 16, 64, 256)
+LONG_CONTEXT = 8192
 
 
 @dataclass(frozen=True)
@@ -22,28 +24,39 @@ class BatchShape:
     sessions: int
     # Whether any row is a canvas row. If none is, the step does not read the adapter's low-rank updates.
     canvas: bool
-    # Whether all rows are published (`Cache.published`). Then the adapter acts on none.
+    # Whether all rows are published (`Cache.published`).
     published: bool = False
+    # Whether a context is longer than LONG_CONTEXT, so that more programs share its keys.
+    long: bool = False
 
     @classmethod
-    def of(cls, batch: Sequence[Rows], published: bool = False) -> "BatchShape":
+    def of(cls, batch: Sequence[Rows], published: bool = False, context: int = 0) -> "BatchShape":
         """The smallest shape that holds the batch, with sizes from ROW_COUNTS and SESSION_COUNTS.
 
         More rows than ROW_COUNTS[-1] are rounded up to a multiple of it. More sessions than SESSION_COUNTS[-1] are not
-        rounded.
+        rounded. `context`: the most positions that a session has cached.
         """
         rows = sum(len(one) for one in batch)
         return cls(
             next((size for size in ROW_COUNTS if rows <= size), -(-rows // ROW_COUNTS[-1]) * ROW_COUNTS[-1]),
             next((size for size in SESSION_COUNTS if len(batch) <= size), len(batch)),
-            any(any(one.canvas) for one in batch) and not published,
+            any(number > 0 for one in batch for number in one.canvas),
             published,
+            context > LONG_CONTEXT,
         )
 
     @property
     def tiles(self) -> int:
         """The number of attention tiles (TILE_ROWS rows of one session) that suffices for every batch of this shape."""
         return self.rows // TILE_ROWS + self.sessions
+
+
+def shapes(published: bool) -> Iterator[BatchShape]:
+    """All shapes of batches of at most ROW_COUNTS[-1] rows; `published`: whether there are published caches."""
+    for rows, (fewer, sessions) in product(ROW_COUNTS, pairwise((0, *SESSION_COUNTS))):
+        for canvas, long, alone in product((False, True), repeat=3):
+            if fewer < rows and not (canvas and rows == fewer + 1) and (published or not alone):
+                yield BatchShape(rows, sessions, canvas, alone, long)
 
 
 class Buffer:
@@ -53,7 +66,7 @@ class Buffer:
         self.shape = shape
         self._sizes = [shape.rows] * 5 + [shape.sessions] * 3 + [shape.sessions * MAX_SESSION_PAGES, shape.tiles * 2]
         self._buffer = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
-        self.rows = _rows(self._buffer, self._sizes)
+        self.rows = replace(_rows(self._buffer, self._sizes), long=shape.long)
 
     def fill(self, batch: Sequence[tuple[PagedCache, Rows]]) -> None:
         """Copy the batch's rows to the device, and reserve cache pages for them.
@@ -81,7 +94,7 @@ class Buffer:
             rows.table[number, : len(cache.pages)] = torch.tensor(cache.pages, dtype=torch.int32)
             tiles += [(number, row) for row in range(start, start + len(own), TILE_ROWS)]
             start += len(own)
-        rows.tile[: len(tiles)] = torch.tensor(tiles, dtype=torch.int32)
+        rows.tile[: len(tiles)] = torch.tensor(tiles, dtype=torch.int32).view(-1, 2)
         self._buffer.copy_(host)
 
 

@@ -1,7 +1,6 @@
 """The forward pass on a GPU, behind the same `Model` interface as on a CPU."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -11,16 +10,17 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.gpu.backend import CudaBackend
-from dlsp_engine.model.gpu.buffers import BatchShape, Buffer
+from dlsp_engine.model.gpu.buffers import ROW_COUNTS, BatchShape, Buffer, shapes
 from dlsp_engine.model.gpu.graphs import Graphs
 from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.weights import GpuWeights
 from dlsp_engine.model.qwen2 import Model
-from dlsp_engine.model.rows import MASK, Rows
+from dlsp_engine.model.rows import Rows
 from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels import rope_table
 from dlsp_kernels.matrix import Matrix
+from dlsp_kernels.normed import Normed
 from dlsp_kernels.ops import StepOps
 from dlsp_kernels.packed_rows import PAGE, PackedRows
 
@@ -31,6 +31,9 @@ class GpuQwen2(Model):
     `fused` False runs every op by its reference: correct on any PyTorch device, and slow. `format` is one of
     `dlsp_kernels.matrix.FORMATS`.
     """
+
+    # Their sums are those of the clean rows that they may become, to the bit, in bf16 too: see `paged_attention`.
+    alternatives = True
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class GpuQwen2(Model):
         self.pool = Pool(self.shape, weights.dtype, self.device, pages)
         self.kv_pool_bytes = self.pool.kv.nbytes
         self.ops = StepOps(fused)
-        self.graphs = Graphs(fused and self.device.type == "cuda", capturable=lambda: not self.ops.failures)
+        self.graphs = Graphs(fused and self.device.type == "cuda", slow_calls=lambda: self.ops.slow_calls)
         positions = torch.arange(MAX_SESSION_PAGES * PAGE)
         cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta, self.shape.rope_divisors)
         self._cos, self._sin = (part[:, 0].contiguous().to(self.device) for part in (cos, sin))
@@ -65,10 +68,10 @@ class GpuQwen2(Model):
 
     @torch.inference_mode()
     def forward(self, batch: Sequence[tuple[Cache, Rows]]) -> Tensor:
-        """One step over the rows of all sessions -> float32 [rows, dim] on the device.
+        """One step over the rows of all sessions -> [rows, dim] on the device, in the type of the weights.
 
-        The result is what `head` takes. The next step overwrites it. Sessions that are published
-        and others run one after the other.
+        The result is what `head` takes. The next step overwrites it. Sessions that are published and others run one
+        after the other.
         """
         sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
         kinds = {cache.published for cache, _ in sessions}
@@ -82,79 +85,86 @@ class GpuQwen2(Model):
         return torch.cat([next(found[cache.published]) for cache, _ in sessions])
 
     def _forward(self, sessions: Sequence[tuple[PagedCache, Rows]], published: bool) -> Tensor:
-        shape = BatchShape.of([rows for _, rows in sessions], published)
-        buffer = self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
+        context = max(cache.length for cache, _ in sessions)
+        shape = BatchShape.of([rows for _, rows in sessions], published, context)
+        buffer = self._buffer(shape)
         buffer.fill(sessions)
-        hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape.canvas, shape.published))
+        hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape))
         return hidden[: sum(len(rows) for _, rows in sessions)]
 
+    def _buffer(self, shape: BatchShape) -> Buffer:
+        return self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
+
+    @torch.inference_mode()
     def warm_up(self) -> None:
-        """Compile and capture: run one step for each way to tile the matrices, with and without canvas rows."""
-        for count in (1, 8, 32, 128):
-            for canvas in (False, True):
-                rows = Rows()
-                rows.add_clean([1] * (1 if canvas else count), 0)
-                if canvas:
-                    rows.add_canvas([MASK] * (count - 1 or 1), after=0)
-                self.head(self.forward([(self.new_cache(), rows)])[-1:])
+        """Compile the kernels and capture the steps of all shapes that batches of at most ROW_COUNTS[-1] rows have,
+        with unused rows alone: so none is compiled or captured while a request waits.
+        """
+        if not self.graphs.wanted:
+            return
+        for shape in shapes(self.removes_update):
+            buffer = self._buffer(shape)
+            buffer.fill([])
+            self.graphs.prepare(shape, lambda buffer=buffer, shape=shape: self.layers(buffer.rows, shape))
+        for rows in ROW_COUNTS:
+            self.head(torch.zeros(rows, self.shape.dim, dtype=self.weights.dtype, device=self.device))
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
         """hidden [rows, dim], as `forward` returns it -> logits float32 [rows, vocab], on the device."""
-        return self.ops.gated_linear(hidden, self.weights.head, self.head_norm, self.shape.eps)
+        return self.ops.gated_linear(hidden, self.weights.head)
 
-    @property
-    def head_norm(self) -> Tensor | None:
-        """The weights of the RMSNorm before the head; None where `layers` ends with a LayerNorm."""
-        return self.weights.norm if self.weights.norm_bias is None else None
+    def layers(self, rows: PackedRows, batch: BatchShape) -> Tensor:
+        """All kernel launches of a forward pass except the head's -> [rows, dim], the norm of the residual stream."""
+        ops, shape, weights, eps = self.ops, self.shape, self.weights, self.shape.eps
+        # Of one row, each layer's would begin at another alignment, for which Triton compiles kernels anew.
+        squares = torch.zeros(2 * shape.layers, max(2, len(rows)), dtype=torch.int64, device=self.device)
 
-    def layers(self, rows: PackedRows, canvas: bool, published: bool = False) -> Tensor:
-        """All kernel launches of a forward pass except the head's -> float32 [rows, dim]: the residual stream, or its
-        LayerNorm if the model has LayerNorms.
+        def normed(norm: Tensor, bias: Tensor | None, number: int) -> Normed | None:
+            """Room for what the norm gives to the projection behind it; None for a LayerNorm, which is an op."""
+            own = squares[number, : len(rows)]
+            return None if bias is not None else Normed.empty(len(rows), norm, weights.dtype, own)
 
-        `canvas`: whether there are canvas rows, to which the adapter's low-rank updates apply. `published`: all rows
-        are, and none has the adapter's updates.
-        """
-        ops, shape, weights = self.ops, self.shape, self.weights
-        x = ops.embed(rows.token, weights.embedding, weights.mask)
-        updated = torch.ones_like(rows.canvas) if published else rows.canvas
-        projected = replace(rows, canvas=updated)  # the same rows, as what multiplies matrices reads them
-        for i, layer in enumerate(weights.layers):
-            low = layer.removal if published else layer.updates if canvas else {}
+        def before(x: Tensor, into: Normed | None, norm: Tensor, bias: Tensor | None) -> Tensor | Normed:
+            return into or ops.row_norm(x, norm, bias, eps, weights.dtype)
+
+        first = weights.layers[0]
+        into = normed(first.attention_norm, first.attention_norm_bias, 0)
+        x = ops.embed(rows.token, weights.embedding, weights.mask, into)
+        for i, (layer, following) in enumerate(zip(weights.layers, [*weights.layers[1:], None], strict=True)):
+            adapted = layer.both if batch.published else layer.updates
+            low = adapted if batch.canvas else layer.removal if batch.published else {}
             keys, values = self.pool.keys(i), self.pool.values(i)
-            h, norm = self._before(x, layer.attention_norm, layer.attention_norm_bias)
+
+            def linear(
+                x: Tensor | Normed, matrix: Matrix, name: str, bias: Tensor | None, low=low, **more: Any
+            ) -> Tensor:
+                return ops.gated_linear(x, matrix, update=low.get(name), canvas=rows.canvas, bias=bias, **more)
+
             q = ops.qkv_rope_write(
-                h,
+                before(x, into, layer.attention_norm, layer.attention_norm_bias),
                 layer.qkv,
                 layer.qkv_bias,
-                norm,
-                shape.eps,
+                eps,
                 self._cos,
                 self._sin,
                 keys,
                 values,
-                projected,
+                rows,
                 low.get("qkv"),
                 layer.head_norm,
             )
-
-            def linear(x: Tensor, matrix: Matrix, name: str, bias: Tensor | None, low=low, **more: Any) -> Tensor:
-                return ops.gated_linear(x, matrix, update=low.get(name), canvas=updated, bias=bias, **more)
-
-            linear(ops.paged_attention(q, keys, values, rows), layer.out, "out", layer.out_bias, residual=x)
-            h, norm = self._before(x, layer.mlp_norm, layer.mlp_norm_bias)
+            into = normed(layer.mlp_norm, layer.mlp_norm_bias, 2 * i + 1)
+            attended = ops.paged_attention(q, keys, values, rows)
+            linear(attended, layer.out, "out", layer.out_bias, residual=x, into=into)
+            h = before(x, into, layer.mlp_norm, layer.mlp_norm_bias)
             if shape.gelu:
-                h = linear(h, layer.gate_up, "gate_up", layer.gate_up_bias, norm=norm, eps=shape.eps, gelu=True)
+                h = linear(h, layer.gate_up, "gate_up", layer.gate_up_bias, eps=eps, gelu=True)
             else:
-                h = ops.gated_swiglu(h, layer.gate_up, norm, shape.eps, low.get("gate_up"), updated)
-            linear(h, layer.down, "down", layer.down_bias, residual=x)
-        return self._before(x, weights.norm, weights.norm_bias)[0]
-
-    def _before(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """What a projection takes of the residual stream: itself, with the weights of the RMSNorm that the
-        projection's kernel computes; or its LayerNorm.
-        """
-        return (x, weight) if bias is None else (self.ops.layer_norm(x, weight, bias, self.shape.eps), None)
+                h = ops.gated_swiglu(h, layer.gate_up, eps, low.get("gate_up"), rows.canvas)
+            into = following and normed(following.attention_norm, following.attention_norm_bias, 2 * i + 2)
+            linear(h, layer.down, "down", layer.down_bias, residual=x, into=into)
+        return ops.row_norm(x, weights.norm, weights.norm_bias, eps, weights.dtype)
 
     @property
     def failures(self) -> dict[str, str]:

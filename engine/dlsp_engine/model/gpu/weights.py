@@ -1,7 +1,7 @@
 """A model's weights on the GPU, in the format that the kernels read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
@@ -11,13 +11,12 @@ from dlsp_engine.model.adapter import Adapter, LowRank, projections
 from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import Weights
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
-from dlsp_kernels.pair_choice.reference import Pairs
 
 
 @dataclass
 class GpuLayer:
-    """The weights of one transformer layer, the adapter's low-rank updates of it, and those that take the infill update
-    back.
+    """The weights of one transformer layer, the adapter's low-rank updates of its canvas rows, those that take the
+    infill update back from all rows, and both as one.
     """
 
     qkv: Matrix
@@ -36,13 +35,12 @@ class GpuLayer:
     mlp_norm_bias: Tensor | None = None
     updates: dict[str, LowRankUpdate] = field(default_factory=dict)  # by projection
     removal: dict[str, LowRankUpdate] = field(default_factory=dict)
+    both: dict[str, LowRankUpdate] = field(default_factory=dict)
 
 
 @dataclass
 class GpuWeights:
-    """The weights of a whole model. `mask` is the mask's embedding; `pairs` are the adapter's bigrams, if
-    it has any.
-    """
+    """The weights of a whole model. `mask` is the mask's embedding, `dtype` the type that products are taken in."""
 
     layers: list[GpuLayer]
     embedding: Tensor
@@ -50,7 +48,7 @@ class GpuWeights:
     norm: Tensor
     norm_bias: Tensor | None
     mask: Tensor
-    pairs: Pairs | None
+    dtype: torch.dtype
 
     @classmethod
     def of(
@@ -64,13 +62,14 @@ class GpuWeights:
         shape = weights.architecture
         layers = []
 
-        def moved(low: Mapping[str, LowRank]) -> dict[str, LowRankUpdate]:
+        def moved(low: Mapping[str, LowRank], shared: bool) -> dict[str, LowRankUpdate]:
             made = {}
             for name, (_, outs) in projections(shape).items():
                 if update := low.get(name):
                     ends = tuple(sum(outs[: i + 1]) for i in range(len(outs)))
                     a, b = update.a.to(device, weights.dtype), update.parts(outs).to(device, weights.dtype)
                     made[name] = LowRankUpdate.of(a, b, ends)
+                    made[name] = replace(made[name], shared=made[name].rank if shared else 0)
             return made
 
         backs = removal or [{}] * shape.layers
@@ -79,23 +78,24 @@ class GpuWeights:
                 name: Matrix.of(getattr(layer, name).to(device), format, weights.dtype)
                 for name in ("qkv", "out", "gate_up", "down")
             }
-            updates, removed = moved(low), moved(back)
+            updates, removed = moved(low, shared=False), moved(back, shared=True)
+            pairs = ((name, updates.get(name), update) for name, update in removed.items())
+            both = updates | {name: own.beside(update) if own else update for name, own, update in pairs}
             # Norms are float32: a thread's load of one bf16, 2 bytes, is too small for Triton to pipeline.
             vectors = {
                 name: tensor.to(device, torch.float32 if "norm" in name else None)
                 for name, tensor in layer.tensors().items()
                 if name not in matrices
             }
-            layer_of = partial(GpuLayer, **matrices, updates=updates, removal=removed)
+            layer_of = partial(GpuLayer, **matrices, updates=updates, removal=removed, both=both)
             layers.append(layer_of(**vectors))
         embedding = weights.embedding.to(device)
         own = embedding if weights.own_head is None else weights.own_head.to(device)
         head = Matrix.of(own, format, weights.dtype)
         mask = adapter.mask_embedding.to(device, weights.dtype)
-        pairs = adapter.bigrams.on(device) if adapter.bigrams else None
         norm, bias = weights.norm.to(device, torch.float32), weights.norm_bias
         bias = None if bias is None else bias.to(device, torch.float32)
-        return cls(layers, embedding, head, norm, bias, mask, pairs)
+        return cls(layers, embedding, head, norm, bias, mask, weights.dtype)
 
     def bytes(self, canvas: bool) -> int:
         """The bytes that a step must read at least: each matrix once, and with `canvas` the low-rank updates."""
