@@ -62,7 +62,7 @@ def test_32_768_tokens(gguf: Path):
         again = ended(scheduler, asked, Options(mode="verified", end="line", max_tokens=24))
         assert again.cost.cached_tokens == again.cost.prompt_tokens - 1
         assert again.tokens == first.tokens
-        assert again.text.startswith("count(")
+        assert again.text.startswith("count")  # `print(quixotic_zebra_count)` is whole, so the answer may end here
         _cancelled(scheduler, engine)
     finally:
         scheduler.close()
