@@ -24,10 +24,17 @@ def day(results: Needed) -> str:
         for process in ("server", "dlsp.syntax")
         for quarter in ("second", "last")
     )
+    real = results["day-8h-real"]
+    engine, engine_later = (
+        f"{real.metrics[f'engine/memory_mb/{quarter}_quarter']:.0f}" for quarter in ("second", "last")
+    )
     return prose(
         f"24 hours of mixed use in virtual time, {metrics['done/keys']:,.0f} keys: {metrics['lost']:.0f} requests "
         f"without an answer. In the second quarter the server takes {server} MB and its parser {parser} MB, in "
-        f"the last {later} and {parser_later} MB ({ran(found)})."
+        f"the last {later} and {parser_later} MB ({ran(found)}). Eight hours of keys in real time, pauses cut, with "
+        f"the real engine, {real.metrics['done/keys']:,.0f} keys: {real.metrics['lost']:.0f} requests without an "
+        f"answer, {real.metrics['grown']:.0f} curves of memory, descriptors, threads or files that rise; the engine's "
+        f"own memory is {engine} MB in the second quarter and {engine_later} MB in the last ({ran(real)})."
     )
 
 
