@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import gguf
 import psutil
 import pytest
 
@@ -19,10 +20,24 @@ MAX_GROWTH_BYTES = 300e6
 MAX_CPU_S = 5.0
 
 
+def with_a_merge(writer: gguf.GGUFWriter, vocab: int) -> None:
+    """A tokenizer that can be read: both sides of its merge are words."""
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list([*as_gguf.words(vocab - 2), "a", "<end>"])
+    writer.add_token_types([gguf.TokenType.NORMAL] * (vocab - 1) + [gguf.TokenType.CONTROL])
+    writer.add_token_merges(["a a"])
+    writer.add_eos_token_id(vocab - 1)
+    writer.add_add_bos_token(False)
+
+
 @pytest.fixture
 def whole(tmp_path: Path) -> bytes:
-    as_gguf.write(path := tmp_path / "whole.gguf", as_gguf.model("qwen2", head_dim=16), "qwen2")
-    return path.read_bytes()
+    made = as_gguf.model("qwen2", head_dim=16)
+    as_gguf.write(path := tmp_path / "whole.gguf", made, "qwen2", tokenizer=with_a_merge)
+    content = path.read_bytes()
+    assert refusal(path, content) == "", "it is read as it is"
+    return content
 
 
 def refusal(path: Path, content: bytes) -> str:
