@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -225,6 +226,15 @@ async def test_requests_at_once_do_not_share_a_session(api: httpx.AsyncClient, s
     assert {(await each).json()["choices"][0]["text"] for each in requests} == {"a + b"}
     assert len({request["gaps"][0]["session"] for request in stub.requests}) == 3
     assert len(set(stub.clients)) == 3
+
+
+async def test_the_examples_of_the_page(api: httpx.AsyncClient) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
+    examples = re.findall(r"curl http://127\.0\.0\.1:8787(\S+) --json \\\n +'(.+)'", page)
+    assert len(examples) == 2
+    for path, body in examples:
+        answer = await api.post(path, content=body)
+        assert answer.status_code == 200, answer.text
 
 
 async def test_only_the_chosen_dialects_are_served(stub: StubEngine) -> None:
