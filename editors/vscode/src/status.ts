@@ -93,6 +93,9 @@ function fromServer(now: Now, { busy, kind, message }: ServerStatus): Now {
   return isSilent(now) ? now : { ...now, state: "ready", message: "" };
 }
 
+// What the server calls this machine. Any other place where text goes is shown all the time.
+const HERE = "this machine";
+
 /** Whether the last request had no suggestion. */
 function isSilent(now: Now): boolean {
   return now.state === "quiet" || now.state === "busy";
@@ -165,7 +168,8 @@ export class Status implements vscode.Disposable {
     const failed = state === "error";
     const off = !failed && this.onOff.off(vscode.window.activeTextEditor?.document) !== undefined;
     const more = state === "loading" ? `: ${message}` : state === "busy" ? ": busy" : "";
-    this.item.text = `${ICONS[off ? "off" : state]} dlsp${off ? "" : more}`;
+    const elsewhere = this.destination && this.destination !== HERE ? ` → ${this.destination}` : "";
+    this.item.text = `${ICONS[off ? "off" : state]} dlsp${off ? "" : elsewhere + more}`;
     const goes = this.destination && !off ? `\nText goes to ${this.destination}.` : "";
     this.item.tooltip = failed ? message : this.sentence() + goes;
     this.item.backgroundColor = failed ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;

@@ -11,6 +11,9 @@ M.message = ""
 ---Where text goes, as the server says; empty while no engine is connected.
 M.destination = ""
 
+-- What the server calls this machine. Any other place where text goes is shown all the time.
+local HERE = "this machine"
+
 local SIGNS = {
   off = "off",
   stopped = "–",
@@ -55,7 +58,12 @@ end
 ---`didChangeStatus` from the server.
 ---@param params {busy: boolean, kind: string, message: string, destination: string}
 function M.server(params)
-  M.destination = params.destination
+  if M.destination ~= params.destination then
+    M.destination = params.destination
+    vim.schedule(function()
+      vim.cmd.redrawstatus()
+    end)
+  end
   local state = params.kind == "Normal" and "ready" or "error"
   if params.busy and state == "ready" then
     state = params.message == "" and "thinking" or "loading"
@@ -85,11 +93,18 @@ function M.progress(value)
   M.set("loading", table.concat(vim.tbl_values(parts), " "))
 end
 
----A few characters for a statusline.
+---A few characters for a statusline, and where text goes, if it leaves this machine.
 ---@return string
 function M.line()
-  local sign = require("dlsp.switch").on(0) and SIGNS[M.state] or SIGNS.off
-  return sign == "" and "dlsp" or "dlsp " .. sign
+  local on = require("dlsp.switch").on(0)
+  local goes = on and M.destination ~= "" and M.destination ~= HERE and "→ " .. M.destination or ""
+  local sign = on and SIGNS[M.state] or SIGNS.off
+  return table.concat(
+    vim.tbl_filter(function(part)
+      return part ~= ""
+    end, { "dlsp", goes, sign }),
+    " "
+  )
 end
 
 ---A sentence.
