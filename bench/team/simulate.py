@@ -1,67 +1,72 @@
-"""What a team's server would do: `python -m bench.team.simulate --fitted FILE --users 16 --replicas 4`.
+"""What a team's server would do: `python -m bench.team.simulate --fitted FILE... --users 8 16 --replicas 2 4`.
 
-Prompts, steps of answers, rows and the costs of steps come from a results file of `bench.team`; so does the overhead of
-HTTP and Ray, the difference of the medians with the server and without, if that run had one user. `--costs FILE` has
-the costs of another machine's steps instead: a JSON object, milliseconds by the number of rows. Such numbers are
-predictions, and the results file says so.
+The files are results of `bench.team`, the first one that of one typist and one replica. From them come the steps of
+answers, their rows and costs, what requests cost on their way, and how much slower all that is while it shares the
+cores. The texts are those that `bench.team` would have typed.
+
+`--costs FILE` has the costs of another machine's steps instead: a JSON object with `rows`, milliseconds by the number
+of rows, and `request_ms`, which each request in a step adds.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from bench.command import at_least, guarded, line, written
-from bench.team.simulation import AFFINITY, IN_TURN, Load, costs, simulate, summary
-
-
-def fitted(run: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `Load` that a run of `bench.team` tells."""
-    filled = [each for each in run["samples"] if each["ended"] == "fill" and each["run"] == "plain"]
-    metrics = run["metrics"]
-    return {
-        "prompts": [each["prompt_tokens"] for each in filled],
-        "forwards": [max(1, each["forwards"]) for each in filled],
-        "rows": sum(each["rows"] for each in filled) / max(1, sum(each["forwards"] for each in filled)),
-        "overhead_ms": max(0.0, metrics["router/p50_ms"] - metrics["plain/p50_ms"]) if run["users"] == 1 else 0.0,
-    }
+from bench.command import at_least, guarded, written
+from bench.quality.sets import Task, load
+from bench.team.__main__ import TASKS
+from bench.team.fit import fitted
+from bench.team.simulation import AFFINITY, IN_TURN, Machine, costs, simulate, summary
 
 
 @guarded()
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.team.simulate", description="Predict a team's server.")
-    parser.add_argument("--fitted", type=Path, required=True, help="a results file of bench.team")
-    parser.add_argument("--costs", type=Path, help="milliseconds of a step by rows, of another machine")
-    parser.add_argument("--users", type=at_least(1), default=16)
-    parser.add_argument("--replicas", type=at_least(1), default=4)
-    parser.add_argument("--seconds", type=at_least(1), default=120)
-    parser.add_argument("--cores", type=at_least(1), help="that all replicas share; default: each has its own")
-    parser.add_argument("--threads", type=at_least(1), default=1)
-    parser.add_argument("--overhead-ms", type=float)
-    parser.add_argument("--lose-at", type=float, metavar="SECONDS")
+    parser.add_argument("--fitted", nargs="+", type=Path, required=True, help="results files of bench.team")
+    parser.add_argument("--costs", type=Path, help="of the steps of another machine")
+    parser.add_argument("--users", nargs="+", type=at_least(1), default=[8, 16])
+    parser.add_argument("--replicas", nargs="+", type=at_least(1), default=[2, 4])
+    parser.add_argument("--seconds", type=at_least(1), default=60)
+    parser.add_argument("--cores", type=at_least(1), default=2, help="that all replicas share, without --costs")
+    parser.add_argument("--ingresses", type=at_least(1), default=1, help="processes that answer HTTP")
+    parser.add_argument("--lose-at", type=float, metavar="SECONDS", help="when a replica is lost")
+    parser.add_argument("--name", default="simulated", help="of the results file")
     asked = parser.parse_args()
-    run = json.loads(asked.fitted.read_text())
-    table = json.loads(asked.costs.read_text()) if asked.costs else run["step"]["costs"]
-    told = fitted(run)
-    told["overhead_ms"] = told["overhead_ms"] if asked.overhead_ms is None else asked.overhead_ms
-    metrics: dict[str, float] = {}
-    for router in (AFFINITY, IN_TURN):
-        load = Load(
-            asked.users,
-            asked.replicas,
-            asked.seconds,
-            router=router,
-            lost_at_s=asked.lose_at,
-            cores=asked.cores,
-            threads=asked.threads,
-            **told,
-        )
-        found = summary(simulate(load, costs(table)))
-        metrics |= {f"{router}/{name}": round(value, 3) for name, value in found.items()}
-    print(metrics)
-    bench = f"team-simulated-{asked.users}u-{asked.replicas}r" + ("-predicted-costs" if asked.costs else "")
-    return written(bench, line(parser, asked), metrics, [], predicted=True)
+    runs = [json.loads(file.read_text()) for file in asked.fitted]
+    seed = runs[0]["seed"]
+
+    @cache
+    def tasks(users: int) -> Sequence[Task]:
+        return load("single-line", TASKS * users, seed=seed)
+
+    told = fitted(runs, tasks, asked.cores)
+    machine = told.machine(asked.cores)
+    if asked.costs:
+        table = json.loads(asked.costs.read_text())
+        machine = Machine(costs(table["rows"]), table["request_ms"])
+    metrics = {"fit/slower": told.slower, "fit/together": told.together, "fit/error": told.error}
+    metrics |= {"fit/ingress_ms": told.ingress_ms, "fit/other_ms": told.other_ms, "fit/rows": told.rows}
+    for users in asked.users:
+        documents = told.documents(tasks(users), users)
+        if len(documents[0]) < TASKS:  # more typists than there are texts for: they write the same ones in other orders
+            every = told.documents(tasks(1), 1)[0]
+            documents = [[*every[user % TASKS :], *every[: user % TASKS]] for user in range(users)]
+        for replicas in asked.replicas:
+            more = {"seed": seed, "ingresses": asked.ingresses, "lost_at_s": asked.lose_at}
+            loaded = told.load(documents, replicas, asked.seconds, **more)
+            for router in (AFFINITY, IN_TURN):
+                found = summary(simulate(replace(loaded, router=router), machine))
+                metrics |= {f"{users}u-{replicas}r/{router}/{name}": value for name, value in found.items()}
+    metrics = {name: round(value, 3) for name, value in metrics.items()}
+    print(json.dumps(metrics, indent=1))
+    names = ("users", "replicas", "seconds", "cores", "ingresses", "lose_at")
+    settings = {name: getattr(asked, name) for name in names} | {"fitted": [each.name for each in asked.fitted]}
+    command = f"python -m bench.team.simulate {' '.join(sys.argv[1:])}"
+    return written(f"team-{asked.name}", command, metrics, [], predicted=True, **settings)
 
 
 if __name__ == "__main__":

@@ -1,66 +1,107 @@
 """A team's server in virtual time: typists ask replicas whose steps cost what was measured.
 
-A replica runs one step after another. Each request in it brings rows: at first those of the prompt that its cache
-lacks, up to CHUNK_ROWS a step, then `rows` for each step that its answer takes. A step costs what its rows cost.
-Typists ask at every key; the next key supersedes what has not ended.
+A replica runs one step after another, with rows of each request in it: of a prompt that its cache lacks, as many as
+take PREFILL_MS, then `rows` for each step that its answer takes. Typists ask at every key; the next key supersedes what
+has not ended, as in `bench.team.typists`.
+
+Besides its steps each request costs processor time on its way: in the ingress, which does one thing at a time, and in
+the client, Ray's proxy and the replica's HTTP. Where `cores` are given, all this and the steps share them.
 """
 
 import heapq
 import random
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from bench.replay.pace import Pace
 
-CHUNK_ROWS = 128
-MOST_TOGETHER = 32  # requests that share a step
-KEYS = 12  # typed in each document
+# As in the engine's `shared_step` and `scheduler`.
+STEP_ROWS = 128
+PREFILL_MS = 250
+MIN_PREFILL_ROWS = 16
+PREFILL_RESERVED_ROWS = 32
+MAX_RUNNING = 32
+FOUND_SHARE = 0.8  # of its prompt that a request finds read, if its session is there
 AFFINITY, IN_TURN = "router", "round_robin"
 
 
 @dataclass(frozen=True)
-class Load:
-    """What is asked. `prompts` and `forwards` are measured numbers of tokens and of steps of answers, drawn from by
-    chance. `overhead_ms` is added to each answer: HTTP and Ray. `cores`, if given, are shared by replicas that each use
-    `threads`; a step takes longer the more of them are at work."""
+class Document:
+    """What is written at one place: the prompt's tokens, and how many keys are typed after the first request."""
 
-    users: int
+    prompt: int
+    keys: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What steps cost. `cost` are the milliseconds of a step by its rows, `request_ms` those that each request in it
+    adds. `cores` are shared by all replicas and by requests on their way; without, each has its own. All cores at work
+    do `together` of what as many alone would do, since they share the memory."""
+
+    cost: Callable[[float], float]
+    request_ms: float = 0.0
+    cores: int | None = None
+    together: float = 1.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked: each user's documents, and `steps`, of which each answer takes one number by chance, with `rows`
+    each. `ingress_ms` and `other_ms` are processor time of each request on its way."""
+
     replicas: int
     seconds: float
-    prompts: Sequence[int]
-    forwards: Sequence[int]
+    documents: Sequence[Sequence[Document]]
+    steps: Sequence[int]
     rows: float
-    overhead_ms: float = 0.0
+    ingress_ms: float = 0.0
+    other_ms: float = 0.0
+    ingresses: int = 1
     router: str = AFFINITY
     lost_at_s: float | None = None
     back_after_s: float = 15.0
-    cores: int | None = None
-    threads: int = 1
     seed: int = 1
 
 
 @dataclass
 class _Request:
     user: int
+    document: int
     at_s: float
-    document: tuple[int, int]
-    prompt: int
-    unread: int
-    steps: int
     first: bool
+    steps: int
+    unread: int = 0
+    left_out: int = 0
+    hit: bool = False
     ended: bool = False
-    hit: bool = True
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.user, self.document
+
+
+class _Part(NamedTuple):
+    """A request's part of a step: rows of its prompt, and whether those of an answer's step too."""
+
+    request: _Request
+    prompt_rows: int
+    answers: bool
 
 
 @dataclass
 class _Replica:
+    number: int
     work: list[_Request] = field(default_factory=list)
-    cached: set[tuple[int, int]] = field(default_factory=set)
+    read: dict[tuple[int, int], int] = field(default_factory=dict)  # tokens of each document's prompt
     stepping: bool = False
     lost: bool = False
-    epoch: int = 0
+    lives: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,67 +121,138 @@ def costs(table: dict[str, float]) -> Callable[[float], float]:
     return lambda count: float(np.interp(count, rows, ms)) + max(0.0, count - rows[-1]) * slope
 
 
-def simulate(load: Load, cost: Callable[[float], float]) -> list[Answered]:
-    """The answers within the load's seconds."""
-    return _Simulation(load, cost).run()
+def simulate(load: Load, machine: Machine) -> list[Answered]:
+    """The answers to what was asked within the load's seconds."""
+    return _Simulation(load, machine).run()
+
+
+class _Cores:
+    """Work that shares processors evenly. `milliseconds` is how much each task at work has had so far."""
+
+    def __init__(self, cores: int | None, together: float) -> None:
+        self._cores, self._together = cores, together
+        self._tasks: list[tuple[float, int, Callable[[float], None]]] = []
+        self._milliseconds, self._now, self._number = 0.0, 0.0, 0
+
+    def add(self, now: float, milliseconds: float, then: Callable[[float], None]) -> None:
+        self._advance(now)
+        self._number += 1
+        heapq.heappush(self._tasks, (self._milliseconds + milliseconds, self._number, then))
+
+    def next_end(self) -> float:
+        """When the first task ends, in seconds."""
+        if not self._tasks:
+            return float("inf")
+        return self._now + max(0.0, self._tasks[0][0] - self._milliseconds) / 1e3 / self._speed()
+
+    def end_one(self, now: float) -> None:
+        self._advance(now)
+        heapq.heappop(self._tasks)[2](now)
+
+    def _advance(self, now: float) -> None:
+        self._milliseconds += 1e3 * (now - self._now) * (self._speed() if self._tasks else 0.0)
+        self._now = now
+
+    def _speed(self) -> float:
+        """How fast each task goes, of how fast it would go alone."""
+        at_work = len(self._tasks)
+        if self._cores is None or at_work == 1:
+            return 1.0
+        return self._together * min(1.0, self._cores / at_work)
 
 
 class _Simulation:
-    def __init__(self, load: Load, cost: Callable[[float], float]) -> None:
-        self._load, self._cost = load, cost
+    def __init__(self, load: Load, machine: Machine) -> None:
+        self._load, self._machine = load, machine
         self._rng = random.Random(load.seed)
-        self._replicas = [_Replica() for _ in range(load.replicas)]
+        self._cores = _Cores(machine.cores, machine.together)
+        self._prefill_costs = [machine.cost(rows) for rows in range(1, STEP_ROWS + 1)]
+        self._replicas = [_Replica(number) for number in range(load.replicas)]
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
-        self._number = self._turn = 0
+        self._number = self._turn = self._in_ingress = 0
+        self._ingress: deque[Callable[[float], None]] = deque()
         self._current: dict[int, _Request] = {}
+        self._written: set[tuple[int, int]] = set()  # documents with an answer
         self._answers: list[Answered] = []
 
     def run(self) -> list[Answered]:
         load = self._load
-        for user in range(load.users):
-            self._at(self._rng.random(), lambda now, user=user: self._key(now, user, Pace(f"{load.seed}-{user}"), 0, 0))
+        for user in range(len(load.documents)):
+            name = f"{load.seed}-{user}"
+            self._at(random.Random(name).random(), self._types(user, Pace(name), 0, 0))
         if load.lost_at_s is not None:
             self._at(load.lost_at_s, lambda _: self._lose())
             self._at(load.lost_at_s + load.back_after_s, lambda _: self._restore())
-        while self._events:
-            now, _, happen = heapq.heappop(self._events)
-            if now > load.seconds:
-                break
-            happen(now)
-        return self._answers
+        while True:
+            event, end = self._events[0][0] if self._events else float("inf"), self._cores.next_end()
+            if min(event, end) == float("inf"):
+                return self._answers
+            if event <= end:
+                now, _, happen = heapq.heappop(self._events)
+                happen(now)
+            else:
+                self._cores.end_one(end)
 
     def _at(self, when: float, happen: Callable[[float], None]) -> None:
         self._number += 1
         heapq.heappush(self._events, (when, self._number, happen))
 
-    def _key(self, now: float, user: int, pace: Pace, document: int, place: int) -> None:
-        load, rng = self._load, self._rng
+    def _types(self, user: int, pace: Pace, document: int, place: int) -> Callable[[float], None]:
+        """A typist's next request, and when the one after it comes."""
+        documents = self._load.documents[user]
+
+        def now_types(now: float) -> None:
+            if now > self._load.seconds or document >= len(documents):
+                return
+            self._supersede(now, user)
+            first = (user, document) not in self._written
+            request = _Request(user, document, now, first, self._rng.choice(self._load.steps))
+            self._current[user] = request
+            self._on_way(now, lambda then: self._arrive(then, request))
+            after = pace.rest() if place == 0 else pace.key()
+            following = (document, place + 1) if place < documents[document].keys else (document + 1, 0)
+            self._at(now + after, self._types(user, pace, *following))
+
+        return now_types
+
+    def _supersede(self, now: float, user: int) -> None:
         if (old := self._current.get(user)) and not old.ended:
             old.ended = True
-        prompt = random.Random(f"{load.seed}-{user}-{document}").choice(load.prompts)
-        request = _Request(user, now, (user, document), prompt, 0, rng.choice(load.forwards), place == 0)
-        self._current[user] = request
-        self._give(now, request)
-        after = pace.rest() if place == 0 else pace.key()
-        following = (document, place + 1) if place < KEYS else (document + 1, 0)
-        self._at(now + after, lambda then: self._key(then, user, pace, *following))
+            self._on_way(now, lambda _: None)  # what ending it costs
 
-    def _give(self, now: float, request: _Request) -> None:
+    def _on_way(self, now: float, then: Callable[[float], None]) -> None:
+        """Half of what a request costs on its way, there or back."""
+        load = self._load
+
+        def ingress(when: float) -> None:
+            if self._in_ingress == load.ingresses:
+                self._ingress.append(ingress)
+                return
+            self._in_ingress += 1
+            self._cores.add(when, load.ingress_ms / 2, left)
+
+        def left(when: float) -> None:
+            self._in_ingress -= 1
+            if self._ingress:
+                self._ingress.popleft()(when)
+            then(when)
+
+        self._cores.add(now, load.other_ms / 2, ingress)
+
+    def _arrive(self, now: float, request: _Request) -> None:
         there = [each for each in self._replicas if not each.lost]
-        if not there:
+        if request.ended or not there:
             request.ended = True
             return
         if self._load.router == AFFINITY:
             # The highest of a hash of document and replica: a lost replica moves its own documents only.
-            score = {
-                id(each): random.Random(f"{request.document}-{self._replicas.index(each)}").random() for each in there
-            }
-            replica = max(there, key=lambda each: score[id(each)])
+            replica = max(there, key=lambda each: random.Random(f"{request.key}-{each.number}").random())
         else:
             self._turn += 1
             replica = there[self._turn % len(there)]
-        request.hit = request.document in replica.cached
-        request.unread = 1 if request.hit else request.prompt
+        prompt = self._load.documents[request.user][request.document].prompt
+        read = replica.read.get(request.key, 0)
+        request.hit, request.unread = read >= FOUND_SHARE * prompt, max(0, prompt - read)
         replica.work.append(request)
         self._step(now, replica)
 
@@ -148,42 +260,64 @@ class _Simulation:
         replica.work = [each for each in replica.work if not each.ended]
         if replica.stepping or replica.lost or not replica.work:
             return
-        together = replica.work[:MOST_TOGETHER]
-        rows = sum(min(each.unread, CHUNK_ROWS) if each.unread else self._load.rows for each in together)
-        replica.stepping = True
-        epoch = replica.epoch
-        seconds = self._cost(rows) * self._crowding() / 1e3
-        self._at(now + seconds, lambda then: self._stepped(then, replica, together, epoch))
+        parts, rows = self._parts(replica.work[:MAX_RUNNING])
+        replica.stepping, lives = True, replica.lives
+        ms = self._machine.cost(rows) + self._machine.request_ms * len(parts)
+        self._cores.add(now, ms, lambda then: self._stepped(then, replica, parts, lives))
 
-    def _crowding(self) -> float:
-        if self._load.cores is None:
-            return 1.0
-        busy = sum(each.stepping for each in self._replicas)
-        return max(1.0, busy * self._load.threads / self._load.cores)
+    def _parts(self, work: Sequence[_Request]) -> tuple[list[_Part], float]:
+        """The requests in the next step, and the rows of all."""
+        prefilling = [each for each in work if each.unread]
+        decoding = sorted((each for each in work if not each.unread), key=lambda each: -each.left_out)
+        parts, room, left_ms = list[_Part](), float(STEP_ROWS), float(PREFILL_MS)
+        reserved = PREFILL_RESERVED_ROWS if prefilling else 0
+        for each in decoding:
+            each.left_out += 1
+            if room - reserved >= self._load.rows or not parts:
+                parts.append(_Part(each, 0, True))
+                room -= self._load.rows
+                each.left_out = 0
+        for each in prefilling:
+            if room < 1:
+                break
+            rows = min(each.unread, int(room), bisect_right(self._prefill_costs, left_ms))
+            if rows < min(each.unread, MIN_PREFILL_ROWS):
+                if left_ms < PREFILL_MS:
+                    continue
+                rows = min(each.unread, MIN_PREFILL_ROWS)
+            answers = rows == each.unread and rows + self._load.rows <= room
+            parts.append(_Part(each, rows, answers))
+            left_ms -= self._prefill_costs[rows - 1]
+            room -= rows + (self._load.rows if answers else 0)
+        return parts, STEP_ROWS - room
 
-    def _stepped(self, now: float, replica: _Replica, together: Sequence[_Request], epoch: int) -> None:
-        if replica.epoch != epoch:
+    def _stepped(self, now: float, replica: _Replica, parts: Sequence[_Part], lives: int) -> None:
+        if replica.lives != lives:
             return
         replica.stepping = False
-        for each in together:
-            if each.unread:
-                each.unread -= min(each.unread, CHUNK_ROWS)
-                if not each.unread:
-                    replica.cached.add(each.document)
-            else:
-                each.steps -= 1
-            if each.steps <= 0 and not each.ended:
-                each.ended = True
-                ms = 1e3 * (now - each.at_s) + self._load.overhead_ms
-                self._answers.append(Answered(each.at_s, ms, each.hit, each.first))
+        for part in parts:
+            each = part.request
+            each.unread -= part.prompt_rows
+            replica.read[each.key] = replica.read.get(each.key, 0) + part.prompt_rows
+            each.steps -= part.answers
+            if each.steps == 0 and not each.ended:
+                replica.work.remove(each)
+                self._on_way(now, lambda then, each=each: self._answered(then, each))
         self._step(now, replica)
+
+    def _answered(self, now: float, request: _Request) -> None:
+        if not request.ended:
+            request.ended = True
+            self._written.add(request.key)
+            ms = 1e3 * (now - request.at_s)
+            self._answers.append(Answered(request.at_s, ms, request.hit, request.first))
 
     def _lose(self) -> None:
         replica = self._replicas[0]
-        replica.lost, replica.stepping, replica.epoch = True, False, replica.epoch + 1
         for each in replica.work:
             each.ended = True
-        replica.work, replica.cached = [], set()
+        replica.lost, replica.stepping, replica.lives = True, False, replica.lives + 1
+        replica.work, replica.read = [], {}
 
     def _restore(self) -> None:
         self._replicas[0].lost = False
@@ -191,7 +325,7 @@ class _Simulation:
 
 def summary(answers: Sequence[Answered]) -> dict[str, float]:
     """As `bench.team` sums up a run."""
-    p50, p95 = map(float, np.percentile([each.ms for each in answers], (50, 95)))
+    p50, p95 = map(float, np.percentile([each.ms for each in answers] or [float("nan")], (50, 95)))
     later = [each for each in answers if not each.first]
     return {
         "fill": len(answers),

@@ -20,15 +20,16 @@ HIT_SHARE = 0.8  # a request of which at least this share of the prompt was cach
 @dataclass
 class Asked:
     """A request: when it began (seconds since the run did), the milliseconds to its answer, and how it ended: `fill`,
-    `superseded` by the next key, or `reason` if there was none. `first`: the document's first, whose prompt nobody has.
+    `superseded` by the next key, or `reason` if there was none. `first`: its document had no answer before, so that
+    nobody has to have read its prompt. `characters` are those of the prompt.
     """
 
     user: int
-    key: int
     at_s: float
     ms: float
     ended: str
     first: bool
+    characters: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     forwards: int = 0
@@ -40,55 +41,82 @@ class Asked:
         return self.cached_tokens >= HIT_SHARE * self.prompt_tokens
 
 
-async def typed(engines: Sequence[Engine], tasks: Sequence[Task], seconds: float, seed: int) -> list[Asked]:
-    """What all typists asked within `seconds`: one typist for each way to the engine, all at once."""
-    began, found = time.monotonic(), list[Asked]()
-    share = len(tasks) // len(engines)
+@dataclass
+class _Typist:
+    """A user who writes one task's line after another, until `stop` at most. `label` begins each text, so that it is
+    nobody else's."""
+
+    user: int
+    engine: Engine
+    tasks: Sequence[Task]
+    label: str
+    began: float
+    found: list[Asked]
+    stop: asyncio.Event
+
+    async def types(self, seconds: float, seed: str) -> None:
+        pace, asking, answered = Pace(seed), None, set[int]()
+        await asyncio.sleep(random.Random(seed).random())
+        for number, task in enumerate(self.tasks):
+            keys = typed_keys(task)
+            for place in range(len(keys) + 1):
+                if self.stop.is_set() or time.monotonic() - self.began > seconds:
+                    break
+                if asking:
+                    asking.cancel()
+                asking = asyncio.create_task(self._asks(number, task, keys[:place], answered))
+                await asyncio.sleep(pace.rest() if place == 0 else pace.key())
+        if asking:
+            await asyncio.wait([asking])
+
+    async def _asks(self, number: int, task: Task, typed: str, answered: set[int]) -> None:
+        prefix = f"# {self.label} {self.user}-{number}\n{task.prefix}"
+        gap = {"prefix": prefix, "suffix": task.suffix, "middle": typed, "session": f"{self.label} {number}"}
+        request = {"gaps": [gap], "end": "line", "max_tokens": 32, "client": f"editor-{self.user}"}
+        start = time.monotonic()
+        asked = Asked(self.user, start - self.began, 0, "superseded", number not in answered)
+        asked.characters = len(prefix) + len(task.suffix)
+        try:
+            async with aclosing(self.engine.infill(request)) as events:
+                async for event in events:
+                    if event["event"] == "fill":
+                        asked.ended, cost = "fill", event["cost"]
+                        answered.add(number)
+                        for name in ("prompt_tokens", "cached_tokens", "forwards", "rows", "tokens"):
+                            setattr(asked, name, cost[name])
+        except UserError:
+            asked.ended = "reason"
+        finally:
+            asked.ms = 1e3 * (time.monotonic() - start)
+            self.found.append(asked)
+
+
+def typed_keys(task: Task) -> str:
+    """What is typed of a task's line, one request after each key."""
+    return task.canonical.strip()[:KEYS]
+
+
+def share(tasks: Sequence[Task], user: int, users: int) -> Sequence[Task]:
+    """The tasks of one of the users."""
+    each = len(tasks) // users
+    return tasks[user * each : (user + 1) * each]
+
+
+async def typed(
+    engines: Sequence[Engine],
+    tasks: Sequence[Task],
+    seconds: float,
+    seed: int,
+    label: str,
+    stop: asyncio.Event | None = None,
+) -> list[Asked]:
+    """What all typists asked within `seconds`, or until `stop`: one for each way to the engine, all at once."""
+    began, found, stop = time.monotonic(), list[Asked](), stop or asyncio.Event()
     async with asyncio.TaskGroup() as group:
         for user, engine in enumerate(engines):
-            own = tasks[user * share : (user + 1) * share]
-            group.create_task(_types(engine, user, own, began, seconds, f"{seed}-{user}", found))
+            typist = _Typist(user, engine, share(tasks, user, len(engines)), label, began, found, stop)
+            group.create_task(typist.types(seconds, f"{seed}-{user}"))
     return sorted(found, key=lambda each: each.at_s)
-
-
-async def _types(
-    engine: Engine, user: int, tasks: Sequence[Task], began: float, seconds: float, seed: str, found: list[Asked]
-) -> None:
-    pace, asking, key = Pace(seed), None, 0
-    await asyncio.sleep(random.Random(seed).random())
-    for number, task in enumerate(tasks):
-        keys = task.canonical.strip()[:KEYS]
-        for place in range(len(keys) + 1):
-            if time.monotonic() - began > seconds:
-                break
-            if asking:
-                asking.cancel()
-            gap = {"prefix": task.prefix, "suffix": task.suffix, "middle": keys[:place], "session": f"{user}-{number}"}
-            asking = asyncio.create_task(
-                _ask(engine, gap, Asked(user, key, 0, 0, "superseded", place == 0), began, found)
-            )
-            key += 1
-            await asyncio.sleep(pace.rest() if place == 0 else pace.key())
-    if asking:
-        await asyncio.wait([asking])
-
-
-async def _ask(engine: Engine, gap: dict[str, Any], asked: Asked, began: float, found: list[Asked]) -> None:
-    start = time.monotonic()
-    asked.at_s = start - began
-    request = {"gaps": [gap], "end": "line", "max_tokens": 32, "client": f"typist-{asked.user}"}
-    try:
-        async with aclosing(engine.infill(request)) as events:
-            async for event in events:
-                if event["event"] == "fill":
-                    asked.ended, cost = "fill", event["cost"]
-                    for name in ("prompt_tokens", "cached_tokens", "forwards", "rows", "tokens"):
-                        setattr(asked, name, cost[name])
-    except UserError:
-        asked.ended = "reason"
-    finally:
-        asked.ms = 1e3 * (time.monotonic() - start)
-        found.append(asked)
 
 
 def as_sample(asked: Asked, run: str) -> dict[str, Any]:
