@@ -55,7 +55,7 @@ PARTS: dict[str, tuple[str, list[list[str]]]] = {
         [_marked("tests/constraints")],
     ),
     "team": (
-        "a team's server on Ray: replicas are killed, every request ends",
+        "a team's server on Ray: replicas end, come and go, a model is replaced; Neovim, VS Code, OpenAI's library ask",
         [_marked("tests/team")],
     ),
     "identity": ("verified decoding is ordinary decoding on 200 real gaps", [["bench.identity", "--gaps", "200"]]),

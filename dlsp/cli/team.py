@@ -39,7 +39,7 @@ def _add_file(parser: ArgumentParser) -> None:
 def serve_config(args: Namespace) -> int:
     from dlsp.team import config, running
 
-    running.serve_until_ended(config.load(args.config), lambda line: print(line, file=sys.stderr, flush=True))
+    running.serve_until_ended(lambda: config.load(args.config), lambda line: print(line, file=sys.stderr, flush=True))
     return 0
 
 

@@ -5,6 +5,7 @@ imported in the replicas alone.
 """
 
 import os
+import resource
 from collections.abc import AsyncGenerator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -20,13 +21,15 @@ from dlsp.team.ingress import team
 from dlsp.team.measures import Measures
 from dlsp.team.users import Users
 
-NAME = "dlsp"
+DEPLOYMENT = "engine-{}"  # of a model, by its name
 HOLDER = "dlsp_engine.serve.replica:load_replica"
 ROUTER = "ray.serve.experimental.consistent_hash_router:ConsistentHashRouter"
 MAX_ONGOING = 64  # requests that a replica has at once; the router asks another for more
 INGRESS_ONGOING = 1000
 HEALTH_PERIOD_S, HEALTH_TIMEOUT_S = 2, 10
 SHUTDOWN_S = 20  # a replica that is to end may finish its requests within this time
+SURGE_PERCENT = 100  # of the replicas: so many new ones may be started before old ones end
+UPSCALE_S, DOWNSCALE_S = 10, 60  # that more or fewer replicas must be right before their number changes
 CONFIG_VARIABLE = "DLSP_TEAM_CONFIG"
 
 
@@ -34,6 +37,7 @@ class EngineReplica:
     """A replica: the engine in this process, and this replica's name."""
 
     def __init__(self, model: str, threads: int, gpus: float, holder: str) -> None:
+        without_dumps()
         serve = ray_module("ray.serve")
         module, _, name = holder.partition(":")
         self._name = str(serve.get_replica_context().replica_id.unique_id)
@@ -61,6 +65,7 @@ class Ingress:
         self._config, self._models = served, models
 
     def __serve_build_asgi_app__(self) -> Any:
+        without_dumps()
         replicas = {name: _RayReplicas(handle) for name, handle in self._models.items()}
         served = self._config
         return team(served, replicas, Users(served.tokens, served.limits), Measures(served.audit))
@@ -81,6 +86,11 @@ class _RayReplicas:
             answer.cancel()
 
 
+def without_dumps() -> None:
+    """Let this process and those that it starts leave no dump of their memory, which has users' text, if they crash."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def ray_module(name: str) -> Any:
     """The module `ray`, or one of its modules. Raises UserError if Ray is not installed."""
     try:
@@ -90,46 +100,56 @@ def ray_module(name: str) -> Any:
 
 
 def build(args: Mapping[str, Any]) -> Any:
-    """The application for Ray's own commands and KubeRay: `dlsp.team.application:build` with the argument `config`, the
-    path of the configuration."""
+    """All in one application, for Ray's own commands and KubeRay: `dlsp.team.application:build` with the argument
+    `config`, the path of the configuration."""
     file = args.get("config") or os.environ.get(CONFIG_VARIABLE)
     if not file:
         raise UserError(f"Give the configuration as the argument `config`, or in {CONFIG_VARIABLE}.")
-    return application(config.load(Path(str(file))))
+    served = config.load(Path(str(file)))
+    return ingress(served, {each.name: engine(each) for each in served.models})
 
 
-def application(served: Config, holder: str = HOLDER, router: str = ROUTER) -> Any:
-    """Ray Serve's application. `holder` is the import path of what makes a replica's engine, `router` that of Ray's
-    class that chooses the replica for a session."""
+def ingress(served: Config, models: Mapping[str, Any]) -> Any:
+    """What answers HTTP, as a Ray Serve application. `models` are the models' deployments, or handles of such, by the
+    models' names."""
     serve = ray_module("ray.serve")
-    models = {each.name: _deployment(each, holder, router) for each in served.models}
-    ingress = serve.ingress()(Ingress)
     deployed = serve.deployment(
-        ingress,
+        serve.ingress()(Ingress),
         name="ingress",
         num_replicas=1,
         max_ongoing_requests=INGRESS_ONGOING,
+        max_surge_percent=SURGE_PERCENT,
         ray_actor_options={"num_cpus": 0},
         graceful_shutdown_timeout_s=SHUTDOWN_S,
     )
     return deployed.bind(served, models)
 
 
-def _deployment(model: ServedModel, holder: str, router: str) -> Any:
+def engine(model: ServedModel, holder: str = HOLDER, router: str = ROUTER, counted: bool = True) -> Any:
+    """A model's replicas, as a Ray Serve application. `holder` is the import path of what makes a replica's engine,
+    `router` that of Ray's class that chooses the replica for a session. `counted`: replicas take processors from those
+    that Ray knows of, as is right on a cluster, where it chooses their machines.
+
+    Replicas on processors are replaced by new ones that are started first. GPUs are seldom free for that: there one
+    replica after another ends and is started anew.
+    """
     serve, settings = ray_module("ray.serve"), ray_module("ray.serve.config")
     fixed = model.min_replicas == model.max_replicas
     scaling = settings.AutoscalingConfig(
         min_replicas=model.min_replicas,
         max_replicas=model.max_replicas,
         target_ongoing_requests=float(model.ongoing),
+        upscale_delay_s=UPSCALE_S,
+        downscale_delay_s=DOWNSCALE_S,
     )
     count: dict[str, Any] = {"num_replicas": model.min_replicas} if fixed else {"autoscaling_config": scaling}
     deployment = serve.deployment(
         EngineReplica,
-        name=f"engine-{model.name}",
+        name=DEPLOYMENT.format(model.name),
         max_ongoing_requests=MAX_ONGOING,
+        max_surge_percent=0 if model.gpus else SURGE_PERCENT,
         request_router_config=settings.RequestRouterConfig(request_router_class=router),
-        ray_actor_options={"num_cpus": 0 if model.gpus else model.threads, "num_gpus": model.gpus},
+        ray_actor_options={"num_cpus": model.threads if counted and not model.gpus else 0, "num_gpus": model.gpus},
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=SHUTDOWN_S,

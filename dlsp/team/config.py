@@ -34,7 +34,7 @@ class Limits:
 
     ongoing: int = 8
     requests_per_minute: int = 1200
-    request_bytes: int = 1_000_000
+    request_bytes: int = 250_000
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ LISTS = ("gaps", "sites", "windows")
 SILENCE_S = 2.5
 FIRST_S = 4.0  # until an answer's status
 CONSTRAINT_S = 20.0  # the same where a constraint is compiled first
+TYPING_BYTES = 64_000  # of a request: what an editor asks while its user types is smaller
 LOST = "The engine was lost while it answered: ask again."
 NONE_FREE = "No engine is free: ask again in a moment."
 
@@ -47,26 +48,33 @@ class Answer:
     body: AsyncIterator[bytes]
 
 
-@asynccontextmanager
-async def asked(
-    replicas: Replicas, session: str, method: str, path: str, body: bytes = b"", first_s: float = FIRST_S
-) -> AsyncGenerator[Answer]:
-    """The answer to a request. Leaving the context cancels it. A request whose replica ends before it answers is asked
-    once more. Raises Lost."""
-    for is_last in (False, True):
-        async with aclosing(replicas.ask(session, method, path, body)) as items:
-            try:
-                async with asyncio.timeout(first_s):
-                    replica, status = str(await anext(items)), int(await anext(items))
-            except TimeoutError:
-                raise Lost(NONE_FREE) from None
-            except Exception as error:  # Ray has many, and the replica's own arrive as others
-                log.warning("A replica did not answer: %s", type(error).__name__)
-                if is_last:
+class UserReplicas:
+    """A user's way to the replicas of one model."""
+
+    def __init__(self, replicas: Replicas, user: str) -> None:
+        self._replicas, self._user = replicas, user
+
+    @asynccontextmanager
+    async def asked(self, method: str, path: str, body: dict[str, Any]) -> AsyncGenerator[Answer]:
+        """The answer to a request; `body` is empty for one without. Leaving the context cancels it. A request whose
+        replica ends before it answers is asked once more. Raises Lost."""
+        session, first_s = session_of(self._user, body), CONSTRAINT_S if "constraint" in body else FIRST_S
+        given = json.dumps(owned(self._user, path, body), ensure_ascii=False) if body else ""
+        for is_last in (False, True):
+            content = given.encode("utf-8", "replace")
+            async with aclosing(self._replicas.ask(session, method, path, content)) as items:
+                try:
+                    async with asyncio.timeout(first_s):
+                        replica, status = str(await anext(items)), int(await anext(items))
+                except TimeoutError:
                     raise Lost(NONE_FREE) from None
-                continue
-            yield Answer(replica, status, _pieces(items))
-            return
+                except Exception as error:  # Ray has many, and the replica's own arrive as others
+                    log.warning("A replica did not answer: %s", type(error).__name__)
+                    if is_last:
+                        raise Lost(NONE_FREE) from None
+                    continue
+                yield Answer(replica, status, _pieces(items))
+                return
 
 
 async def _pieces(items: AsyncGenerator[Any]) -> AsyncIterator[bytes]:
@@ -91,16 +99,18 @@ def session_of(user: str, body: dict[str, Any]) -> str:
     return _hash(user, str(document))
 
 
-def owned(user: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The request as the engine gets it: its client is the user's own, whatever name others' clients have. Words that
-    the engine would count in its metrics are left out."""
-    client = _hash(user, str(body.get("client", "")))
-    return {name: value for name, value in body.items() if name != "quiet"} | {"client": client}
-
-
-def first_s(body: dict[str, Any]) -> float:
-    """The most seconds until the status of a request's answer."""
-    return CONSTRAINT_S if "constraint" in body else FIRST_S
+def owned(user: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The request as the engine gets it. Its client is the user, whatever name it gives: so users have equal shares,
+    sessions of their own, and one request each that goes before others. That priority is for one gap in a prompt as
+    editors send while somebody types; whatever else is asked is worked on while nobody types. Words that the engine
+    would count in its metrics are left out."""
+    gaps = cast("list[Any]", body["gaps"]) if isinstance(body.get("gaps"), list) else []
+    one_gap = path == "/v1/infill" and len(gaps) == 1
+    given = {name: value for name, value in body.items() if name != "quiet"} | {"client": _hash(user, "")}
+    if body.get("priority", "typing" if one_gap else "") == "typing":
+        small = len(json.dumps(body)) <= TYPING_BYTES
+        given["priority"] = "typing" if one_gap and small and body.get("n", 1) == 1 else "filling"
+    return given
 
 
 def _hash(user: str, name: str) -> str:
@@ -110,8 +120,8 @@ def _hash(user: str, name: str) -> str:
 class UserEngine:
     """The engine of one user, as `dlsp.api` asks it."""
 
-    def __init__(self, replicas: Replicas, user: str) -> None:
-        self._replicas, self._user = replicas, user
+    def __init__(self, replicas: UserReplicas) -> None:
+        self._replicas = replicas
 
     async def ready(self) -> bool:
         return True
@@ -129,10 +139,8 @@ class UserEngine:
         return self._events("/v1/sites", request)
 
     async def _events(self, path: str, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        body = json.dumps(owned(self._user, request), ensure_ascii=False).encode("utf-8", "replace")
-        session = session_of(self._user, request)
         try:
-            async with asked(self._replicas, session, "POST", path, body, first_s(request)) as answer:
+            async with self._replicas.asked("POST", path, request) as answer:
                 if answer.status >= 400:
                     raise EngineError(await _refusal(answer))
                 async for line in _lines(answer.body):

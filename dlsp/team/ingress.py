@@ -20,7 +20,7 @@ from dlsp.api.wire import Service, openai_error, plain_error
 from dlsp.engine.remote import ANY_MODEL
 from dlsp.models.catalogue import find
 from dlsp.team.config import Config
-from dlsp.team.engines import PATHS, Lost, Replicas, UserEngine, asked, first_s, owned, session_of
+from dlsp.team.engines import PATHS, Lost, Replicas, UserEngine, UserReplicas
 from dlsp.team.measures import NOBODY, Ended, Measures
 from dlsp.team.users import Users
 
@@ -39,10 +39,10 @@ def team(config: Config, models: Mapping[str, Replicas], users: Users, measures:
     service = {ANY_MODEL: models[first], **models}
 
     async def engine(request: Request) -> Response:
-        replicas = service.get(request.path_params["model"])
         path = f"/{request.path_params['path']}"
-        if replicas is None:
+        if (found := service.get(request.path_params["model"])) is None:
             return _plain(404, f"This server has no such model: it has {', '.join(models)}.")
+        replicas = UserReplicas(found, request.scope[USER_KEY])
         if (request.method, path) == ("GET", "/health"):
             return await _forwarded(request.scope, replicas, "GET", path, {})
         if request.method != "POST" or path not in PATHS:
@@ -73,14 +73,11 @@ def team(config: Config, models: Mapping[str, Replicas], users: Users, measures:
     )
 
 
-async def _forwarded(scope: Scope, replicas: Replicas, method: str, path: str, body: dict[str, Any]) -> Response:
+async def _forwarded(scope: Scope, replicas: UserReplicas, method: str, path: str, body: dict[str, Any]) -> Response:
     """The replica's answer as it comes. Once it has begun, a lost replica is the last line's error."""
-    user = scope[USER_KEY]
-    content = json.dumps(owned(user, body), ensure_ascii=False).encode("utf-8", "replace") if body else b""
     stack = AsyncExitStack()
     try:
-        session = session_of(user, body)
-        answer = await stack.enter_async_context(asked(replicas, session, method, path, content, first_s(body)))
+        answer = await stack.enter_async_context(replicas.asked(method, path, body))
     except Lost as error:
         return _plain(503, str(error))
     scope[REPLICA_KEY] = answer.replica
@@ -107,7 +104,7 @@ class _Dialects:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         user = scope[USER_KEY]
         if user not in self._by_user:
-            service = Service.of(UserEngine(self._replicas, user), self._model)
+            service = Service.of(UserEngine(UserReplicas(self._replicas, user)), self._model)
             self._by_user[user] = api.app(service, None, None)
         await self._by_user[user](scope, receive, send)
 

@@ -1,10 +1,10 @@
-"""`dlsp team serve`: starts Ray where none runs, gives it the application, and waits until the server is to end."""
+"""`dlsp team serve`: starts Ray where none runs, gives it the applications, and waits until the server is to end."""
 
 import logging
 import os
+import queue
 import secrets
 import signal
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,37 +13,39 @@ from dlsp.api.listener import listen
 from dlsp.errors import UserError
 from dlsp.models import store
 from dlsp.models.catalogue import find
-from dlsp.team.application import HOLDER, NAME, ROUTER, application, ray_module
-from dlsp.team.config import Config
+from dlsp.team.application import DEPLOYMENT, HOLDER, ROUTER, engine, ingress, ray_module, without_dumps
+from dlsp.team.config import Config, ServedModel
 
 START_S = 600  # the most until the first replica of each model has its weights
 POLL_S = 0.2
 OBJECT_STORE_BYTES = 100_000_000  # requests and answers are small
 LOOPBACK = "127.0.0.1"
-SPARE_CPUS = 2  # for Ray's own actors
+LOGGING = {"enable_access_log": False, "log_level": "WARNING"}
+NAME = "dlsp"  # of the application that answers HTTP; each model's is NAME-MODEL
 
 
 class Running:
-    """The server while it runs. `url` is where it listens."""
+    """The server while it runs: an application of Ray Serve for each model, and one before them that answers HTTP.
+    `url` is where it listens."""
 
     def __init__(self, config: Config, holder: str = HOLDER, router: str = ROUTER) -> None:
         self._config, self._holder, self._router = config, holder, router
         host = f"[{config.host}]" if ":" in config.host else config.host
         self.url = f"{'https' if config.tls else 'http'}://{host}:{config.port}"
+        self._models: dict[str, ServedModel] = {}  # that have an application
         self._began_ray: bool | None = None  # None: not started yet
 
     def start(self, progress: Callable[[str], None] = lambda line: None) -> None:
         """Start the server; returns when each model has a replica. Raises UserError if one cannot be started."""
         config = self._config
+        without_dumps()
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray would report to its makers
         address = os.environ.get("RAY_ADDRESS")
         if not address:  # whoever reaches Ray's ports could otherwise run code in it
             os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
         ray, serve, settings = ray_module("ray"), ray_module("ray.serve"), ray_module("ray.serve.config")
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
-        cpus = sum(each.max_replicas * each.threads for each in config.models if not each.gpus) + SPARE_CPUS
         own: dict[str, Any] = {
-            "num_cpus": max(cpus, os.cpu_count() or 1),
             "object_store_memory": OBJECT_STORE_BYTES,
             "include_dashboard": False,
             "_node_ip_address": LOOPBACK,
@@ -62,15 +64,39 @@ class Running:
             ssl_certfile=config.tls and str(config.tls.certificate),
             ssl_keyfile=config.tls and str(config.tls.key),
         )
-        serve.start(http_options=http, logging_config={"enable_access_log": False, "log_level": "WARNING"})
-        target = serve.RunTarget(application(config, self._holder, self._router), name=NAME, route_prefix="/")
-        serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
-        self._wait(serve, progress)
+        serve.start(http_options=http, logging_config=LOGGING)
+        self._deploy(config, progress)
 
-    def _wait(self, serve: Any, progress: Callable[[str], None]) -> None:
+    def change(self, config: Config, progress: Callable[[str], None] = lambda line: None) -> None:
+        """Serve what `config` says from now on. What it leaves as it is goes on; what it changes is there before the
+        old ends, so that each request is answered. Raises UserError for what cannot change or start."""
+        old = self._config
+        if (config.host, config.port, config.tls) != (old.host, old.port, old.tls):
+            raise UserError("`host`, `port` and `tls` cannot change while the server runs: end it and start it again.")
+        self._deploy(config, progress)
+        self._config = config
+
+    def _deploy(self, config: Config, progress: Callable[[str], None]) -> None:
+        serve = ray_module("ray.serve")
+        wanted = {each.name: each for each in config.models}
+        for name, model in wanted.items():
+            if self._models.get(name) != model:
+                made = engine(model, self._holder, self._router, counted=not self._began_ray)
+                self._run(serve, _named(name), made, progress)
+                self._models[name] = model
+        handles = {name: serve.get_deployment_handle(DEPLOYMENT.format(name), _named(name)) for name in wanted}
+        self._run(serve, NAME, ingress(config, handles), progress, route="/")
+        for name in self._models.keys() - wanted.keys():
+            serve.delete(_named(name))
+            del self._models[name]
+
+    def _run(self, serve: Any, name: str, made: Any, progress: Callable[[str], None], route: str | None = None) -> None:
+        """Give Ray an application, and wait until it runs."""
+        target = serve.RunTarget(made, name=name, route_prefix=route, logging_config=LOGGING)
+        serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
         began, said = time.monotonic(), ""
         while time.monotonic() - began < START_S:
-            found = serve.status().applications.get(NAME)
+            found = serve.status().applications.get(name)
             state = str(getattr(found.status, "value", found.status)) if found else "NOT_STARTED"
             if state == "RUNNING":
                 return
@@ -92,24 +118,28 @@ class Running:
             serve.shutdown()
             ray.shutdown()
         else:
-            serve.delete(NAME)
+            for name in (NAME, *map(_named, self._models)):
+                serve.delete(name)
 
 
-def serve_until_ended(config: Config, progress: Callable[[str], None], holder: str = HOLDER) -> None:
-    """Serve until SIGTERM or Ctrl-C. Raises UserError."""
+def serve_until_ended(load: Callable[[], Config], progress: Callable[[str], None], holder: str = HOLDER) -> None:
+    """Serve the configuration that `load` returns until SIGTERM or Ctrl-C. At SIGHUP it is loaded again, and what is
+    different replaced; a configuration that is wrong changes nothing. Raises UserError."""
+    config = load()
     _check(config, holder)
-    ended = threading.Event()
-
-    def end(*_: object) -> None:
-        ended.set()
-
+    asked: queue.SimpleQueue[bool] = queue.SimpleQueue()  # whether to go on, with a new configuration
     running = Running(config, holder)
     try:
         running.start(progress)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)  # after Ray has set its own
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # after Ray has set its own
+            signal.signal(number, lambda number, _: asked.put(number == signal.SIGHUP))
         progress(f"Serving at {running.url}; Ctrl-C ends it.")
-        ended.wait()
+        while asked.get():
+            try:
+                running.change(load(), progress)
+                progress("The new configuration is served.")
+            except UserError as error:
+                progress(f"The configuration was not changed: {error}")
     finally:
         running.stop()
 
@@ -122,6 +152,11 @@ def _check(config: Config, holder: str) -> None:
     if holder == HOLDER and not os.environ.get("RAY_ADDRESS"):
         for model in config.models:
             store.path(find(model.name))
+
+
+def _named(model: str) -> str:
+    """The name of a model's application."""
+    return f"{NAME}-{model}"
 
 
 def _waiting(found: Any) -> str:

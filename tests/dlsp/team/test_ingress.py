@@ -133,11 +133,11 @@ async def test_a_document_stays_at_its_replica_whose_cache_then_hits(running: Ru
 
 async def test_another_users_session_of_the_same_name_is_another(running: Running) -> None:
     assert engines.session_of("ada", gap()) != engines.session_of("bob", gap())
-    for user in ("ada", "bob"):
-        await running.ask(gap() | {"client": "shared"}, user)
-    clients = [body["client"] for _, body in running.local.asked]
-    assert len(set(clients)) == 2
-    assert "shared" not in clients
+    for user, client in (("ada", "shared"), ("bob", "shared"), ("bob", "another")):
+        await running.ask(gap() | {"client": client}, user)
+    ada, *bob = (body["client"] for _, body in running.local.asked)
+    assert ada != "shared"
+    assert bob == [bob[0]] * 2 != [ada] * 2, "nobody has two shares by two names"
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "dlsp_" + "a" * 43])
@@ -174,6 +174,25 @@ async def test_only_so_many_requests_at_once(running: Running) -> None:
     answers = await asyncio.gather(*(running.ask(gap(session=str(each))) for each in range(5)))
     assert sorted(each.status_code for each in answers) == [200, 200, 429, 429, 429]
     assert (await running.ask(gap())).status_code == 200, "those that ended leave room"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "priority"),
+    [
+        (INFILL, gap(), "typing"),
+        (INFILL, gap() | {"priority": "prefetch"}, "prefetch"),
+        (INFILL, gap(prefix="x = 1\n" * 20_000), "filling"),
+        (INFILL, gap() | {"n": 2, "temperature": 1.0}, "filling"),
+        (INFILL, gap() | {"gaps": [GAP, GAP], "priority": "typing"}, "filling"),
+        ("/engine/auto/v1/generate", {"prompt": "x", "max_tokens": 2, "priority": "typing"}, "filling"),
+    ],
+)
+async def test_what_no_typist_asks_waits_for_those_who_type(
+    running: Running, path: str, body: dict[str, Any], priority: str
+) -> None:
+    await running.ask(body, path=path)
+    (_, given), *_ = running.local.asked
+    assert given["priority"] == priority
 
 
 @pytest.mark.parametrize("limits", [Limits(request_bytes=2000)])

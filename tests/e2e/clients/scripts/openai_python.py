@@ -4,12 +4,13 @@ The whole reply is checked by the package's own types. They do not know pieces o
 """
 
 import json
+import os
 import sys
 
 import openai
 from openai.types import Completion
 
-client = openai.OpenAI(base_url=f"{sys.argv[1]}/v1", api_key="none", max_retries=0)
+client = openai.OpenAI(base_url=f"{sys.argv[1]}/v1", api_key=os.environ.get("DLSP_API_KEY", "none"), max_retries=0)
 raw = client.completions.with_raw_response.create(
     model="any", prompt="a = ", suffix="\n", max_tokens=7, stop=["###"], n=2, logprobs=1
 )
