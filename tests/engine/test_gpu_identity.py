@@ -145,6 +145,7 @@ def check(pairs: dict[Costs, tuple[Engine, Engine]], number: int) -> Counter[str
 
 
 @pytest.mark.prove
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(CASES // CASES_OF_A_TEST))
 def test_answers_steps_and_tau_are_the_hosts(
     pairs_of_engines: dict[Costs, tuple[Engine, Engine]], part: int, record_property
