@@ -255,12 +255,13 @@ def test_the_json_schema_has_every_setting_and_agrees_with_the_extension() -> No
     theirs = manifest["contributes"]["configuration"]["properties"]
     assert theirs["dlsp.server"]["scope"] == "machine"  # VS Code then takes it from no workspace
     for name in schema["properties"].keys() - {"infill_update"}:  # not a setting of the extension
-        ours = schema["properties"][name]
-        values = ours["anyOf"][0]["enum"] if name == "model" else ours.get("enum")  # or the name of an added model
-        if values:
-            assert set(theirs[f"dlsp.{name}"]["enum"]) - {None} == set(values), name
+        ours, extensions = schema["properties"][name], theirs[f"dlsp.{name}"]
+        if name == "model":  # or the name of an added model
+            ours, extensions = ours["anyOf"][0], extensions["anyOf"][0]
+        if values := ours.get("enum"):
+            assert set(extensions["enum"]) - {None} == set(values), name
         for bound in ("minimum", "maximum"):
-            assert theirs[f"dlsp.{name}"].get(bound) == ours.get(bound), name
+            assert extensions.get(bound) == ours.get(bound), name
 
 
 def test_a_project_names_no_server(user: Reported, tmp_path: Path) -> None:
