@@ -98,4 +98,4 @@ def test_it_takes_linear_time(piece: str) -> None:
     text = piece * (512 * 1024 // len(piece))
     began = time.process_time()
     secrets(text)
-    assert time.process_time() - began < 3
+    assert time.process_time() - began < 10  # a second or two; quadratic time would be minutes
