@@ -1,4 +1,4 @@
-"""dlsp's language server as measurements need it, over stdio: `python -m bench.replay.serve --without=siblings`."""
+"""dlsp's language server as measurements need it, over stdio: `python -m bench.replay.serve --without=recent`."""
 
 import argparse
 import json
@@ -12,15 +12,18 @@ from dlsp.completions.gate import calibration
 from dlsp.context.build import SOURCES
 from dlsp.context.workspace import Workspace
 
-OPEN = "open"
+OPEN, NONE = "open", "none"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m bench.replay.serve", description=__doc__)
-    parser.add_argument("--without", default="", help=f"sources of context, parted by +: {', '.join(SOURCES)}")
+    parser.add_argument(
+        "--without", default="", help=f"sources of context, parted by +, or {NONE}: {', '.join(SOURCES)}"
+    )
     parser.add_argument("--gate", choices=[OPEN], help="every answer is shown, however unlikely it is to be right")
     asked = parser.parse_args(arguments)
-    Workspace.without = asked.without.split("+")
+    if asked.without:
+        Workspace.without = () if asked.without == NONE else asked.without.split("+")
     with tempfile.TemporaryDirectory() as folder:
         if asked.gate == OPEN:
             calibration.FILE = _open(Path(folder) / "calibration.json")

@@ -13,7 +13,7 @@ import psutil
 from bench.replay import costs
 from bench.replay.contender import Contender
 from bench.replay.llama import Llama
-from bench.replay.serve import OPEN
+from bench.replay.serve import NONE, OPEN
 from bench.replay.server import Dlsp
 from bench.replay.tap import Tap
 from bench.replay.vim import Vim
@@ -38,9 +38,9 @@ class World:
     """`contender(name, folder)` gives one that is ready to work on scripts of a folder of `workspaces`; all is kept
     in `folder`.
 
-    Names are `llama.vim`, `dlsp`, and `dlsp:SETTING=VALUE` with any of dlsp's settings, `dlsp:without=SOURCE+SOURCE`
-    without some sources of context (see `dlsp.context.build`), or `dlsp:gate=open`, which shows every answer. Raises
-    UserError where one cannot take part.
+    Names are `llama.vim`, `dlsp`, and `dlsp:SETTING=VALUE` with any of dlsp's settings, `dlsp:without=SOURCE+SOURCE` or
+    `dlsp:without=none` for other sources of context (see `dlsp.context.build`), or `dlsp:gate=open`, which shows every
+    answer. Raises UserError where one cannot take part.
     """
 
     def __init__(self, model: Model, folder: Path) -> None:
@@ -127,7 +127,7 @@ def settings(name: str, model: Model) -> dict[str, Any]:
     given = {key: int(value) if value.isdigit() else value for key, _, value in pairs}
     if given.get(GATE, OPEN) != OPEN:
         raise UserError(f"'{name}' is no contender: {GATE} can only be {OPEN}.")
-    if not set(str(given.get(WITHOUT, SOURCES[0])).split("+")) <= {*SOURCES}:
+    if (without := str(given.get(WITHOUT, NONE))) != NONE and not {*without.split("+")} <= {*SOURCES}:
         raise UserError(f"'{name}' is no contender: sources of context are {', '.join(SOURCES)}.")
     return {"model": model.name, **given}
 

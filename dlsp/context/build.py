@@ -19,6 +19,8 @@ from dlsp.syntax.source import Source
 
 # What the context has besides the lines around the gap.
 SOURCES = ("siblings", "imports", "signatures", "definitions", "pairs", "recent")
+# Of these, what is left out: with it more is completed, but less of what is shown is right (docs/notes/typing.md).
+LEFT_OUT = ("siblings",)
 # Shares of the budget for other files and for the text after the gap. The prefix gets the remainder. Places of the file
 # itself that are like the cursor's take what they need from the other files' share, which is the larger.
 OTHER_FILES_SHARE, SUFFIX_SHARE, SIBLINGS_SHARE = 0.35, 0.25, 0.25
@@ -41,7 +43,7 @@ def build(
     recent: Recent | None = None,
     previous: Context | None = None,
     budget: int = DEFAULT_TOKENS,
-    without: Collection[str] = (),
+    without: Collection[str] = LEFT_OUT,
 ) -> Context:
     """Return the context of the gap between `before` and `after` in `path`, which is relative to the workspace.
 

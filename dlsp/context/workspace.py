@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from dlsp.context import elsewhere
-from dlsp.context.build import build
+from dlsp.context.build import LEFT_OUT, build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
 from dlsp.context.tokens import DEFAULT_TOKENS
@@ -38,10 +38,10 @@ class Workspace:
     """The folder `root`, or None for a single file; then no other file is read.
 
     `patience_s`: seconds to wait for ignore rules, None for no limit (see `Verdicts`). `without` are sources of context
-    that are not used, of `build.SOURCES`: measurements switch them off.
+    that are not used, of `build.SOURCES`; measurements change them.
     """
 
-    without: Collection[str] = ()
+    without: Collection[str] = LEFT_OUT
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ def test_the_server_takes_what_the_name_sets():
 
 def test_sources_of_context_are_no_settings_of_the_user():
     assert settings("dlsp:without=siblings+recent", DEFAULT)["without"] == "siblings+recent"
+    assert settings("dlsp:without=none", DEFAULT)["without"] == "none"
     with pytest.raises(UserError, match="sources of context are siblings, "):
         settings("dlsp:without=siblings+moon", DEFAULT)
 

@@ -68,7 +68,10 @@ def test_no_line_is_shown_twice() -> None:
         assert len(rows) == len(set(rows))
 
 
-def test_where_nothing_is_like_the_cursors_lines_other_files_keep_their_share(ask: Ask) -> None:
+def test_where_nothing_is_like_the_cursors_lines_other_files_keep_their_share(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Workspace, "without", ())
     helper = "def helper(a, b):\n" + "    go()\n" * 9
     files = {"lib.py": helper}
     document = "from lib import helper\n\n" + "x1 = open(1)\n" * 3 + "\ndef f(name):\n    value = helper(▮\n"
@@ -102,7 +105,7 @@ def test_prose_has_none() -> None:
     assert not [part for part in seen(text + "One line ▮\n", path="a.txt").prefix if part.why == WHY]
 
 
-def test_a_measurement_can_switch_them_off(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert any(part.why == WHY for part in ask("args.go", BELOW).prefix)
-    monkeypatch.setattr(Workspace, "without", ["recent", "siblings"])
+def test_a_measurement_can_switch_them_on(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(part.why == WHY for part in ask("args.go", BELOW).prefix)
+    monkeypatch.setattr(Workspace, "without", ["recent"])
+    assert any(part.why == WHY for part in ask("args.go", BELOW).prefix)
