@@ -66,7 +66,7 @@ def test_a_suggestion_is_an_item_that_completes_the_word(manners: Neovim, stub: 
 
 
 @pytest.mark.parametrize("menu", ASK)
-def test_several_lines_are_told_in_the_label_and_shown_beside_it(manners: Neovim, stub: StubEngine, menu: str) -> None:
+def test_the_label_counts_the_lines_that_are_shown_beside_it(manners: Neovim, stub: StubEngine, menu: str) -> None:
     stub.answer = lambda request: "f():\n    return 1"
     manners.keys("idef ")
     manners.wait_for_ghost()
