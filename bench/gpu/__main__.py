@@ -64,11 +64,16 @@ def parts(rehearse: bool) -> list[list[Part]]:
     tunes = [Part(("tune", name), 60) for name in ("qkv", "out", "gate_up", "down")]
     measured = [step, *later[:2], peers[0], *later[2:], *peers[1:]]
     if rehearse:
-        return [[replace(part, seconds=300)] for part in (*checks, *measured, *tunes)]
+        return [[replace(part, seconds=300)] for part in (*checks, *measured, *tunes, Part(("profile", "0.5b"), 60))]
     groups = [[*checks, *map(_warm, (step, *later))], *([part] for part in measured)]
     tools = SANITIZERS if shutil.which(SANITIZER) else ()
     sanitized = [[Part(("check", op, "small"), 240, tool=tool) for op in NAMES] for tool in tools]
-    last = [[_warm(part) for part in tunes], *([part] for part in tunes), [Part(("decode", "1.5b"), 60)]]
+    last = [
+        [_warm(part) for part in tunes],
+        *([part] for part in tunes),
+        [Part(("decode", "1.5b"), 60)],
+        [Part(("profile", "0.5b"), 60)],
+    ]
     return [*groups, *last, *sanitized]
 
 
@@ -148,10 +153,12 @@ def missing(rehearse: bool, files: Sequence[Path | None]) -> str:
     if absent := next((path for path in files if path and not path.exists()), None):
         return f"There is no {absent}."
     try:
+        import gguf
         import torch
         import triton
     except ImportError as error:
-        return f"{error.name} is not installed here: the GPU's step needs PyTorch and Triton 3.6 or later."
+        return f"{error.name} is not installed here: the GPU's step needs PyTorch, Triton 3.6 or later, and gguf."
+    assert gguf
     assert triton
     if rehearse or torch.cuda.is_available():
         return ""

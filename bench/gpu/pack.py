@@ -1,4 +1,6 @@
-"""`python -m bench.gpu.pack`: everything that training needs, as one stream in parts that fit into a call."""
+"""`python -m bench.gpu.pack`: a base's weights and what is done with them, as one stream in parts that fit into a call:
+samples to train on, or gaps to fill.
+"""
 
 import argparse
 import gzip
@@ -18,8 +20,18 @@ from dlsp_engine.model.gguf_checkpoint import EMBEDDING, HEAD, Gguf
 CARRIED = ("gguf", "filelock")
 
 
-def pack(gguf: Path, tokenizer: Path, samples: Path, out: Path, part_bytes: int, start: Path | None = None) -> int:
+def pack(
+    gguf: Path,
+    tokenizer: Path,
+    samples: Path,
+    out: Path,
+    part_bytes: int,
+    start: Path | None = None,
+    update: Path | None = None,
+) -> int:
     """Writes out/01/part-01, out/02/part-02, …, the list of their hashes beside the last; gives their number.
+
+    `samples` is a folder of samples or of gaps, `start` a canvas adapter, `update` the infill update of the weights.
 
     `out` is emptied when all has been read: OSError for what is missing leaves it as it was.
     """
@@ -33,6 +45,8 @@ def pack(gguf: Path, tokenizer: Path, samples: Path, out: Path, part_bytes: int,
         members |= {f"site/{path}": file for path, file in _packages()}
         if start:
             members["start/adapter.safetensors"] = start
+        if update:
+            members["update.safetensors"] = update
         with (folder / "stream").open("w+b") as stream:
             # Fast compression: most of it is packed already, and the embedding's zeros vanish.
             with (
@@ -86,13 +100,15 @@ def main() -> int:
     add = parser.add_argument
     add("--gguf", type=Path, required=True, metavar="FILE", help="the base")
     add("--tokenizer", type=Path, required=True, metavar="FILE", help="tokenizer.json of the converted base")
-    add("--samples", type=Path, required=True, metavar="DIR", help="what `dlsp train samples` made")
-    add("--from", dest="start", type=Path, metavar="FILE", help="the adapter to start from")
+    add("--samples", type=Path, required=True, metavar="DIR", help="what `dlsp train samples` made, or gaps alone")
+    add("--from", dest="start", type=Path, metavar="FILE", help="the adapter to start from, or to measure")
+    add("--update", type=Path, metavar="FILE", help="the infill update, added to the weights when they are converted")
     add("--out", type=Path, required=True, metavar="DIR", help="emptied first")
     add("--part-mb", type=float, default=56, metavar="MB", help="of a part (default 56)")
     asked = parser.parse_args()
     try:
-        count = pack(asked.gguf, asked.tokenizer, asked.samples, asked.out, int(asked.part_mb * 1e6), asked.start)
+        part_bytes = int(asked.part_mb * 1e6)
+        count = pack(asked.gguf, asked.tokenizer, asked.samples, asked.out, part_bytes, asked.start, asked.update)
     except OSError as error:
         sys.exit(f"Nothing was packed: {error}.")
     print(f"{count} parts in {asked.out}")

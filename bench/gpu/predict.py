@@ -51,12 +51,12 @@ def launches(shape: Architecture, rows: int) -> Iterator[Launch]:
     def projection(name: str, outs: int, ins: int, parts: int = 1, written: float = 4, **how: Any) -> Iterator[Launch]:
         """`written`: bytes of each result, residual stream and next norm's input included."""
         weight = Matrix("dense", torch.empty(0, dtype=torch.bfloat16), None, outs, ins, torch.bfloat16)
-        low = rank if name != "gate_up" else 2 * rank
-        cut = tiling(rows, weight, low=0 if name == "head" else low, **how)
+        cut = tiling(rows, weight, **how)
         down, across = -(-rows // cut.m), -(-outs // cut.n)
-        size, low = 2.0 * outs * ins, 0 if name == "head" else low
-        update = 2.0 * rank * (parts * ins + outs) if low else 0.0
-        read = down * across * 2.0 * ins * (cut.n + low + min(rows, cut.m)) + written * rows * outs
+        size, inner = 2.0 * outs * ins, 0 if name == "head" else parts * rank
+        update = 2.0 * (inner * ins + rank * outs) if inner else 0.0
+        read = down * across * 2.0 * ins * (cut.n + min(rows, cut.m)) + written * rows * outs
+        read += down * 2.0 * inner * (ins + across * min(rows, cut.m))
         yield Launch(name, down * across * cut.splits, size + update, read)
         if cut.splits > 1:
             yield Launch(f"{name}: sum", rows * -(-outs // 256), 0, rows * outs * (4.0 * cut.splits + written))

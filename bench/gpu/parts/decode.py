@@ -27,7 +27,7 @@ def variants() -> dict[str, Options]:
 def run(setting: Setting, name: str) -> Iterator[Sample]:
     """Each gap is prefilled once; each mode fills it from a copy of that session."""
     engine = setting.engine(name, setting.model(name, pages=1024))
-    gaps = _gaps(setting, name)
+    gaps = first_gaps(setting, name)
     yield prefill(setting, engine, name)
     base: dict[int, tuple[int, ...]] = {}
     ms: dict[str, list[float]] = {}
@@ -80,7 +80,7 @@ def prefill(setting: Setting, engine: Engine, name: str) -> Sample:
     return {"name": f"{name} prefill", "tokens": tokens, "ms": 1e3 * statistics.median(times)}
 
 
-def _gaps(setting: Setting, name: str) -> list[Gap]:
+def first_gaps(setting: Setting, name: str) -> list[Gap]:
     if setting.is_real(name) and setting.gaps:
         from dlsp_engine.train.evaluate import read
 

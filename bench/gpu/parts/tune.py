@@ -86,9 +86,8 @@ def made(setting: Setting, name: str, rows: int) -> tuple[Matrix, Launch, Tiling
             return gated_swiglu(x, weight, 1e-6, update, canvas, cut=cut)
         return gated_linear(x, weight, update=update, canvas=canvas, residual=stream, into=into, cut=cut)
 
-    low = 0 if update is None else RANK * (2 if name == "gate_up" else 1)
-    whole = shape.head_dim if name == "qkv" else 0
-    return weight, launch, tiling(rows, weight, whole, low, splits=name in ("out", "down"))
+    head = shape.head_dim if name == "qkv" else 0
+    return weight, launch, tiling(rows, weight, head, splits=name in ("out", "down"))
 
 
 def _others(guess: Tiling, outs: int, shares: tuple[int, ...], few: bool) -> list[Tiling]:
