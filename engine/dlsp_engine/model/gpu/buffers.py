@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache
 from dlsp_engine.model.rows import Rows
-from dlsp_kernels.packed_rows import NOWHERE, TILE_ROWS, PackedRows
+from dlsp_kernels.packed_rows import NOWHERE, PAGE, TILE_ROWS, PackedRows
 
 ROW_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 SESSION_COUNTS = (1, 4, 16, 64, 256)
@@ -76,25 +77,35 @@ class Buffer:
         """
         host = torch.zeros(len(self._buffer), dtype=torch.int32)
         rows = _rows(host, self._sizes)
-        rows.position.fill_(NOWHERE)
+        end = sum(len(own) for _, own in batch)
+        rows.position[end:] = NOWHERE
         rows.tile[:, 0] = -1
-        start, tiles = 0, []
+        slots: list[np.ndarray] = []
+        tiles: list[tuple[int, int]] = []
+        table, length, first = rows.table.numpy(), [], []
+        start = 0
         for number, (cache, own) in enumerate(batch):
             cache.reserve(len(own))
-            here = slice(start, start + len(own))
-            for field, values in (
-                (rows.token, own.tokens),
-                (rows.position, own.positions),
-                (rows.visible, own.visible),
-                (rows.canvas, own.canvas),
-                (rows.slot, [cache.slot(cache.length + i) for i in range(len(own))]),
-            ):
-                field[here] = torch.tensor(values, dtype=torch.int32)
-            rows.length[number], rows.first[number], rows.count[number] = cache.length, start, len(own)
-            rows.table[number, : len(cache.pages)] = torch.tensor(cache.pages, dtype=torch.int32)
+            pages = np.array(cache.pages)
+            at = np.arange(cache.length, cache.length + len(own))
+            slots.append(pages[at // PAGE] * PAGE + at % PAGE)
+            table[number, : len(pages)] = pages
+            length.append(cache.length)
+            first.append(start)
             tiles += [(number, row) for row in range(start, start + len(own), TILE_ROWS)]
             start += len(own)
-        rows.tile[: len(tiles)] = torch.tensor(tiles, dtype=torch.int32).view(-1, 2)
+        for field, values in (
+            (rows.token, [token for _, own in batch for token in own.tokens]),
+            (rows.position, [position for _, own in batch for position in own.positions]),
+            (rows.visible, [visible for _, own in batch for visible in own.visible]),
+            (rows.canvas, [canvas for _, own in batch for canvas in own.canvas]),
+            (rows.slot, np.concatenate([*slots, np.zeros(0, np.int64)])),
+            (rows.length, length),
+            (rows.first, first),
+            (rows.count, [len(own) for _, own in batch]),
+        ):
+            field.numpy()[: len(values)] = values
+        rows.tile.numpy()[: len(tiles)] = np.array(tiles, np.int32).reshape(-1, 2)
         self._buffer.copy_(host)
 
 
