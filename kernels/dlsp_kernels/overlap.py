@@ -36,10 +36,19 @@ def early() -> dict[str, bool]:
 
 @triton.jit
 def wait():
-    """Let the next kernel start, then wait until the kernels before are done and their writes can be read."""
+    """Wait until the kernels before are done and their writes can be read."""
+    if not INTERPRETED and cuda_capability_geq(9, 0):
+        gdc_wait()
+
+
+@triton.jit
+def release():
+    """Let the next kernel start when all programs of this one have come here: behind most of their work, or up to ten
+    kernels wait on the device at once, and hold up the one that runs (`docs/notes/gpu.md`). What these programs still
+    write it waits for by itself.
+    """
     if not INTERPRETED and cuda_capability_geq(9, 0):
         gdc_launch_dependents()
-        gdc_wait()
 
 
 @triton.jit

@@ -1,6 +1,4 @@
-"""The common part of all kernels with a weight matrix: one tile of x times the matrix, with the division of an RMSNorm
-and a low-rank update.
-"""
+"""The common part of all kernels with a weight matrix: a tile of x times the matrix, and the division of an RMSNorm."""
 
 import torch
 import triton
@@ -54,46 +52,28 @@ def project(
     x,  # [M, K]: float32 or DTYPE
     data,
     scale,
-    squares,  # [M], if x is `Normed.scaled`
-    a,
-    b,
-    canvas,  # [M]
     m,  # [BLOCK_M] the tile's rows
     n,  # [BLOCK_N] the tile's outputs, in any order
-    part,  # index of the fused matrix (q = 0, k = 1, v = 2) from which `own` counts
-    own,  # [BLOCK_N] index of each output's fused matrix, minus `part`
     first,  # the inputs first … last - 1 are summed
     last,
     M,
     N,
     K,
-    eps,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
-    NORMED: tl.constexpr,
-    RANK: tl.constexpr,  # 0: no update
-    SHARED: tl.constexpr,  # columns of the update that count for all rows
-    PARTS: tl.constexpr,  # parts in one tile
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """x wᵀ for one tile, with the low-rank update on canvas rows -> float32 [BLOCK_M, BLOCK_N]. If x is
-    `Normed.scaled`, its rows are divided at the end. All of this may be split along the inputs, because it is linear.
-
-    A row's sums do not depend on the other rows, nor on whether there is an update.
+    """x wᵀ for one tile -> float32 [BLOCK_M, BLOCK_N]. It may be split along the inputs. A row's sums do not depend on
+    the other rows.
     """
     HALVES: tl.constexpr = 2 if FORMAT == "int4" else 1
     STEP: tl.constexpr = BLOCK_K // HALVES
-    LOW: tl.constexpr = PARTS * RANK if RANK > 0 else 16
     inside_m, inside_n = m < M, n < N
     rows = x + m.to(tl.int64) * K
     weights = data + n.to(tl.int64) * (K // HALVES)
-    r = tl.arange(0, LOW)
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    low = tl.zeros([BLOCK_M, LOW], tl.float32)
-    if NORMED:
-        square = tl.load(squares + m, mask=inside_m, other=0)
     for k0 in range(first, last, BLOCK_K):
         for half in tl.static_range(HALVES):
             k = k0 + half * STEP + tl.arange(0, STEP)
@@ -108,20 +88,12 @@ def project(
                 acc += product * group[None, :]
             else:
                 acc = dot(tile, unpacked(stored, half, FORMAT, DTYPE), acc)
-            if RANK > 0:
-                into = tl.load(a + (part * RANK + r)[None, :] * K + k[:, None], mask=inside[:, None], other=0.0)
-                low = dot(tile, into, low)
     if FORMAT == "int8" or FORMAT == "fp8":
         acc *= tl.load(scale + n, mask=inside_n, other=0.0)[None, :]
-    if RANK > 0:
-        if SHARED < RANK:
-            is_canvas = tl.load(canvas + m, mask=inside_m, other=0) > 0
-            low = tl.where(is_canvas[:, None] | (r % RANK >= RANK - SHARED)[None, :], low, 0.0)
-        mine = (r // RANK)[:, None] == own[None, :]
-        out = tl.load(
-            b + n.to(tl.int64)[None, :] * RANK + (r % RANK)[:, None], mask=mine & inside_n[None, :], other=0.0
-        )
-        acc += dot(low.to(DTYPE), out, tl.zeros([BLOCK_M, BLOCK_N], tl.float32))
-    if NORMED:
-        acc *= tl.rsqrt(square.to(tl.float32) * (A_UNIT / K) + eps)[:, None]
     return acc
+
+
+@triton.jit
+def divisor(square, K, eps):
+    """What an RMSNorm divides rows by, 1 over it, given the sums of their squares in UNIT: float32 [rows]."""
+    return tl.rsqrt(square.to(tl.float32) * (A_UNIT / K) + eps)

@@ -35,13 +35,11 @@ class Tiling:
     stages: int = 3
 
 
-def tiling(
-    rows: int, weight: Matrix, divides: int = 0, low: int = 0, splits: bool = False, whole: bool = False
-) -> Tiling:
+def tiling(rows: int, weight: Matrix, divides: int = 0, splits: bool = False, whole: bool = False) -> Tiling:
     """The tiling for x [rows, ins] times `weight`.
 
-    `divides`: a multiple of n, for example a head's size; 0 for any n. `whole`: n holds all of it. `low`: columns of a
-    low-rank update that are computed as well. `splits`: whether the inputs may be divided.
+    `divides`: a multiple of n, for example a head's size; 0 for any n. `whole`: n holds all of it. `splits`: whether
+    the inputs may be divided.
     """
     processors, shared = device_limits()
     m = rows_of_tile(rows)
@@ -59,7 +57,7 @@ def tiling(
     else:
         n = next((size for size in allowed if down * -(-weight.outs // size) >= processors), allowed[-1])
         tiles, share = down * -(-weight.outs // n), 1
-    stage = k * ((m + low) * weight.dtype.itemsize + n * min(weight.dtype.itemsize, weight.data.dtype.itemsize))
+    stage = k * (m * weight.dtype.itemsize + n * min(weight.dtype.itemsize, weight.data.dtype.itemsize))
     room = int(0.8 * shared)
     # More programs than processors share these, so that the last ones do not run alone, where each has two stages left.
     if tiles * share > processors and room // 2 >= 2 * stage:

@@ -6,7 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dlsp_kernels.normed import Normed
-from dlsp_kernels.overlap import early, wait
+from dlsp_kernels.overlap import early, release, wait
 from dlsp_kernels.project import squares_of
 
 
@@ -32,6 +32,7 @@ def embed(token: Tensor, embedding: Tensor, mask: Tensor, into: Normed | None = 
 
 @triton.jit
 def _kernel(token, embedding, mask, out, norm, scaled, squares, dim, INTO: tl.constexpr, BLOCK: tl.constexpr):
+    release()
     wait()
     row = tl.program_id(0).to(tl.int64)
     i = tl.arange(0, BLOCK)

@@ -23,6 +23,7 @@ def gated_linear(
     bias: Tensor | None = None,
     gelu: bool = False,
     into: Normed | None = None,
+    ready: Tensor | None = None,  # noqa: ARG001 - for the kernel alone
 ) -> Tensor:
     """x [rows, ins], or a `Normed` with this `eps` -> float32 [rows, outs].
 

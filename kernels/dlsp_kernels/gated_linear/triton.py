@@ -7,10 +7,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dlsp_kernels.inner import Inner, add_update, write_inner
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
 from dlsp_kernels.normed import Normed
-from dlsp_kernels.overlap import early, fetch, wait
-from dlsp_kernels.project import DTYPES, project, squares_of
+from dlsp_kernels.overlap import early, fetch, release, wait
+from dlsp_kernels.project import DTYPES, divisor, project, squares_of
 from dlsp_kernels.tiling import Tiling, tiling
 
 SUM_BLOCK = 256
@@ -26,9 +27,10 @@ def gated_linear(
     bias: Tensor | None = None,
     gelu: bool = False,
     into: Normed | None = None,
+    ready: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
-    """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
+    """See the reference. `ready` as in `Inner`; `cut` takes the place of the tiling that `tiling` suggests.
 
     Raises ValueError for an update of a fused projection, and for inputs that are split although there is a norm
     or GELU.
@@ -40,7 +42,7 @@ def gated_linear(
         update = None
     if update and len(update.ends) > 1:
         raise ValueError(f"parts that end at {update.ends} cannot be told apart")
-    cut = cut or tiling(rows, weight, low=update.rank if update else 0, splits=not (normed or gelu))
+    cut = cut or tiling(rows, weight, splits=not (normed or gelu))
     k = -(-ins // (cut.k * cut.splits)) * cut.k
     splits = -(-ins // k)
     if splits > 1 and (normed or gelu):
@@ -49,7 +51,9 @@ def gated_linear(
     if out is None or splits > 1:
         out = torch.empty(splits, rows, outs, dtype=torch.float32, device=given.device)
     following = (into.norm, into.scaled, into.squares) if into else (out, out, out)
-    grid = (triton.cdiv(rows, cut.m), triton.cdiv(outs, cut.n), splits)
+    down, across = triton.cdiv(rows, cut.m), triton.cdiv(outs, cut.n)
+    inner = Inner.of(update, rows, down, splits, ready) if update else None
+    grid = (down, across + (inner.programs if inner else 0), splits)
     _kernel[grid](
         given,
         weight.data,
@@ -58,6 +62,8 @@ def gated_linear(
         update.a if update else given,
         update.b if update else given,
         canvas if update else given,
+        inner.values if inner else given,
+        inner.ready if inner else given,
         bias if bias is not None else given,
         out,
         *following,
@@ -73,6 +79,7 @@ def gated_linear(
         BIAS=bias is not None and splits == 1,
         GELU=gelu,
         INTO=into is not None and splits == 1,
+        WRITERS=inner.programs if inner else 0,
         RANK=update.rank if update else 0,
         SHARED=update.shared if update else 0,
         BLOCK_M=cut.m,
@@ -112,6 +119,8 @@ def _kernel(
     a,
     b,
     canvas,
+    inner,  # [splits, M, RANK]
+    ready,
     bias,
     out,  # [splits, M, N]
     next_norm,
@@ -129,24 +138,38 @@ def _kernel(
     BIAS: tl.constexpr,
     GELU: tl.constexpr,
     INTO: tl.constexpr,
+    WRITERS: tl.constexpr,  # programs that compute the first half of the update; 0: there is none
     RANK: tl.constexpr,
     SHARED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    split = tl.program_id(2)
+    split, number = tl.program_id(2), tl.program_id(1) - WRITERS
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-    own = tl.zeros([BLOCK_N], tl.int32)
     first = split * share
     last = tl.minimum(first + share, K)
+    if WRITERS > 0:
+        inner += split * M.to(tl.int64) * RANK
+        ready += split * tl.num_programs(0) + tl.program_id(0)
+        if number < 0:
+            write_inner(
+                x, a, canvas, inner, ready, m, number + WRITERS, first, last, M, K,
+                DTYPE, RANK, SHARED, RANK, BLOCK_M, BLOCK_K,
+            )  # fmt: skip
+            return
+    n = number * BLOCK_N + tl.arange(0, BLOCK_N)
     fetch(data, n, first, last, N, K, FORMAT, BLOCK_N)
     wait()
-    acc = project(
-        x, data, scale, squares, a, b, canvas, m, n, 0, own, first, last, M, N, K, eps,
-        FORMAT, DTYPE, NORMED, RANK, SHARED, 1, BLOCK_M, BLOCK_N, BLOCK_K,
-    )  # fmt: skip
+    if NORMED:
+        square = tl.load(squares + m, mask=m < M, other=0)
+    acc = project(x, data, scale, m, n, first, last, M, N, K, FORMAT, DTYPE, BLOCK_M, BLOCK_N, BLOCK_K)
+    release()
+    if WRITERS > 0:
+        own = tl.zeros([BLOCK_N], tl.int32)
+        acc = add_update(acc, b, inner, ready, m, n, 0, own, M, N, WRITERS, RANK, RANK, 1)
+    if NORMED:
+        acc *= divisor(square, K, eps)[:, None]
     if BIAS:
         acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
     if GELU:  # 1 + tanh(u) is twice sigmoid(2 u)
@@ -180,6 +203,7 @@ def _sum(
     INTO: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    release()
     wait()
     row = tl.program_id(0).to(tl.int64)
     n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)

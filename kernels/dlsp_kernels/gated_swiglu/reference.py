@@ -17,6 +17,7 @@ def gated_swiglu(
     eps: float,
     update: LowRankUpdate | None = None,
     canvas: Tensor | None = None,
+    ready: Tensor | None = None,  # noqa: ARG001 - for the kernel alone
 ) -> Tensor:
     """weight [2 * ff, ins], the gate first; other arguments as in `gated_linear` -> [rows, ff].
 

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from dlsp_kernels.overlap import early, wait
+from dlsp_kernels.overlap import early, release, wait
 from dlsp_kernels.packed_rows import PAGE, TILE_ROWS, PackedRows
 from dlsp_kernels.project import DTYPES, dot
 from dlsp_kernels.tiling import device_limits
@@ -133,15 +133,16 @@ def _kernel(
         m = tl.arange(0, BLOCK_R * BLOCK_G)
         row = tl.load(tiles + 2 * tile + 1) + m // BLOCK_G
         group = m % BLOCK_G
-        is_row = row < first + count
-        visible = tl.load(visibles + row, mask=is_row, other=0)
-        canvas = tl.load(canvases + row, mask=is_row, other=0)
-        here = tl.load(positions + row, mask=is_row, other=0)
-        is_query = is_row & (group < GROUPS)
+        # Not masked by `count`: these loads then do not wait for that one.
+        there = row < total_rows
+        visible = tl.load(visibles + row, mask=there, other=0)
+        canvas = tl.load(canvases + row, mask=there, other=0)
+        here = tl.load(positions + row, mask=there, other=0)
         head = (row * KV_HEADS + kv_head) * GROUPS + group  # counted over all rows
         dim = tl.arange(0, BLOCK_D)
         at = head.to(tl.int64)[:, None] * D + dim[None, :]
-        query = tl.load(q + at, mask=is_query[:, None] & (dim < D)[None, :], other=0.0)
+        query = tl.load(q + at, mask=(there & (group < GROUPS))[:, None] & (dim < D)[None, :], other=0.0)
+        is_query = (row < first + count) & (group < GROUPS)
         places = length + count
         all_pages = tl.cdiv(places, PAGE)
 
@@ -185,6 +186,7 @@ def _kernel(
             tl.store(weight + to, tl.where(some, best + tl.log2(sure), -1e30), mask=is_query)
             out = parts + to[:, None] * D + dim[None, :]
             tl.store(out, acc / sure[:, None], mask=is_query[:, None] & (dim < D)[None, :])
+        release()
         # Parts without pages have no weight.
         part = tl.arange(0, PARTS)
         empty = (part >= all_pages) & (part % SPLITS == split)
@@ -213,6 +215,7 @@ def _join(
     JOINED: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
+    release()
     wait()
     row, head, heads = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
     one = row.to(tl.int64) * heads + head

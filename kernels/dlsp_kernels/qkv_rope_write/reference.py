@@ -26,6 +26,7 @@ def qkv_rope_write(
     rows: PackedRows,
     update: LowRankUpdate | None = None,
     head_norm: Tensor | None = None,
+    ready: Tensor | None = None,  # noqa: ARG001 - for the kernel alone
 ) -> Tensor:
     """x [rows, ins] as in `gated_linear` -> q [rows, heads, d] in the keys' dtype. Writes the rows' keys and values to
     their slots.

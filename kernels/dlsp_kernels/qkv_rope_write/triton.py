@@ -9,11 +9,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dlsp_kernels.inner import Inner, add_update, write_inner
 from dlsp_kernels.matrix import LowRankUpdate, Matrix
 from dlsp_kernels.normed import Normed
-from dlsp_kernels.overlap import early, fetch, wait
+from dlsp_kernels.overlap import early, fetch, release, wait
 from dlsp_kernels.packed_rows import PAGE, PackedRows
-from dlsp_kernels.project import DTYPES, project
+from dlsp_kernels.project import DTYPES, divisor, project
 from dlsp_kernels.tiling import Tiling, tiling
 
 
@@ -29,9 +30,10 @@ def qkv_rope_write(
     rows: PackedRows,
     update: LowRankUpdate | None = None,
     head_norm: Tensor | None = None,
+    ready: Tensor | None = None,
     cut: Tiling | None = None,
 ) -> Tensor:
-    """See the reference. `cut` takes the place of the tiling that `tiling` suggests.
+    """See the reference. `ready` as in `Inner`; `cut` takes the place of the tiling that `tiling` suggests.
 
     Raises ValueError if the parts of `update` are not queries, keys and values, and if a tile holds less than a head
     that is normed.
@@ -42,12 +44,14 @@ def qkv_rope_write(
         raise ValueError(f"parts that end at {update.ends} are not queries, keys and values")
     normed = isinstance(x, Normed)
     given = x.scaled if normed else x
-    cut = cut or tiling(count, weight, d, update.rank if update else 0, whole=head_norm is not None)
+    cut = cut or tiling(count, weight, d, whole=head_norm is not None)
     if head_norm is not None and cut.n < d:
         raise ValueError(f"a tile of {cut.n} outputs does not hold a head of {d}")
     q = torch.empty(count, heads, d, dtype=keys.dtype, device=given.device)
     a_head = triton.cdiv(d, cut.n)
-    _kernel[(triton.cdiv(count, cut.m), a_head * (heads + 2 * kv_heads))](
+    down, across = triton.cdiv(count, cut.m), a_head * (heads + 2 * kv_heads)
+    inner = Inner.of(update, count, down, 1, ready) if update else None
+    _kernel[(down, across + (inner.programs if inner else 0))](
         given,
         weight.data,
         weight.scale if weight.scale is not None else given,
@@ -57,6 +61,8 @@ def qkv_rope_write(
         update.a if update else given,
         update.b if update else given,
         rows.canvas,
+        inner.values if inner else given,
+        inner.ready if inner else given,
         cos,
         sin,
         rows.position,
@@ -72,6 +78,7 @@ def qkv_rope_write(
         DTYPE=DTYPES[weight.dtype],
         NORMED=normed,
         HEAD_NORM=head_norm is not None,
+        WRITERS=inner.programs if inner else 0,
         RANK=update.rank if update else 0,
         SHARED=update.shared if update else 0,
         HEADS=heads,
@@ -100,6 +107,8 @@ def _kernel(
     a,
     b,
     canvas,
+    inner,  # [M, 3 * RANK]
+    ready,
     cos,
     sin,
     positions,
@@ -115,6 +124,7 @@ def _kernel(
     DTYPE: tl.constexpr,
     NORMED: tl.constexpr,
     HEAD_NORM: tl.constexpr,
+    WRITERS: tl.constexpr,  # programs that compute the first half of the update; 0: there is none
     RANK: tl.constexpr,
     SHARED: tl.constexpr,
     HEADS: tl.constexpr,
@@ -129,20 +139,33 @@ def _kernel(
     PAIRS: tl.constexpr = BLOCK_N // 2
     D: tl.constexpr = 2 * HALF
     N: tl.constexpr = (HEADS + 2 * KV_HEADS) * D
-    head = tl.program_id(1) // TILES
+    number = tl.program_id(1) - WRITERS
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    if WRITERS > 0:
+        ready += tl.program_id(0)
+        if number < 0:
+            write_inner(
+                x, a, canvas, inner, ready, m, number + WRITERS, 0, K, M, K,
+                DTYPE, RANK, SHARED, 3 * RANK, BLOCK_M, BLOCK_K,
+            )  # fmt: skip
+            return
+    head = number // TILES
     j = tl.arange(0, BLOCK_N)
-    first = tl.program_id(1) % TILES * PAIRS
+    first = number % TILES * PAIRS
     # Pairs beyond the head's last one get n = N, which is masked everywhere.
     n = tl.where(first + j // 2 < HALF, head * D + first + j // 2 + j % 2 * HALF, N)
-    part = (head >= HEADS).to(tl.int32) + (head >= HEADS + KV_HEADS).to(tl.int32)
-    own = tl.zeros([BLOCK_N], tl.int32)
     fetch(data, n, 0, K, N, K, FORMAT, BLOCK_N)
     wait()
-    acc = project(
-        x, data, scale, squares, a, b, canvas, m, n, part, own, 0, K, M, N, K, eps,
-        FORMAT, DTYPE, NORMED, RANK, SHARED, 1, BLOCK_M, BLOCK_N, BLOCK_K,
-    )  # fmt: skip
+    if NORMED:
+        square = tl.load(squares + m, mask=m < M, other=0)
+    acc = project(x, data, scale, m, n, 0, K, M, N, K, FORMAT, DTYPE, BLOCK_M, BLOCK_N, BLOCK_K)
+    release()
+    if WRITERS > 0:
+        part = (head >= HEADS).to(tl.int32) + (head >= HEADS + KV_HEADS).to(tl.int32)
+        own = tl.zeros([BLOCK_N], tl.int32)
+        acc = add_update(acc, b, inner, ready, m, n, part, own, M, N, WRITERS, RANK, 3 * RANK, 1)
+    if NORMED:
+        acc *= divisor(square, K, eps)[:, None]
     acc += tl.load(bias + n, mask=n < N, other=0.0).to(tl.float32)[None, :]
     left, right = tl.split(tl.reshape(acc, [BLOCK_M, PAIRS, 2]))
 

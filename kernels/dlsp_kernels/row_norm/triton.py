@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from dlsp_kernels.overlap import early, wait
+from dlsp_kernels.overlap import early, release, wait
 
 
 def row_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float, dtype: torch.dtype) -> Tensor:
@@ -29,6 +29,7 @@ def row_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float, dtype: 
 
 @triton.jit
 def _kernel(x, weight, bias, out, dim, eps, CENTRED: tl.constexpr, BLOCK: tl.constexpr):
+    release()
     wait()
     row = tl.program_id(0).to(tl.int64) * dim
     i = tl.arange(0, BLOCK)

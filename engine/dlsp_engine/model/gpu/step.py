@@ -1,6 +1,7 @@
 """The forward pass on a GPU, behind the same `Model` interface as on a CPU."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 import torch
@@ -23,6 +24,9 @@ from dlsp_kernels.matrix import Matrix
 from dlsp_kernels.normed import Normed
 from dlsp_kernels.ops import StepOps
 from dlsp_kernels.packed_rows import PAGE, PackedRows
+
+# The tiles of rows of one projection, times its splits, that a step has counts for.
+MOST_TILES = 64
 
 
 class GpuQwen2(Model):
@@ -117,8 +121,7 @@ class GpuQwen2(Model):
     def layers(self, rows: PackedRows, batch: BatchShape) -> Tensor:
         """All kernel launches of a forward pass except the head's -> [rows, dim], the norm of the residual stream."""
         ops, shape, weights, eps = self.ops, self.shape, self.weights, self.shape.eps
-        # Of one row, each layer's would begin at another alignment, for which Triton compiles kernels anew.
-        squares = torch.zeros(2 * shape.layers, max(2, len(rows)), dtype=torch.int64, device=self.device)
+        squares, ready = self._zeros(len(rows))
 
         def normed(norm: Tensor, bias: Tensor | None, number: int) -> Normed | None:
             """Room for what the norm gives to the projection behind it; None for a LayerNorm, which is an op."""
@@ -134,12 +137,14 @@ class GpuQwen2(Model):
         for i, (layer, following) in enumerate(zip(weights.layers, [*weights.layers[1:], None], strict=True)):
             adapted = layer.both if batch.published else layer.updates
             low = adapted if batch.canvas else layer.removal if batch.published else {}
+            done = dict(zip(("qkv", "out", "gate_up", "down"), ready[i], strict=True))
             keys, values = self.pool.keys(i), self.pool.values(i)
 
             def linear(
-                x: Tensor | Normed, matrix: Matrix, name: str, bias: Tensor | None, low=low, **more: Any
+                x: Tensor | Normed, matrix: Matrix, name: str, bias: Tensor | None, low=low, done=done, **more: Any
             ) -> Tensor:
-                return ops.gated_linear(x, matrix, update=low.get(name), canvas=rows.canvas, bias=bias, **more)
+                own = {"update": low.get(name), "canvas": rows.canvas, "ready": done[name]}
+                return ops.gated_linear(x, matrix, bias=bias, **own, **more)
 
             q = ops.qkv_rope_write(
                 before(x, into, layer.attention_norm, layer.attention_norm_bias),
@@ -153,6 +158,7 @@ class GpuQwen2(Model):
                 rows,
                 low.get("qkv"),
                 layer.head_norm,
+                done["qkv"],
             )
             into = normed(layer.mlp_norm, layer.mlp_norm_bias, 2 * i + 1)
             attended = ops.paged_attention(q, keys, values, rows)
@@ -161,10 +167,19 @@ class GpuQwen2(Model):
             if shape.gelu:
                 h = linear(h, layer.gate_up, "gate_up", layer.gate_up_bias, eps=eps, gelu=True)
             else:
-                h = ops.gated_swiglu(h, layer.gate_up, eps, low.get("gate_up"), rows.canvas)
+                h = ops.gated_swiglu(h, layer.gate_up, eps, low.get("gate_up"), rows.canvas, done["gate_up"])
             into = following and normed(following.attention_norm, following.attention_norm_bias, 2 * i + 2)
             linear(h, layer.down, "down", layer.down_bias, residual=x, into=into)
         return ops.row_norm(x, weights.norm, weights.norm_bias, eps, weights.dtype)
+
+    def _zeros(self, rows: int) -> tuple[Tensor, Tensor]:
+        """What a step adds to, all 0 and by one launch: the sums of squares int64 [2 * layers, rows] for the norms, and
+        for each layer's four projections the counts int32 [layers, 4, MOST_TILES] of `Inner`.
+        """
+        # Of one row, each layer's would begin at another alignment, for which Triton compiles kernels anew.
+        squares, counts = (2 * self.shape.layers, max(2, rows)), (self.shape.layers, 4, MOST_TILES)
+        zeros = torch.zeros(prod(squares) + prod(counts) // 2, dtype=torch.int64, device=self.device)
+        return zeros[: prod(squares)].view(squares), zeros[prod(squares) :].view(torch.int32).view(counts)
 
     @property
     def failures(self) -> dict[str, str]:
