@@ -41,7 +41,7 @@ Turn = dict[str, float]
 
 def step(engine: "Engine", rows: int) -> Callable[[], None]:
     """A function that takes one step of so many rows."""
-    from dlsp_engine.decode.sampling import greedy
+    from dlsp_engine.decode.scores import greedy
     from dlsp_engine.model.rows import Rows
 
     model, cache = engine.model, engine.model.new_cache()

@@ -11,9 +11,8 @@ from bench.quality.sets import Task
 from dlsp_engine import Options
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from dlsp_engine import Engine
+    from dlsp_engine.decode.scores import Scores
 
 # Masks that a canvas may have; of a longer text only so many are known.
 LONGEST = 64
@@ -52,10 +51,10 @@ def _tell_length(decoder: Any, length: int, stops: list[int]) -> None:
     """No end token for this diffusion decoder, and no masks beyond the last position."""
     take = decoder.take
 
-    def told(logits: "Tensor") -> None:
-        logits = logits.clone()
+    def told(scores: "Scores") -> None:
+        logits = scores.logits.clone()
         logits[:, stops] = -float("inf")
-        take(logits)
+        take(type(scores)(logits))
         del decoder.slots[max(0, length - len(decoder.answer.tokens)) :]
 
     decoder.take = told

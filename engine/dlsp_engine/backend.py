@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from torch import Tensor
 
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.decode.scores import Scores, Summary
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.threads import using
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowsStep:
-    """One session's rows in a step. The backend returns the logits of those in `rows.scored`."""
+    """One session's rows in a step. The backend returns the scores of those in `rows.scored`."""
 
     cache: Cache
     rows: Rows
 
 
 @dataclass(frozen=True)
-class Logits:
-    """The result of a RowsStep: float32 [scored rows, vocab]."""
+class Scored:
+    """The result of a RowsStep: the scores of its scored rows."""
 
-    logits: Tensor
+    scores: Scores
     milliseconds: float  # of the whole step, even if sessions shared it
 
 
@@ -62,6 +63,10 @@ def leave_if_asked() -> None:
         raise Interrupted
 
 
+# Takes logits [rows, vocab] and the numbers of the canvas rows.
+Summarise = Callable[[Tensor, list[int]], Summary]
+
+
 class Backend(Protocol):
     """Runs steps of one model, each for any number of sessions. Keeps no state of its own for a session."""
 
@@ -72,7 +77,7 @@ class Backend(Protocol):
         """Kernels that do not work on this machine, so that their slow versions run: name -> reason."""
         ...
 
-    def step(self, batch: Sequence[RowsStep]) -> list[Logits]:
+    def step(self, batch: Sequence[RowsStep]) -> list[Scored]:
         """Run one step for all sessions in `batch`; the results are in the same order.
 
         Afterwards each KV cache also holds the session's new rows, behind its `length`. `length` itself does not
@@ -98,22 +103,32 @@ class CpuBackend:
     def warm_up(self) -> None:
         """Does nothing: a CPU needs no preparation."""
 
-    def step(self, batch: Sequence[RowsStep]) -> list[Logits]:
+    def step(self, batch: Sequence[RowsStep]) -> list[Scored]:
         return forward(self.model, self.costs, batch)
 
 
-def forward(model: "Model", costs: Costs, batch: Sequence[RowsStep]) -> list[Logits]:
+def forward(
+    model: "Model", costs: Costs, batch: Sequence[RowsStep], summarise: Summarise | None = None
+) -> list[Scored]:
     """Run one forward pass over all rows of `batch`, and the output head for the scored rows only. The results are in
-    the order of `batch`.
+    the order of `batch`. `summarise` summarises the logits of all.
     """
     began = time.perf_counter()
-    scored, start = [], 0
+    scored, canvas, start = [], [], 0
     for step in batch:
+        canvas += [len(scored) + at for at, row in enumerate(step.rows.scored) if step.rows.canvas[row] > 0]
         scored += [start + row for row in step.rows.scored]
         start += len(step.rows)
     with using(costs.threads_for(start)):
         hidden = model.forward([(step.cache, step.rows) for step in batch])
-        logits = model.head(hidden[scored]) if scored else hidden[:0]
+        if scored != list(range(len(hidden))):
+            hidden = hidden[scored]
+        logits = model.head(hidden) if scored else hidden
+        summary = summarise(logits, canvas) if summarise and scored else None
     milliseconds = 1e3 * (time.perf_counter() - began)
-    parts = logits.split([len(step.rows.scored) for step in batch])
-    return [Logits(part, milliseconds) for part in parts]
+    found = Scores(logits, summary)
+    results, end = [], 0
+    for step in batch:
+        end += len(step.rows.scored)
+        results.append(Scored(found[end - len(step.rows.scored) : end], milliseconds))
+    return results

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from dlsp_engine.decode.budget import MEASURED_CONTEXT, Costs
-from dlsp_engine.decode.sampling import greedy
+from dlsp_engine.decode.scores import greedy
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.qwen2 import Model

@@ -5,14 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torch import Tensor
-
-from dlsp_engine.backend import Logits, RowsStep
+from dlsp_engine.backend import RowsStep, Scored
 from dlsp_engine.decode.answer import Answer, Cost, Fill
 from dlsp_engine.decode.block import Block
 from dlsp_engine.decode.decoder import Autoregressive, Decoder
 from dlsp_engine.decode.diffusion import Diffusion
 from dlsp_engine.decode.draft import Copier, Drafter
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import MIN_COPIED_ROWS, Session
 from dlsp_engine.decode.verify import Drafting, Verified
 from dlsp_engine.decode.whole import Whole
@@ -98,7 +97,7 @@ class Request(ABC):
             self.cost.queue_ms = 1e3 * (time.perf_counter() - self._created)
             self._created = None
 
-    def take(self, step: RowsStep, result: Logits) -> None:
+    def take(self, step: RowsStep, result: Scored) -> None:
         """Process the result of the planned `step`. If that raises an exception, `half_taken` stays true and the
         request cannot go on.
         """
@@ -106,7 +105,7 @@ class Request(ABC):
         self._take(step, result)
         self.half_taken = False
 
-    def _take(self, step: RowsStep, result: Logits) -> None:
+    def _take(self, step: RowsStep, result: Scored) -> None:
         """As `take`. Prefill and decode are each charged their rows' share of the step's time."""
         began = time.perf_counter()
         self.rows_run += len(step.rows)
@@ -116,7 +115,7 @@ class Request(ABC):
         if not rows:
             self.session.extend([], self._prefilled_rows)
             return
-        self._take_answer(result.logits)
+        self._take_answer(result.scores)
         self.cost.forwards += 1
         self.cost.rows += rows
         self.cost.decode_ms += result.milliseconds - prefill_ms + 1e3 * (time.perf_counter() - began)
@@ -126,8 +125,8 @@ class Request(ABC):
         """Return the rows whose logits are needed, after the prompt rows that are not cached yet; see `plan`."""
 
     @abstractmethod
-    def _take_answer(self, logits: Tensor) -> None:
-        """Process logits [scored rows of `_plan_answer`, vocab], float32."""
+    def _take_answer(self, scores: Scores) -> None:
+        """Process the scored rows of `_plan_answer`."""
 
 
 class GapRequest(Request):
@@ -174,8 +173,8 @@ class GapRequest(Request):
     def _plan_answer(self, room: int, sharing: int) -> Rows:
         return self.decoder.plan(sharing)
 
-    def _take_answer(self, logits: Tensor) -> None:
-        self.decoder.take(logits)
+    def _take_answer(self, scores: Scores) -> None:
+        self.decoder.take(scores)
         self.cost.tokens = self.answer.committed
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from torch import Tensor
-
 from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.answer import Answer, Cost
 from dlsp_engine.decode.draft import Copier
 from dlsp_engine.decode.rewriting import Doubt, Rewriting
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.model.rows import Rows
@@ -112,8 +111,8 @@ class RewriteRequest(Request):
     def _plan_answer(self, room: int, sharing: int) -> Rows:
         return self._decoder.plan(sharing, room)
 
-    def _take_answer(self, logits: Tensor) -> None:
-        self._decoder.take(logits)
+    def _take_answer(self, scores: Scores) -> None:
+        self._decoder.take(scores)
         if self._decoder.done:
             self._force()
         self.cost.tokens = self.answer.committed

@@ -6,12 +6,11 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, Cost, Fill
 from dlsp_engine.decode.decoder import Decoder
 from dlsp_engine.decode.draft import Copier, resume
-from dlsp_engine.decode.sampling import greedy
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.model.rows import Rows
@@ -115,12 +114,13 @@ class Reader:
         rows.scored = list(range(self.start - cached, len(rows)))
         return rows
 
-    def take(self, logits: Tensor) -> None:
-        """Process logits [scored rows of the plan, vocab], float32."""
+    def take(self, scores: Scores) -> None:
+        """Process the scored rows of the plan."""
+        logits = scores.logits
         end = self.start + len(logits)
         log_p = logits.log_softmax(-1)
         given = torch.tensor(self.tokens[len(self.log_p) :][: len(logits)], dtype=torch.long)
-        chosen = greedy(logits)
+        chosen = scores.best()
         self.best += zip(chosen, log_p[torch.arange(len(chosen)), chosen].tolist(), strict=True)
         self.log_p += log_p[torch.arange(len(given)), given].tolist()
         if len(given) < len(logits):
@@ -191,9 +191,9 @@ class SiteRequest(Request):
         assert self._part, "it is not done"
         return self._part.plan(sharing)
 
-    def _take_answer(self, logits: Tensor) -> None:
+    def _take_answer(self, scores: Scores) -> None:
         assert self._part, "it is not done"
-        self._part.take(logits)
+        self._part.take(scores)
         if self._part.done:
             self._next()
 

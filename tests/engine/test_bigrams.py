@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dlsp_engine.decode.draft import read_canvas
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.bigrams import SMOOTHING, Bigrams
@@ -58,13 +59,13 @@ def test_an_adapter_carries_them(pairs: Bigrams, tmp_path: Path):
     save_file({k: t for k, t in load_file(path).items() if not k.startswith("bigrams")}, bare, {"base": "small.gguf"})
     loaded, without = (Adapter.load(file, "small.gguf", SHAPE, torch.float32) for file in (path, bare))
     again = Parameters.load(path, weights).bigrams
-    logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(1))
+    canvas = Scores(torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(1)))
     assert again
     assert without.bigrams is None
     assert (
-        read_canvas(logits, [3], loaded.bigrams) == read_canvas(logits, [3], pairs) == read_canvas(logits, [3], again)
+        read_canvas(canvas, [3], loaded.bigrams) == read_canvas(canvas, [3], pairs) == read_canvas(canvas, [3], again)
     )
-    assert read_canvas(logits, [3], pairs) != read_canvas(logits, [3])
+    assert read_canvas(canvas, [3], pairs) != read_canvas(canvas, [3])
 
 
 def test_pairs_do_not_reach_over_segments():

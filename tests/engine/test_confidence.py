@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -35,7 +36,7 @@ def test_by_hand_also_where_text_is_forced(tiny: Engine):
     logits[0, [ord("a"), ord("b")]] = torch.tensor([1.0, 1.0])
     logits[1, [ord("c"), ord("d")]] = torch.tensor([2.0, 1.0])
     chosen = [ord("a"), ord("c")]
-    free = Answer(GAP, Options(), tiny.tokenizer).log_probabilities(logits, chosen)
+    free = Answer(GAP, Options(), tiny.tokenizer).log_probabilities(Scores(logits), chosen)
     assert [exp(each) for each in free] == pytest.approx([0.5, 1 / (1 + exp(-1))], abs=1e-3)
-    forced = Answer(GAP, Options(), tiny.tokenizer, b"a").log_probabilities(logits, chosen)
+    forced = Answer(GAP, Options(), tiny.tokenizer, b"a").log_probabilities(Scores(logits), chosen)
     assert [exp(each) for each in forced] == pytest.approx([1, 1 / (1 + exp(-1))], abs=1e-3)

@@ -20,6 +20,7 @@ from dlsp_engine.decode.draft import (
     pick,
     read_canvas,
 )
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.model.bigrams import Bigrams
 
 VOCAB = 40
@@ -44,27 +45,27 @@ def logits() -> torch.Tensor:
 
 
 def test_a_choice_depends_on_the_one_before(pairs: Bigrams, logits: torch.Tensor):
-    assert read_canvas(logits, [NEITHER]).tokens == [9, 6]
-    drafted = read_canvas(logits, [7], pairs)
+    assert read_canvas(Scores(logits), [NEITHER]).tokens == [9, 6]
+    drafted = read_canvas(Scores(logits), [7], pairs)
     assert drafted.tokens == [3, 5]
     assert all(0.4 < one < 1 for one in drafted.confidence)
-    assert read_canvas(logits, [NEITHER], pairs).tokens == [9, 6], "9 says nothing of what comes behind it"
+    assert read_canvas(Scores(logits), [NEITHER], pairs).tokens == [9, 6], "9 says nothing of what comes behind it"
 
 
 def test_a_choice_follows_the_text(logits: torch.Tensor):
     text = [1, 7, 3, 5, 2, 7]
-    drafted = read_canvas(logits, text)
+    drafted = read_canvas(Scores(logits), text)
     assert drafted.tokens == [3, 5]
-    assert drafted.confidence[0] > read_canvas(logits, [7]).confidence[0]
-    assert read_canvas(logits, [3, 7]).tokens == [9, 6], "nothing has followed it yet"
+    assert drafted.confidence[0] > read_canvas(Scores(logits), [7]).confidence[0]
+    assert read_canvas(Scores(logits), [3, 7]).tokens == [9, 6], "nothing has followed it yet"
     sharp = torch.where(logits > 0, 40 * logits, logits)
-    assert read_canvas(sharp, text).tokens == [9, 6], "what the canvas is sure of stays"
+    assert read_canvas(Scores(sharp), text).tokens == [9, 6], "what the canvas is sure of stays"
 
 
 def test_no_token_is_added_that_the_canvas_finds_unlikely():
     logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(0))
     logits[:, 7] = -30.0
-    assert 7 not in read_canvas(logits, [7] * 50).tokens
+    assert 7 not in read_canvas(Scores(logits), [7] * 50).tokens
 
 
 def test_each_token_that_was_followed_before_counts():
@@ -116,20 +117,10 @@ def test_later_rows_go_by_what_is_given(pairs: Bigrams, logits: torch.Tensor):
 def test_the_order_of_the_likeliest_is_kept_where_nothing_is_known():
     empty = Bigrams.counted(np.array([], int), np.array([], int), VOCAB, most=5)
     logits = torch.randn(4, VOCAB, generator=torch.Generator().manual_seed(0))
-    drafted = read_canvas(logits, [NEITHER], empty)
+    drafted = read_canvas(Scores(logits), [NEITHER], empty)
     assert drafted.tokens == logits.argmax(-1).tolist()
-    assert drafted == read_canvas(logits, [NEITHER])
+    assert drafted == read_canvas(Scores(logits), [NEITHER])
     assert all(0 < one < 1 for one in drafted.confidence)
-
-
-def test_the_largest_are_found_by_their_tiles():
-    n = 70 * drafting.TILE
-    values = torch.stack([torch.arange(n), *(torch.randperm(n) for _ in range(2))]).float()  # in one tile, in many
-    values[1, 5] = -torch.inf
-    expected = values.topk(64)
-    best, at = drafting.top(values, 64)
-    assert torch.equal(best, expected.values)
-    assert torch.equal(at, expected.indices)
 
 
 def copy(text: list[int]) -> Proposal:

@@ -5,7 +5,8 @@ import torch
 
 from dlsp_engine import EngineError
 from dlsp_engine.decode.draft import read_canvas
-from dlsp_engine.decode.sampling import SORTED_FIRST, TILE, Sampler, greedy
+from dlsp_engine.decode.sampling import SORTED_FIRST, TILE, Sampler
+from dlsp_engine.decode.scores import Scores, greedy
 from dlsp_engine.options import Options
 
 DRAWS = 3000
@@ -127,8 +128,10 @@ def test_drafts_add_the_noise_that_the_draw_will_add():
     plain, coupled = 0, 0
     for row, token in enumerate(drawn):
         canvas = logits[row : row + 1]
-        plain += read_canvas(canvas, [0]).tokens == [token]
-        noisy = read_canvas(canvas, [0], None, lambda ids, vocab, row=row: sampler.draft_noise(ids, 30 + row, vocab))
+        plain += read_canvas(Scores(canvas), [0]).tokens == [token]
+        noisy = read_canvas(
+            Scores(canvas), [0], None, lambda ids, vocab, row=row: sampler.draft_noise(ids, 30 + row, vocab)
+        )
         coupled += noisy.tokens == [token]
     assert coupled > 1.5 * plain
 

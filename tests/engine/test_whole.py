@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dlsp_engine.decode.diffusion import REMASK_FLOOR
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.whole import Whole, usual_confidence
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.convention import WHOLE, Convention
@@ -154,14 +155,14 @@ def test_a_slot_becomes_two_or_none():
     one.decoder.plan(1)
     logits = scripted({1: EXPAND, 2: DELETE, 3: 66}, 4)
     logits[0] = 0  # unsure
-    one.decoder.take(logits)
+    one.decoder.take(Scores(logits))
     assert one.decoder.canvas == [MASK, MASK, MASK, 66]
-    one.decoder.take(scripted({0: DELETE, 1: 67, 2: EXPAND, 3: 66}, 4))
+    one.decoder.take(Scores(scripted({0: DELETE, 1: 67, 2: EXPAND, 3: 66}, 4)))
     assert one.answer.tokens == [67]
     assert one.decoder.canvas == [MASK, MASK, 66]
     logits = scripted({0: EXPAND, 2: 66}, 3)
     logits[0, 68], logits[1, 69] = 8, 10  # second to expand, of which there is no room for more
-    one.decoder.take(logits)
+    one.decoder.take(Scores(logits))
     assert one.answer.tokens == [67, 68, 69, 66]
     assert one.answer.reason == "end", "all slots are committed"
 
@@ -171,7 +172,7 @@ def test_expanding_and_deleting_for_ever_ends():
     steps = 0
     while not one.done:
         slots = len(one.decoder.canvas)
-        one.decoder.take(scripted({0: EXPAND if slots == 1 else DELETE} | {1: 65}, slots))
+        one.decoder.take(Scores(scripted({0: EXPAND if slots == 1 else DELETE} | {1: 65}, slots)))
         steps += 1
         assert steps < 20
     assert len(one.answer.tokens) <= 5
@@ -179,7 +180,7 @@ def test_expanding_and_deleting_for_ever_ends():
 
 def test_deleting_all_ends_the_answer():
     one = request(model(RESIZING), some(3), some(4), canvas=3, threshold=0.5)
-    one.decoder.take(scripted({0: DELETE, 1: DELETE, 2: DELETE}, 3))
+    one.decoder.take(Scores(scripted({0: DELETE, 1: DELETE, 2: DELETE}, 3)))
     assert (one.answer.reason, one.answer.text) == ("end", "")
 
 
@@ -194,7 +195,7 @@ def settle(one: GapRequest, length: int) -> list[int]:
         tried.append(slots)
         assert one.decoder.canvas == [MASK] * slots
         p = 0.9 * usual_confidence(slots) / (1 + abs(slots - length))
-        one.decoder.take(scripted({}, slots, sure=math.log(261 * p / (1 - p))))
+        one.decoder.take(Scores(scripted({}, slots, sure=math.log(261 * p / (1 - p)))))
     assert one.decoder.canvas == [MASK] * length
     return tried
 
@@ -227,11 +228,11 @@ def test_a_placed_token_is_masked_again_once():
     for choices, unsure_slots, expected in steps:
         logits = scripted(choices, 3)
         logits[unsure_slots] = unsure
-        one.decoder.take(logits)
+        one.decoder.take(Scores(logits))
         assert one.decoder.canvas == expected
     logits = scripted({0: 65, 2: 70}, 3)
     logits[1] = unsure
-    one.decoder.take(logits)
+    one.decoder.take(Scores(logits))
     assert one.answer.tokens == [65, 71, 70], "the second slot was masked again before"
 
 
@@ -242,11 +243,11 @@ def test_an_answer_goes_on_where_it_may_not_end():
     settle(one, 2)
     start = len(one.session.tokens)
     while one.answer.constraint:  # the blank before the cursor is written again
-        one.decoder.take(scripted({0: ord(" ")}, len(one.decoder.canvas)))
-    one.decoder.take(scripted({0: ord("(")}, len(one.decoder.canvas)))
+        one.decoder.take(Scores(scripted({0: ord(" ")}, len(one.decoder.canvas))))
+    one.decoder.take(Scores(scripted({0: ord("(")}, len(one.decoder.canvas))))
     assert not one.done
     assert one.decoder.canvas == [MASK]
-    one.decoder.take(scripted({0: ord(")")}, 1))
+    one.decoder.take(Scores(scripted({0: ord(")")}, 1)))
     assert (one.answer.reason, one.answer.text) == ("end", "()")
     assert len(one.session.tokens) == start + 3
 

@@ -10,6 +10,7 @@ from dlsp_engine.decode.combined import All
 from dlsp_engine.decode.constraint import Constraint, Healing
 from dlsp_engine.decode.ends import Ending
 from dlsp_engine.decode.sampling import Sampler
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.errors import EngineError
 from dlsp_engine.options import Options
 from dlsp_engine.text.prompt import Gap
@@ -101,8 +102,8 @@ class Answer:
     def fill(self, cost: Cost) -> Fill:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 
-    def next_tokens(self, logits: Tensor, draft: list[int], first: int = 0) -> list[int]:
-        """Return the token that each row chooses, given logits [rows, vocab]. Row i chooses as if draft[: first + i]
+    def next_tokens(self, scores: Scores, draft: list[int], first: int = 0) -> list[int]:
+        """Return the token that each row chooses. Row i chooses as if draft[: first + i]
         were committed.
 
         A token is chosen among those that the constraint allows, and an end token only where the gap may end. With the
@@ -110,7 +111,8 @@ class Answer:
         to its first token that differs from the choice of the row before it. The constraint does not bind what comes
         behind that.
         """
-        chosen = self._sampler.choose(logits, len(self.tokens) + first)
+        sampler, logits = self._sampler, scores.logits
+        chosen = scores.best() if sampler.greedy else sampler.choose(logits, len(self.tokens) + first)
         if self.constraint:
             self._constrain(chosen, logits, draft, first)
         for i, token in enumerate(chosen[: 1 + len(draft) - first]):  # what stands before later rows is not known
@@ -202,16 +204,16 @@ class Answer:
                 return None if self._ending_after(tokens[:i]).may_end else i
         return valid if valid < len(tokens) else None
 
-    def log_probabilities(self, logits: Tensor, tokens: list[int]) -> list[float]:
-        """Return the log-probability of each of `tokens` [n] at temperature 1, given logits [n, vocab] of the rows that
+    def log_probabilities(self, scores: Scores, tokens: list[int]) -> list[float]:
+        """Return the log-probability of each of `tokens` [n] at temperature 1, given the scores of the n rows that
         chose them; relative to the tokens that the constraint allows, if it is known to hold. Call this before the
         tokens are committed.
         """
         if not self.constraint or not self.constraint.known:
-            return logits.log_softmax(-1)[torch.arange(len(tokens)), tokens].tolist()
+            return scores.log_p(tokens)
         found: list[float] = []
         advanced = 0
-        for row, token in zip(logits, tokens, strict=True):
+        for row, token in zip(scores.logits, tokens, strict=True):
             mask = self.constraint.given()
             found.append(float((row if mask is None else masked(row, mask)).log_softmax(-1)[token]))
             if token in self.tokenizer.stops:

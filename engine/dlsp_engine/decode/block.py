@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.slots import Slots, without
 from dlsp_engine.model.rows import MASK, Rows
@@ -36,12 +37,12 @@ class Block(Slots):
         rows.scored = [max(0, row) for row in range(first, first + max(1, len(self.slots)))]
         return rows
 
-    def take(self, logits: Tensor) -> None:
-        logits = without(logits, [self.convention.mask])
+    def take(self, scores: Scores) -> None:
+        logits = without(scores.logits, [self.convention.mask])
         whole_blocks = self.convention.cacheable(len(self.session.pending))
         if not self.slots:
-            tokens = self.answer.next_tokens(logits, [])
-            self._commit(tokens, self.answer.log_probabilities(logits, tokens), whole_blocks)
+            tokens = self.answer.next_tokens(Scores(logits), [])
+            self._commit(tokens, self.answer.log_probabilities(Scores(logits), tokens), whole_blocks)
         else:
             log_p, best = logits.log_softmax(-1), self._choose(logits)
             self._place(logits, log_p, best, self._until())

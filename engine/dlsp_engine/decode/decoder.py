@@ -2,15 +2,14 @@
 
 from abc import ABC, abstractmethod
 
-from torch import Tensor
-
 from dlsp_engine.decode.answer import Answer
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session
 from dlsp_engine.model.rows import MASK, Rows
 
 
 class Decoder(ABC):
-    """Decodes one answer. In each step, `plan` returns the rows to run and `take` receives their logits. `plan` changes
+    """Decodes one answer. In each step, `plan` returns the rows to run and `take` receives their scores. `plan` changes
     neither session nor answer, so a planned step may be dropped.
     """
 
@@ -23,8 +22,8 @@ class Decoder(ABC):
         """Return the rows of the next step; `sharing` sessions share its cost."""
 
     @abstractmethod
-    def take(self, logits: Tensor) -> None:
-        """Commit the tokens that follow from logits [scored rows of the plan, vocab], float32."""
+    def take(self, scores: Scores) -> None:
+        """Commit the tokens that follow from the scored rows of the plan."""
 
     @property
     def done(self) -> bool:
@@ -58,9 +57,9 @@ class Autoregressive(Decoder):
     def plan(self, sharing: int) -> Rows:
         return self._clean_rows([])
 
-    def take(self, logits: Tensor) -> None:
-        tokens = self.answer.next_tokens(logits, [])
-        self._commit(tokens, self.answer.log_probabilities(logits, tokens), cached=len(self.session.pending))
+    def take(self, scores: Scores) -> None:
+        tokens = self.answer.next_tokens(scores, [])
+        self._commit(tokens, self.answer.log_probabilities(scores, tokens), cached=len(self.session.pending))
 
 
 def masks(width: int) -> list[int]:

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.decoder import Decoder, masks
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session
 from dlsp_engine.model.rows import MASK, Rows
 
@@ -68,7 +69,8 @@ class Diffusion(Decoder):
         rows.scored.pop()
         return rows
 
-    def take(self, logits: Tensor) -> None:
+    def take(self, scores: Scores) -> None:
+        logits = scores.logits
         log_p = logits.log_softmax(-1)
         self._remask(log_p)
         self._place(logits, log_p)
@@ -101,9 +103,9 @@ class Diffusion(Decoder):
         the other slots expect another text.
         """
         options, stops = self.answer.options, self.answer.tokenizer.stops
-        best = self.answer.next_tokens(logits, self._placed)
+        best = self.answer.next_tokens(Scores(logits), self._placed)
         if self.answer.constraint and best[0] != int(logits[0].argmax()):
-            self.slots[:1], self._log_p[:1] = best[:1], self.answer.log_probabilities(logits[:1], best[:1])
+            self.slots[:1], self._log_p[:1] = best[:1], self.answer.log_probabilities(Scores(logits[:1]), best[:1])
             return
         open_slots = [i for i, token in enumerate(self.slots) if token == MASK]
         end = next((i for i in open_slots if best[i] in stops), len(best))

@@ -14,8 +14,8 @@ from operator import mul
 from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor
 
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.model.bigrams import STRENGTH, Bigrams
 
 # Tokens, and the probability of each to be accepted if those before it are.
@@ -28,8 +28,6 @@ Drafter = Callable[[list[int]], Proposal]
 DraftNoise = Callable[[np.ndarray, int], np.ndarray | None]
 
 # How a canvas is read
-CANDIDATES = 64  # likeliest tokens of a row that are considered
-TILE = 128  # logits of a tile; see `top`
 FOLLOWED_LOG_P = 1.5  # nats that a candidate gains for each of the last tokens that it followed before
 FOLLOWED_TOKENS = 6  # of the last tokens, how many are looked for in the text
 SHARPNESS = 0.65  # exponent that lowers a canvas's probabilities to how often its tokens are accepted
@@ -101,23 +99,17 @@ def joined(drafts: Sequence[Draft]) -> Draft:
 
 
 def read_canvas(
-    logits: Tensor,
+    canvas: Scores,
     before: Sequence[int] | np.ndarray,
     bigrams: Bigrams | None = None,
     draft_noise: DraftNoise | None = None,
 ) -> Draft:
-    """Return the draft that a canvas's logits [rows, vocab] make. `before` are all tokens before the one that the first
+    """Return the draft that a canvas's rows make. `before` are all tokens before the one that the first
     row drafts. `draft_noise` is that of the answer.
     """
-    log_p, candidates = likeliest(logits)
-    noise = draft_noise(candidates, logits.shape[1]) if draft_noise else None
+    log_p, candidates = canvas.likeliest()
+    noise = draft_noise(candidates, canvas.logits.shape[1]) if draft_noise else None
     return pick(log_p, candidates, before, bigrams, noise=noise)
-
-
-def likeliest(logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Return the CANDIDATES likeliest tokens of each row of logits [rows, vocab], as `pick` takes them."""
-    log_p, candidates = top(logits.log_softmax(-1), min(CANDIDATES, logits.shape[1]))
-    return log_p.cpu().numpy(), candidates.cpu().numpy()
 
 
 def only(log_p: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -169,20 +161,6 @@ def pick(
         alternatives.append([(int(row_candidates[at]), float(score[at])) for at in likely])
         last = [*last[1 - FOLLOWED_TOKENS :], given[row] if row < len(given) else tokens[-1]]
     return Draft(tokens, confidence, alternatives, canvas=True)
-
-
-def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return `values.topk(count)` of values [rows, n], in a third of its time if n is large: only the tiles with the
-    largest maxima are searched, which must hold all results.
-    """
-    rows, n = values.shape
-    if n % TILE or n // TILE < count:
-        best, at = values.topk(count)
-        return best, at
-    tiles = values.view(rows, -1, TILE)
-    taken = tiles.amax(-1).topk(count).indices
-    best, at = tiles.gather(1, taken[:, :, None].expand(-1, -1, TILE)).flatten(1).topk(count)
-    return best, taken.gather(1, at // TILE) * TILE + at % TILE
 
 
 def followed(text: np.ndarray, last: Sequence[int], tokens: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from dlsp_engine.decode.alignment import Alignment
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.budget import StepPlan
 from dlsp_engine.decode.draft import AGREED_SINCE, MAX_COPIED, NO_DRAFT, Draft, Drafter, copy_confidence
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import PREFILL_ROWS, Session, common
 from dlsp_engine.decode.verify import Drafting, Verified
 from dlsp_engine.model.qwen2 import Model
@@ -73,7 +74,8 @@ class Rewriting(Verified):
         """How many rows the next step would have if there were room."""
         return len(self.session.pending) + len(self.draft.tokens)
 
-    def take(self, logits: Tensor) -> None:
+    def take(self, scores: Scores) -> None:
+        logits = scores.logits
         planned, before = self._planned, len(self.answer.tokens)
         assert planned, "plan comes before take"
         draft = self.draft.tokens[: planned.plan.verify]
@@ -84,7 +86,7 @@ class Rewriting(Verified):
         for row, node in enumerate(planned.plan.alternatives, 1 + len(draft)):
             places[planned.logits_of[row]] = aligned[node.offset].after(node.token)
         doubts = self._weigh(logits, {row: each for row, each in places.items() if each.sure})
-        super().take(logits)
+        super().take(Scores(logits))  # which `_weigh` has changed
         written = self.answer.tokens[before:]
         accepted = common(draft, written)
         used = list(range(accepted + 1))

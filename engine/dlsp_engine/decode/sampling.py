@@ -8,19 +8,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from dlsp_engine.decode.scores import greedy
+
 TILE = 128  # tokens with neighbouring ids that a sample is drawn from at once
 MIN_TEMPERATURE = 1e-6  # below it a sample is the argmax in float32 anyway
 SORTED_FIRST = (256, 8192)  # how many of a row's likeliest tokens are sorted before all are
 # A smaller exponent has a denormal power, which takes a CPU ten times as long, and no noise can make up for this one.
 LEAST_EXPONENT = -80.0
 NOT_BEST = 1e4  # what a token's noise is lowered by that another one of its tile beats whatever the tile's noise
-
-
-def greedy(logits: Tensor) -> list[int]:
-    """Return the argmax of each row of logits [rows, vocab]. On a CPU NumPy's argmax takes a tenth of the time of
-    PyTorch's.
-    """
-    return (logits.numpy() if logits.is_cpu else logits).argmax(-1).tolist()
 
 
 @dataclass(frozen=True)

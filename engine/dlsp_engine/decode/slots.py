@@ -5,6 +5,7 @@ from torch import Tensor, tensor
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.decoder import Decoder
 from dlsp_engine.decode.diffusion import RULES
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session
 from dlsp_engine.model.rows import MASK
 
@@ -51,7 +52,7 @@ class Slots(Decoder):
 
     def _choose(self, logits: Tensor) -> list[int]:
         """Return the token that each slot would get, given logits [slots, vocab]."""
-        return self.answer.next_tokens(logits, self._run)
+        return self.answer.next_tokens(Scores(logits), self._run)
 
     def _place(self, logits: Tensor, log_p: Tensor, best: list[int], until: int) -> None:
         """Place tokens of `best` in the open slots before `until` that the rule picks. Where a constraint forbids what
@@ -62,7 +63,11 @@ class Slots(Decoder):
         if first == len(self.slots) or (run and run[-1] in self._stops):
             return
         if self.answer.constraint and best[first] != int(logits[first].argmax()):
-            sure = self.answer.log_probabilities(logits[:1], best[:1])[0] if first == 0 else float(log_p[0, best[0]])
+            sure = (
+                self.answer.log_probabilities(Scores(logits[:1]), best[:1])[0]
+                if first == 0
+                else float(log_p[0, best[0]])
+            )
             self._set(first, best[first], sure)
             self._first = first
             return

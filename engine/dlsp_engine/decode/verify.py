@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer, masked
 from dlsp_engine.decode.budget import Acceptance, Costs, StepPlan, best_plan, fixed_plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, likeliest, only, pick, read_canvas
+from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, only, pick, read_canvas
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
 from dlsp_engine.model.rows import Rows
@@ -89,28 +89,28 @@ class Verified(Decoder):
         planned.row_of = rows.scored
         return rows
 
-    def take(self, logits: Tensor) -> None:
+    def take(self, scores: Scores) -> None:
         planned, session = self._planned, self.session
         assert planned, "plan comes before take"
         draft = self.draft.tokens[: planned.plan.verify]
-        tokens = self.answer.next_tokens(logits[: 1 + len(draft)], draft)
+        tokens = self.answer.next_tokens(scores[: 1 + len(draft)], draft)
         last_row = accepted = common(draft, tokens)
         if self.draft.canvas and not self.answer.constraint:  # a constraint makes drafts better than they are elsewhere
             self.drafting.acceptance.record(len(draft), accepted)
-        tokens, used, cached = tokens[: accepted + 1], logits[: accepted + 1], len(session.pending) + accepted
+        tokens, used, cached = tokens[: accepted + 1], scores[: accepted + 1], len(session.pending) + accepted
         alternative = planned.plan.alternative(accepted, tokens[accepted])
         # The replacement was verified as an alternative: its row chooses one more token.
         if alternative is not None:
             last_row, at = alternative, planned.logits_of[alternative]
-            used = logits[[*range(accepted + 1), at]]
-            tokens = tokens + self.answer.next_tokens(logits[at : at + 1], tokens, first=accepted + 1)
+            used = scores[[*range(accepted + 1), at]]
+            tokens = tokens + self.answer.next_tokens(scores[at : at + 1], tokens, first=accepted + 1)
             session.cache.move(planned.row_of[at], cached)
             cached += 1
         self._commit(tokens, self.answer.log_probabilities(used, tokens), cached)
         read = NO_DRAFT
         if last_row in planned.plan.canvas_after and not self.done:
             start = planned.canvas_logits[last_row]
-            read = self._read(logits[start : start + planned.plan.width])
+            read = self._read(scores[start : start + planned.plan.width])
         self.draft = self._next_draft(read)
 
     def _decide(self, sharing: int) -> StepPlan:
@@ -127,8 +127,8 @@ class Verified(Decoder):
             prompt_rows=len(self.session.pending) - 1,
         )
 
-    def _read(self, canvas: Tensor) -> Draft:
-        """Return the draft that a canvas's logits [rows, vocab] make. Under a constraint one row is read after the
+    def _read(self, canvas: Scores) -> Draft:
+        """Return the draft that a canvas's rows make. Under a constraint one row is read after the
         other: each has the tokens only that are allowed behind those chosen before.
         """
         answer, known, bigrams = self.answer, self.session.tokens, self.drafting.bigrams
@@ -136,8 +136,8 @@ class Verified(Decoder):
             return read_canvas(canvas, known, bigrams, answer.draft_noise)
         parts: list[Draft] = []
         text = np.asarray(known)
-        log_p, candidates = likeliest(canvas)
-        noise = answer.draft_noise(candidates, canvas.shape[1])
+        log_p, candidates = canvas.likeliest()
+        noise = answer.draft_noise(candidates, canvas.logits.shape[1])
         for row in range(len(canvas)):
             allowed = np.array([constraint.valid([token]) for token in candidates[row].tolist()], bool)
             if allowed.any():
@@ -146,7 +146,7 @@ class Verified(Decoder):
             elif (mask := constraint.allowed()) is None or not mask.any():
                 break
             else:
-                parts.append(pick(*likeliest(masked(canvas[row], mask)[None]), text, bigrams))
+                parts.append(pick(*Scores(masked(canvas.logits[row], mask)[None]).likeliest(), text, bigrams))
             (token,) = parts[-1].tokens
             if token in answer.tokenizer.stops:
                 break

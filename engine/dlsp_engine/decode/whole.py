@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dlsp_engine.decode.answer import Answer
 from dlsp_engine.decode.diffusion import REMASK_FLOOR
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session
 from dlsp_engine.decode.slots import Slots, without
 from dlsp_engine.model.rows import MASK, Rows
@@ -79,7 +80,8 @@ class Whole(Slots):
         rows.scored = [max(0, row) for row in range(first, first + len(self.slots))]
         return rows
 
-    def take(self, logits: Tensor) -> None:
+    def take(self, scores: Scores) -> None:
+        logits = scores.logits
         if self._search:
             self._try_next_length(self._search, float(logits.softmax(-1).amax(-1).mean()))
             return

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_engine.decode.draft import CANDIDATES, Draft, pick
+from dlsp_engine.decode.draft import Draft, pick
+from dlsp_engine.decode.scores import CANDIDATES
 from dlsp_engine.model.bigrams import Bigrams
 
 # How many of the base's likeliest tokens are targets if targets are soft.

@@ -5,8 +5,11 @@ CPU, so that answers, numbers of steps and drafts are the same.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dlsp_engine.backend import Logits, RowsStep, forward
+import torch
+
+from dlsp_engine.backend import RowsStep, Scored, forward
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.decode.scores import summarised
 
 if TYPE_CHECKING:
     from dlsp_engine.model.gpu.step import GpuQwen2
@@ -28,5 +31,6 @@ class CudaBackend:
         """Compile the kernels and capture the graphs of all shapes of steps."""
         self.model.warm_up()
 
-    def step(self, batch: Sequence[RowsStep]) -> list[Logits]:
-        return forward(self.model, self.costs, batch)
+    @torch.inference_mode()
+    def step(self, batch: Sequence[RowsStep]) -> list[Scored]:
+        return forward(self.model, self.costs, batch, summarised)
