@@ -10,6 +10,7 @@ import torch
 
 from dlsp_engine.decode import block as decoder
 from dlsp_engine.decode.block import Block
+from dlsp_engine.decode.scores import Scores
 from dlsp_engine.engine import Engine
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.convention import BLOCK, Convention
@@ -197,11 +198,11 @@ def test_an_end_waits_for_what_is_left_of_it():
     logits = scripted({2: end, 3: end}, 4)
     logits[1] = 0
     logits[1, 66] = 1  # unsure
-    one.decoder.take(logits)
+    one.decoder.take(Scores(logits))
     assert one.decoder.canvas == [MASK, MASK, MASK], "the first was sure, and what is behind the open one waits"
-    one.decoder.take(scripted({0: 66, 1: end}, 3))
+    one.decoder.take(Scores(scripted({0: 66, 1: end}, 3)))
     assert not one.done, "the slot left of it was open until this step"
-    one.decoder.take(scripted({0: end}, 2))
+    one.decoder.take(Scores(scripted({0: end}, 2)))
     assert (one.answer.reason, one.answer.tokens) == ("end", [65, 66])
 
 
