@@ -68,7 +68,12 @@ class Answer:
     @property
     def likelihood(self) -> float:
         """The mean log-probability of its tokens."""
-        return sum(log_p for _, log_p in self.tokens) / max(1, len(self.tokens))
+        return self.log_p / max(1, len(self.tokens))
+
+    @property
+    def log_p(self) -> float:
+        """The log-probability of the whole of it."""
+        return sum(log_p for _, log_p in self.tokens)
 
 
 class Engine(Protocol):

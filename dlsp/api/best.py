@@ -1,4 +1,4 @@
-"""Of several answers the best: the likeliest, or the one that the model, asked again, most surely finds right."""
+"""Of several answers the best: the likeliest, or one that is likely and that the model, asked again, finds right."""
 
 import asyncio
 import math
@@ -23,6 +23,9 @@ ASK_GAP = (
 )
 # Characters around a gap that the model is shown when it is asked about an answer.
 CHECKED_BEFORE, CHECKED_AFTER = 3000, 1500
+
+# What a text is right with at least: a check is never that sure.
+LEAST_RIGHT = 1e-6
 
 # Writes so many answers with these options.
 Write = Callable[[Options, int], Awaitable[list[Answer]]]
@@ -106,9 +109,11 @@ async def _groups(write: Write, options: Options, count: int, alternatives: int)
 
 
 async def _chosen(group: list[Answer], check: Check | None) -> Answer:
-    """The answer that is right with the highest probability, if it is checked; of equals the likeliest."""
+    """The answer whose tokens are likeliest on average; if it is checked, the one that is most probable as it is
+    written and as it is right.
+    """
     texts = list(dict.fromkeys(answer.text for answer in group))
-    right = dict.fromkeys(texts, 0.0)
-    if check and len(texts) > 1:
-        right = dict(zip(texts, await asyncio.gather(*map(check, texts)), strict=True))
-    return max(group, key=lambda answer: (right[answer.text], answer.likelihood))
+    if not check or len(texts) == 1:
+        return max(group, key=lambda answer: answer.likelihood)
+    right = dict(zip(texts, await asyncio.gather(*map(check, texts)), strict=True))
+    return max(group, key=lambda answer: answer.log_p + math.log(max(right[answer.text], LEAST_RIGHT)))

@@ -288,11 +288,13 @@ async def test_a_greedy_answer_competes_with_drawn_ones(api: httpx.AsyncClient, 
     assert [(request["temperature"], request["n"]) for request in stub.requests] == [(0, 1), (0.6, 2)]
 
 
-async def test_high_effort_gives_the_answer_that_the_model_finds_right(
+async def test_high_effort_gives_the_answer_that_is_likely_and_that_the_model_finds_right(
     api: httpx.AsyncClient, stub: StubEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each different answer is checked once, in the chat behind it; the surest yes wins over the likeliest answer."""
-    verdicts = {"four": ("Yes", -0.6), "five": ("Yes", -0.1), "six": ("No", -0.1)}
+    """Each different answer is checked once, in the chat behind it. Neither the likeliest answer wins nor the surest
+    yes, but the highest product.
+    """
+    verdicts = {"four": ("Yes", -0.1), "five": ("Yes", -0.2), "six": ("No", -0.1)}
     written = iter(["four", "five", "five", "six", "six", "six", "six", "six"])
 
     def event(answer: int, text: str, log_p: float) -> bytes:
@@ -304,7 +306,7 @@ async def test_high_effort_gives_the_answer_that_the_model_finds_right(
             assert request["constraint"] == {"choices": ["Yes", "No"]}
             told = event(0, *verdicts[request["messages"][-2]["content"]])
         else:
-            likelihood = {"four": -0.1, "five": -0.9, "six": -0.2}
+            likelihood = {"four": -0.9, "five": -0.3, "six": -0.1}
             told = b"".join(event(n, text, likelihood[text]) for n in range(request["n"]) for text in [next(written)])
         return told + b'{"event": "done"}\n'
 
