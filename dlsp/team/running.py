@@ -42,7 +42,8 @@ class Running:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray would report to its makers
         address = os.environ.get("RAY_ADDRESS")
         if not address:  # whoever reaches Ray's ports could otherwise run code in it
-            os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
+            os.environ["RAY_AUTH_MODE"] = "token"
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # Ray reads it once a process
         ray, serve, settings = ray_module("ray"), ray_module("ray.serve"), ray_module("ray.serve.config")
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         own: dict[str, Any] = {
