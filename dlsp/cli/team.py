@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsp.cli._common import add_group
+from dlsp.errors import UserError
 
 
 def add(subparsers: Any) -> None:
@@ -37,6 +38,8 @@ def _add_file(parser: ArgumentParser) -> None:
 
 
 def serve_config(args: Namespace) -> int:
+    if sys.platform == "win32":
+        raise UserError("A team's server runs on Linux and macOS; from Windows use one by the setting `server`.")
     from dlsp.team import config, running
 
     running.serve_until_ended(lambda: config.load(args.config), lambda line: print(line, file=sys.stderr, flush=True))

@@ -147,3 +147,11 @@ def test_a_taken_port_or_a_missing_model_is_said_before_ray_starts(
         assert f"Port {port} is taken" in capsys.readouterr().err
     assert cli.main(["team", "serve", str(tmp_path / "team.yaml")]) == 1
     assert "is not here yet: run `dlsp model pull`" in capsys.readouterr().err
+
+
+def test_windows_is_told_that_it_cannot_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert cli.main(["team", "serve", str(tmp_path / "team.yaml")]) != 0
+    assert "runs on Linux and macOS" in capsys.readouterr().err
