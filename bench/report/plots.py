@@ -1,5 +1,7 @@
 """The plots, each from one results file."""
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, PercentFormatter, ScalarFormatter, StrMethodFormatter
@@ -131,6 +133,30 @@ def steps(result: Result) -> Figure:
 
 
 DIAL = {"gaps": "gaps", "chats": "tasks in chats"}
+
+
+def capacity(results: Sequence[tuple[str, Result]], users: int) -> Figure:
+    """p50 and p95 of simulated answers by the number of typists, one line each for a way of decoding; `users` is where
+    the question was.
+    """
+    with canvas() as (figure, (axes,)):
+        for (label, result), shade in zip(results, ("verified", "autoregressive"), strict=True):
+            found = sorted((int(name.split("u-")[0]), name.split("/")[0]) for name in result.metrics if "u-" in name)
+            places = dict(found)
+            for value, line in (("p50_ms", "-"), ("p95_ms", "--")):
+                heights = [result.metrics[f"{place}/router/{value}"] for place in places.values()]
+                axes.plot(
+                    list(places), heights, line, color=colour(shade), label=f"{label}, {value.removesuffix('_ms')}"
+                )
+        axes.axvline(users, color=colour("empty"), linewidth=0.8, linestyle=":")
+        plain_ticks(list(places), axes)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.set_xlabel("typists")
+        axes.set_ylabel("ms")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
 
 
 def dial(result: Result) -> Figure:

@@ -41,14 +41,22 @@ def filled(pages: Sequence[str], results: Results) -> list[str]:
     return [fill(page) for page in pages]
 
 
+# The questions that the simulator was asked: how many typists on so many GPUs.
+CAPACITY = {1: 200, 8: 2000}
+
+
 def _plots(results: Results) -> None:
-    """What a user waits for, beside llama.cpp; and what `reasoning_effort` buys."""
+    """What a user waits for, beside llama.cpp; what `reasoning_effort` buys; and how many typists a GPU serves."""
     from bench.report import plots
 
     needed = Needed(results)
     figures = {"peers": plots.peers(needed[f"peers-{SMALL}"])}
     if (name := f"dial-{SMALL}") in needed:
         figures["dial"] = plots.dial(needed[name])
+    for gpus, users in CAPACITY.items():
+        names = {way: f"team-capacity-{gpus}-{way}" for way in ("verified", "autoregressive")}
+        if all(name in needed for name in names.values()):
+            figures[f"capacity-{gpus}"] = plots.capacity([(way, needed[name]) for way, name in names.items()], users)
     for name, figure in figures.items():
         figure.savefig(PICTURES / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
 

@@ -4,8 +4,10 @@ The files are results of `bench.team`, the first one that of one typist and one 
 answers, their rows and costs, what requests cost on their way, and how much slower all that is while it shares the
 cores. The texts are those that `bench.team` would have typed.
 
-`--costs FILE` has the costs of another machine's steps instead: a JSON object with `rows`, milliseconds by the number
-of rows, and `request_ms`, which each request in a step adds.
+`--costs FILE` has the costs of another machine's steps instead, as those of `bench/team/costs`: a JSON object with
+`rows`, milliseconds by the number of rows, and `request_ms`, which each request in a step adds. For decoding without
+drafts it also has `rows_each`, the rows of each request, and `tau`, how many times the steps of the fitted runs an
+answer takes.
 """
 
 import argparse
@@ -48,6 +50,8 @@ def main() -> int:
     if asked.costs:
         table = json.loads(asked.costs.read_text())
         machine = Machine(costs(table["rows"]), table["request_ms"])
+        steps = [max(1, round(count * table.get("tau", 1))) for count in told.steps]
+        told = replace(told, steps=steps, rows=table.get("rows_each", told.rows))
     metrics = {"fit/slower": told.slower, "fit/together": told.together, "fit/error": told.error}
     metrics |= {"fit/ingress_ms": told.ingress_ms, "fit/other_ms": told.other_ms, "fit/rows": told.rows}
     for users in asked.users:
