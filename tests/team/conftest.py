@@ -67,8 +67,10 @@ class TeamServer:
         return httpx.Client(base_url=self.url, headers=heads, timeout=30)
 
     @contextmanager
-    def typing(self, typists: int) -> Iterator[Typing]:
-        """Typists who ask all the time, each in a document of their own."""
+    def typing(self, typists: int, name: str = "user") -> Iterator[Typing]:
+        """Typists who ask all the time, each in a document of their own, named by `name`: in one document a newer
+        request ends the older.
+        """
         typing, stop = Typing(), threading.Event()
 
         def type_on(user: int) -> None:
@@ -77,7 +79,7 @@ class TeamServer:
                 while not stop.is_set():
                     number += 1
                     try:
-                        typing.ended.append(self.ask(http, f"user{user}", "x" * (number % 30), most_tokens=48))
+                        typing.ended.append(self.ask(http, f"{name}{user}", "x" * (number % 30), most_tokens=48))
                     except Exception as error:
                         typing.failures.append(f"{type(error).__name__}: {error}")
 

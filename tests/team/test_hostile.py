@@ -21,7 +21,12 @@ def files(folder: Path) -> list[Path]:
     return [each for each in folder.rglob("*") if each.is_file()]
 
 
-def test_text_is_nowhere_after_a_replica_has_crashed(server: TeamServer, tmp_path: Path) -> None:
+def test_text_is_nowhere_after_a_replica_has_crashed(tmp_path: Path) -> None:
+    with serving(tmp_path, ServedModel("0.5b", 2, 2)) as server:
+        text_is_nowhere(server)
+
+
+def text_is_nowhere(server: TeamServer) -> None:
     metrics = tokens.make(server.config.tokens, "metrics")
     with server.http() as http:
         gap = {"prefix": PLANTED, "suffix": "", "path": f"{PLANTED}.py", "session": PLANTED}

@@ -23,8 +23,8 @@ def test_from_one_replica_to_two_and_back(
 ) -> None:
     monkeypatch.setattr(application, "UPSCALE_S", 1.0)
     monkeypatch.setattr(application, "DOWNSCALE_S", 2.0)
-    with serving(tmp_path, ServedModel("0.5b", 1, 2, ongoing=2)) as server, server.typing(1) as few:
-        with server.typing(8) as many:
+    with serving(tmp_path, ServedModel("0.5b", 1, 2, ongoing=2)) as server, server.typing(1, "few") as few:
+        with server.typing(8, "many") as many:
             up_s = wait_for(lambda: server.replicas() == 2, 120)
             wait_for(lambda: len({each["replica"] for each in server.audit() if each["replica"]}) > 1)
         down_s = wait_for(lambda: server.replicas() == 1, 120)
