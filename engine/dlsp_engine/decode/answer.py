@@ -103,8 +103,7 @@ class Answer:
         return Fill(self.text, self.reason or "cancelled", tuple(self.tokens), cost, tuple(self.confidence))
 
     def next_tokens(self, scores: Scores, draft: list[int], first: int = 0) -> list[int]:
-        """Return the token that each row chooses. Row i chooses as if draft[: first + i]
-        were committed.
+        """Return the token that each row chooses. Row i chooses as if draft[: first + i] were committed.
 
         A token is chosen among those that the constraint allows, and an end token only where the gap may end. With the
         rows of the last committed token and of the draft's tokens that is enough to verify the draft: it is accepted up

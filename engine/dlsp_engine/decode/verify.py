@@ -128,8 +128,8 @@ class Verified(Decoder):
         )
 
     def _read(self, canvas: Scores) -> Draft:
-        """Return the draft that a canvas's rows make. Under a constraint one row is read after the
-        other: each has the tokens only that are allowed behind those chosen before.
+        """Return the draft that a canvas's rows make. Under a constraint one row is read after the other: each has the
+        tokens only that are allowed behind those chosen before.
         """
         answer, known, bigrams = self.answer, self.session.tokens, self.drafting.bigrams
         if not (constraint := answer.constraint):
