@@ -140,16 +140,18 @@ def capacity(results: Sequence[tuple[str, Result]], users: int) -> Figure:
     the question was.
     """
     with canvas() as (figure, (axes,)):
+        ticks: set[int] = set()
         for (label, result), shade in zip(results, ("verified", "autoregressive"), strict=True):
-            found = sorted((int(name.split("u-")[0]), name.split("/")[0]) for name in result.metrics if "u-" in name)
-            places = dict(found)
+            places = {int(name.split("u-")[0]): name.split("/")[0] for name in sorted(result.metrics) if "u-" in name}
+            places = dict(sorted(places.items()))
+            ticks |= set(places)
             for value, line in (("p50_ms", "-"), ("p95_ms", "--")):
                 heights = [result.metrics[f"{place}/router/{value}"] for place in places.values()]
                 axes.plot(
                     list(places), heights, line, color=colour(shade), label=f"{label}, {value.removesuffix('_ms')}"
                 )
         axes.axvline(users, color=colour("empty"), linewidth=0.8, linestyle=":")
-        plain_ticks(list(places), axes)
+        plain_ticks(sorted(ticks), axes)
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
