@@ -60,7 +60,8 @@ async def _llama(client: httpx.AsyncClient, before: str, after: str) -> str:
 
 
 async def _ollama(client: httpx.AsyncClient, before: str, after: str) -> str:
-    body = {"prompt": before, "suffix": after, "stream": False, "options": {"num_predict": TOKENS}}
+    """Without a suffix `raw`, or the prompt would be a chat's."""
+    body = {"prompt": before, "suffix": after, "raw": not after, "stream": False, "options": {"num_predict": TOKENS}}
     return (await _posted(client, "/api/generate", body))["response"]
 
 
