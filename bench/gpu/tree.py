@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 # Of these folders all files that git knows, but no weights.
 FOLDERS, WEIGHTS = ("bench", "engine", "kernels"), "engine/dlsp_engine/adapters"
 
-# Files that `python -m bench.gpu` leaves, and what a call takes beside the limits of its parts.
-LEFT, START_S = 2, 20
+# Files that `python -m bench.gpu` leaves and the most megabytes of one, and what a call takes beside its parts' limits.
+LEFT, LEFT_MB, START_S = 2, 1, 20
 
 
 def files() -> list[str]:
@@ -51,6 +51,7 @@ def main() -> int:
     add("--tree-mb", type=float, default=64, metavar="MB", help="that the unpacked tree may take (default 64)")
     add("--call-minutes", type=float, default=10, metavar="MINUTES", help="that a call may take (default 10)")
     add("--files", type=int, default=8, help="that a call may bring back (default 8)")
+    add("--file-mb", type=float, default=16, metavar="MB", help="that each of these may take (default 16)")
     asked = parser.parse_args()
     names = files()
     size = sum((ROOT / name).stat().st_size for name in names)
@@ -61,6 +62,8 @@ def main() -> int:
         sys.exit(f"A part takes up to {longest} s, more than the {asked.call_minutes:g} minutes of a call.")
     if asked.files < LEFT:
         sys.exit(f"A call leaves {LEFT} files, more than the {asked.files} that may come back.")
+    if asked.file_mb < LEFT_MB:
+        sys.exit(f"A call leaves files of up to {LEFT_MB} MB, more than the {asked.file_mb:g} MB that may come back.")
     with tarfile.open(asked.out, "w:gz") as archive:
         for name in names:
             archive.add(ROOT / name, name)
