@@ -98,6 +98,7 @@ def test_goals_are_judged_by_the_floor_of_the_run_beside_what_others_publish():
         (["bench.gpu", "--out", "out", "--rehearse", "--weights", "nowhere"], "There is no nowhere."),
         (["bench.gpu.tree", "--out", "t.tar.gz", "--tree-mb", "0.01"], "more than the 0.01 MB that may travel."),
         (["bench.gpu.tree", "--out", "t.tar.gz", "--call-minutes", "1"], "more than the 1 minutes of a call."),
+        (["bench.gpu.tree", "--out", "t.tar.gz", "--file-mb", "0.5"], "more than the 0.5 MB that may come back."),
         (["bench.gpu.tree", "--out", "t.tar.gz", "--files", "1"], "more than the 1 that may come back."),
     ],
 )
