@@ -63,11 +63,9 @@ class Slots(Decoder):
         if first == len(self.slots) or (run and run[-1] in self._stops):
             return
         if self.answer.constraint and best[first] != int(logits[first].argmax()):
-            sure = (
-                self.answer.log_probabilities(Scores(logits[:1]), best[:1])[0]
-                if first == 0
-                else float(log_p[0, best[0]])
-            )
+            sure = float(log_p[0, best[0]])
+            if first == 0:
+                (sure,) = self.answer.log_probabilities(Scores(logits[:1]), best[:1])
             self._set(first, best[first], sure)
             self._first = first
             return

@@ -149,7 +149,7 @@ def test_a_taken_port_or_a_missing_model_is_said_before_ray_starts(
     assert "is not here yet: run `dlsp model pull`" in capsys.readouterr().err
 
 
-def test_windows_is_told_that_it_cannot_serve(
+def test_serving_on_windows_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
