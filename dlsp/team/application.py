@@ -28,6 +28,9 @@ MAX_ONGOING = 64  # requests that a replica has at once; the router asks another
 INGRESS_ONGOING = 1000
 HEALTH_PERIOD_S, HEALTH_TIMEOUT_S = 2, 10
 SHUTDOWN_S = 20  # a replica that is to end may finish its requests within this time
+# A replica that is to end waits so long at least, since whoever has not heard of it yet still sends it requests. Ray's
+# own 2 s were too short where all processors were busy: two of some hundred requests broke off.
+LEAVING_S = 5.0
 SURGE_PERCENT = 100  # of the replicas: so many new ones may be started before old ones end
 UPSCALE_S, DOWNSCALE_S = 10, 60  # that more or fewer replicas must be right before their number changes
 CONFIG_VARIABLE = "DLSP_TEAM_CONFIG"
@@ -121,6 +124,7 @@ def ingress(served: Config, models: Mapping[str, Any]) -> Any:
         max_surge_percent=SURGE_PERCENT,
         ray_actor_options={"num_cpus": 0},
         graceful_shutdown_timeout_s=SHUTDOWN_S,
+        graceful_shutdown_wait_loop_s=LEAVING_S,
     )
     return deployed.bind(served, models)
 
@@ -153,6 +157,7 @@ def engine(model: ServedModel, holder: str = HOLDER, router: str = ROUTER, count
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=SHUTDOWN_S,
+        graceful_shutdown_wait_loop_s=LEAVING_S,
         **count,
     )
     return deployment.bind(model.name, model.threads, model.gpus, holder)

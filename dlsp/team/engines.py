@@ -19,7 +19,7 @@ PATHS = ("/v1/infill", "/v1/generate", "/v1/tokens", "/v1/sites", "/v1/rewrite")
 LISTS = ("gaps", "sites", "windows")
 # A replica sends something each half second; silent for longer than this, it counts as lost.
 SILENCE_S = 2.5
-FIRST_S = 4.0  # until an answer's status
+FIRST_S = 4.0  # until an answer's status, of one replica or of two
 CONSTRAINT_S = 20.0  # the same where a constraint is compiled first
 TYPING_BYTES = 64_000  # of a request: what an editor asks while its user types is smaller
 LOST = "The engine was lost while it answered: ask again."
@@ -59,12 +59,13 @@ class UserReplicas:
         """The answer to a request; `body` is empty for one without. Leaving the context cancels it. A request whose
         replica ends before it answers is asked once more. Raises Lost."""
         session, first_s = session_of(self._user, body), CONSTRAINT_S if "constraint" in body else FIRST_S
+        until = asyncio.get_running_loop().time() + first_s
         given = json.dumps(owned(self._user, path, body), ensure_ascii=False) if body else ""
         for is_last in (False, True):
             content = given.encode("utf-8", "replace")
             async with aclosing(self._replicas.ask(session, method, path, content)) as items:
                 try:
-                    async with asyncio.timeout(first_s):
+                    async with asyncio.timeout_at(until):
                         replica, status = str(await anext(items)), int(await anext(items))
                 except TimeoutError:
                     raise Lost(NONE_FREE) from None

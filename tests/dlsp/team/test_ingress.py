@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -25,12 +26,13 @@ GAP = {"prefix": f"{PLANTED} = 1\n", "suffix": "\n", "session": "document"}
 
 class Local:
     """Replicas in this process: a session's is chosen by its name. `asked` notes the replica and body of each
-    request; `fails` are how many of the next requests end, and after how many items."""
+    request; `fails` are how many of the next requests end, and after how many items, `late_s` seconds later."""
 
     def __init__(self) -> None:
         self.replicas = [tiny.load("0.5b", "", "", "1", 1, "cpu") for _ in range(2)]
         self.asked: list[tuple[int, dict[str, Any]]] = []
         self.fails: list[int] = []
+        self.late_s = 0.0
         self.stuck_after: int | None = None
         self.closed = 0
 
@@ -42,6 +44,7 @@ class Local:
             async with aclosing(self._items(number, method, path, body)) as items:
                 async for item in items:
                     if left == 0:
+                        await asyncio.sleep(self.late_s)
                         raise RuntimeError(PLANTED)
                     if self.stuck_after == 0:
                         await asyncio.Event().wait()
@@ -249,6 +252,16 @@ async def test_a_replica_that_is_silent_is_given_up(
     assert answer.status_code == status
     assert "ask again" in answer.text
     assert running.local.closed == 1, "the request is cancelled"
+
+
+async def test_two_tries_take_no_longer_than_one_may(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "FIRST_S", 0.5)
+    running.local.fails, running.local.late_s = [0, 0], 0.4
+    began = time.monotonic()
+    answer = await running.ask(gap())
+    assert (answer.status_code, answer.json()["error"]) == (503, engines.NONE_FREE)
+    assert len(running.local.asked) == 2
+    assert time.monotonic() - began < 0.7
 
 
 async def test_openais_and_llama_cpps_clients_are_answered(running: Running) -> None:
