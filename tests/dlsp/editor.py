@@ -1,7 +1,9 @@
 """An editor for tests: drives a real `dlsp serve --stdio` subprocess with pygls' own client."""
 
 import asyncio
+import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from pygls.lsp.client import LanguageClient
 
 CODECS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 WIDTH = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
+END_S = 60.0
 
 
 def applied(item: types.InlineCompletionItem, text: str, encoding: str) -> str:
@@ -97,7 +100,7 @@ class Editor:
         return given
 
     async def connect(self) -> None:
-        await self.client.start_io(*self.command)
+        await self.client.start_io(*self.command, env=os.environ | {"PYTHONFAULTHANDLER": "1"})
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -136,11 +139,19 @@ class Editor:
 
     async def __aexit__(self, *_: object) -> None:
         server = self.client._server
-        if server is None or server.returncode is None:
-            await self.client.shutdown_async(None)
-            self.client.exit(None)
-        if server is not None and server.stderr is not None:
-            self.stderr = (await server.stderr.read()).decode()
+        try:
+            async with asyncio.timeout(END_S):
+                if server is None or server.returncode is None:
+                    await self.client.shutdown_async(None)
+                    self.client.exit(None)
+                if server is not None and server.stderr is not None:
+                    self.stderr = (await server.stderr.read()).decode()
+        except TimeoutError:
+            assert server is not None
+            assert server.stderr is not None
+            server.send_signal(signal.SIGABRT)  # it writes where its threads are
+            where = (await server.stderr.read()).decode()
+            raise AssertionError(f"The server has not ended {END_S} s after `shutdown`:\n{where}") from None
         await self.client.stop()
 
     def open(self, uri: str, text: str) -> None:
