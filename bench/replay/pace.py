@@ -18,16 +18,15 @@ FASTEST_S, SLOWEST_S = 0.121, 0.481
 WIDTH = 0.5
 # Before a line's first key and a word's: how often, and the median in seconds.
 PAUSES = {"line": (0.3, 1.5), "word": (0.04, 0.8)}
-# The median time from arriving at a place to the first key there.
 REST_S = 2.0
 PAUSE_WIDTH = 0.8
 
 
 class Pace:
-    """One typist, drawn by `seed`."""
+    """One typist, drawn by `seed`. `rest_s` is the median time from arriving at a place to the first key there."""
 
-    def __init__(self, seed: str) -> None:
-        self._rng = random.Random(seed)
+    def __init__(self, seed: str, rest_s: float = REST_S) -> None:
+        self._rng, self._rest_s = random.Random(seed), rest_s
         width = math.sqrt(math.log(1 + (DEVIATION_S / MEAN_S) ** 2))
         drawn = self._lognormal(MEAN_S * math.exp(-(width**2) / 2), width)
         self.mean_s = min(max(drawn, FASTEST_S), SLOWEST_S)
@@ -38,7 +37,7 @@ class Pace:
 
     def rest(self) -> float:
         """Seconds before the first key at a new place."""
-        return self._lognormal(REST_S, PAUSE_WIDTH)
+        return self._lognormal(self._rest_s, PAUSE_WIDTH)
 
     def key(self) -> float:
         """Seconds before one key within a burst."""

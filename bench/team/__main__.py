@@ -17,9 +17,11 @@ from typing import Any
 
 from bench.command import at_least, guarded, written
 from bench.quality.sets import load
+from bench.replay.pace import REST_S
 from bench.team import runs
-from bench.team.runs import Run, Typing
+from bench.team.runs import Run
 from bench.team.serving import ROUTERS, Serving, serving
+from bench.team.typists import Typing
 from dlsp.models import catalogue
 from dlsp.team import application
 from dlsp.team.config import ServedModel
@@ -64,7 +66,7 @@ def alone(
 
 def typing(asked: argparse.Namespace, users: int) -> Typing:
     tasks = load("single-line", TASKS * users, seed=asked.seed)
-    return Typing(users, tasks, asked.seconds, asked.seed)
+    return Typing(users, tasks, asked.seconds, asked.seed, asked.rest)
 
 
 def model(asked: argparse.Namespace, replicas: int) -> ServedModel:
@@ -76,10 +78,11 @@ def write(asked: argparse.Namespace, name: str, run: Run, **more: int) -> None:
     command = "python -m bench.team " + " ".join(
         f"--{option} {' '.join(map(str, value)) if isinstance(value, list) else value}"
         for option, value in vars(asked).items()
+        if value != ""
     )
     more |= {"seconds": asked.seconds, "seed": asked.seed, "threads": asked.threads}
     answered = [each for each in run.samples() if each["ended"] != "superseded"]  # of those the count says enough
-    written(f"team-{name}", command, run.metrics, answered, step=run.step, **more)
+    written(f"team-{asked.name}{name}", command, run.metrics, answered, step=run.step, rest_s=asked.rest, **more)
 
 
 @guarded()
@@ -90,6 +93,8 @@ def main() -> int:
     parser.add_argument("--replicas", nargs="+", type=at_least(1), default=[2, 4])
     parser.add_argument("--threads", type=at_least(1), default=1, help="of each replica")
     parser.add_argument("--seconds", type=at_least(4), default=60, help="of typing in each run")
+    parser.add_argument("--rest", type=float, default=REST_S, help="the median seconds from one line to the next")
+    parser.add_argument("--name", default="", help="goes before the names of the results files")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()

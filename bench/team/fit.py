@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.quality.sets import Task
+from bench.replay.pace import REST_S
 from bench.team.simulation import AFFINITY, Document, Load, Machine, costs, simulate, summary
 from bench.team.typists import share, typed_keys
 
@@ -89,7 +90,8 @@ def _judged(
     errors: list[float] = []
     for run in runs:
         documents = found.documents(tasks(run["users"]), run["users"])
-        load = found.load(documents, run["replicas"], run["seconds"], seed=run["seed"])
+        rest_s = run.get("rest_s", REST_S)  # none in older results
+        load = found.load(documents, run["replicas"], run["seconds"], seed=run["seed"], rest_s=rest_s)
         simulated = summary(simulate(load, found.machine(cores)))
         errors += [math.log(simulated[name] / run["metrics"][f"{AFFINITY}/{name}"]) for name in ("p50_ms", "p95_ms")]
     return replace(found, error=math.sqrt(sum(each**2 for each in errors) / len(errors)))

@@ -12,27 +12,15 @@ from typing import Any
 import numpy as np
 
 from bench.command import own_engine
-from bench.quality.sets import Task
 from bench.team.hostile import Hostile
 from bench.team.serving import Serving, processor_ms
-from bench.team.typists import Asked, as_sample, typed
+from bench.team.typists import Asked, Typing, as_sample, typed
 from dlsp.engine.client import Engine
 from dlsp.models.catalogue import Model
 
 WINDOW_S, WINDOWS = 5, 6  # after a replica is killed
 BACK_S = 60.0  # the most until a killed replica is there again, or the number of replicas has changed
-LONG_S = 600.0  # of typing that is ended otherwise
 SETTLED_S = 10.0  # a number of replicas is watched for so long
-
-
-@dataclass(frozen=True)
-class Typing:
-    """What the typists of a run write, and for how long."""
-
-    users: int
-    tasks: Sequence[Task]
-    seconds: float
-    seed: int
 
 
 @dataclass
@@ -58,7 +46,7 @@ async def plain(model: Model, typings: Sequence[Typing]) -> list[list[Asked]]:
         found: list[list[Asked]] = []
         for typing in typings:
             engines = [Engine(engine.state) for _ in range(typing.users)]
-            found.append(await typed(engines, typing.tasks, typing.seconds, typing.seed, f"plain {typing.users}"))
+            found.append(await typed(engines, typing, f"plain {typing.users}"))
             for each in engines:
                 await each.close()
         return found
@@ -69,7 +57,7 @@ async def served(server: Serving, typing: Typing, name: str, run: Run) -> None:
     async with server.engines(typing.users) as engines:
         run.step = (await engines[0].health())["step"]
         before = processor_ms()
-        found = await typed(engines, typing.tasks, typing.seconds, typing.seed, f"{name} {typing.users}")
+        found = await typed(engines, typing, f"{name} {typing.users}")
         spent = {f"{kind}_ms": (ms - before[kind]) / len(found) for kind, ms in processor_ms().items()}
     run.add(name, found, **spent)
 
@@ -78,7 +66,7 @@ async def killed(server: Serving, typing: Typing, run: Run) -> None:
     """The typists, SIGKILL for one of the replicas, and SETTLED_S more once it is there again."""
     replicas, began, stop = await server.replicas(), time.monotonic(), asyncio.Event()
     async with server.engines(typing.users) as engines:
-        all_typing = asyncio.create_task(typed(engines, typing.tasks, LONG_S, typing.seed, "killed", stop))
+        all_typing = asyncio.create_task(typed(engines, typing, "killed", stop))
         try:
             await asyncio.sleep(SETTLED_S)
             os.kill((await engines[0].health())["pid"], signal.SIGKILL)
@@ -100,9 +88,9 @@ async def attacked(server: Serving, typing: Typing, run: Run) -> None:
     """The typists, first alone and then beside a hostile user."""
     hostile = Hostile(server, server.tokens[-1], "attacked")
     async with server.engines(typing.users) as engines:
-        run.add("alone", await typed(engines, typing.tasks, typing.seconds, typing.seed, "alone"))
+        run.add("alone", await typed(engines, typing, "alone"))
         attacking = asyncio.create_task(hostile.attack())
-        run.add("attacked", await typed(engines, typing.tasks, typing.seconds, typing.seed, "attacked"))
+        run.add("attacked", await typed(engines, typing, "attacked"))
         attacking.cancel()
         with suppress(asyncio.CancelledError):
             await attacking
@@ -117,9 +105,9 @@ async def scaled(server: Serving, typing: Typing, run: Run) -> None:
     began = time.monotonic()
     few_end, many_end = asyncio.Event(), asyncio.Event()
     async with server.engines(typing.users) as engines:
-        few = asyncio.create_task(typed(engines[:2], typing.tasks, LONG_S, typing.seed, "few", few_end))
+        few = asyncio.create_task(typed(engines[:2], typing, "few", few_end))
         await asyncio.sleep(SETTLED_S)
-        many = asyncio.create_task(typed(engines[2:], typing.tasks, LONG_S, typing.seed, "many", many_end))
+        many = asyncio.create_task(typed(engines[2:], typing, "many", many_end))
         for wanted, end in ((2, many_end), (1, few_end)):
             await server.wait_for(wanted, 2 * BACK_S)
             run.metrics[f"scaled/{wanted}_replicas_s"] = round(time.monotonic() - began, 1)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from bench.command import at_least, guarded, written
 from bench.quality.sets import Task, load
+from bench.replay.pace import REST_S
 from bench.team.__main__ import TASKS
 from bench.team.fit import fitted
 from bench.team.simulation import AFFINITY, IN_TURN, Machine, costs, simulate, summary
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument("--users", nargs="+", type=at_least(1), default=[8, 16])
     parser.add_argument("--replicas", nargs="+", type=at_least(1), default=[2, 4])
     parser.add_argument("--seconds", type=at_least(1), default=60)
+    parser.add_argument("--rest", type=float, default=REST_S, help="the median seconds from one line to the next")
     parser.add_argument("--cores", type=at_least(1), default=2, help="that all replicas share, without --costs")
     parser.add_argument("--ingresses", type=at_least(1), default=1, help="processes that answer HTTP")
     parser.add_argument("--lose-at", type=float, metavar="SECONDS", help="when a replica is lost")
@@ -60,14 +62,14 @@ def main() -> int:
             every = told.documents(tasks(1), 1)[0]
             documents = [[*every[user % TASKS :], *every[: user % TASKS]] for user in range(users)]
         for replicas in asked.replicas:
-            more = {"seed": seed, "ingresses": asked.ingresses, "lost_at_s": asked.lose_at}
+            more = {"seed": seed, "ingresses": asked.ingresses, "lost_at_s": asked.lose_at, "rest_s": asked.rest}
             loaded = told.load(documents, replicas, asked.seconds, **more)
             for router in (AFFINITY, IN_TURN):
                 found = summary(simulate(replace(loaded, router=router), machine))
                 metrics |= {f"{users}u-{replicas}r/{router}/{name}": value for name, value in found.items()}
     metrics = {name: round(value, 3) for name, value in metrics.items()}
     print(json.dumps(metrics, indent=1))
-    names = ("users", "replicas", "seconds", "cores", "ingresses", "lose_at")
+    names = ("users", "replicas", "seconds", "rest", "cores", "ingresses", "lose_at")
     settings = {name: getattr(asked, name) for name in names} | {"fitted": [each.name for each in asked.fitted]}
     command = f"python -m bench.team.simulate {' '.join(sys.argv[1:])}"
     return written(f"team-{asked.name}", command, metrics, [], predicted=True, **settings)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.replay.pace import Pace
+from bench.replay.pace import REST_S, Pace
 
 # As in the engine's `shared_step` and `scheduler`.
 STEP_ROWS = 128
@@ -53,7 +53,8 @@ class Machine:
 @dataclass(frozen=True)
 class Load:
     """What is asked: each user's documents, and `steps`, of which each answer takes one number by chance, with `rows`
-    each. `ingress_ms` and `other_ms` are processor time of each request on its way."""
+    each. `ingress_ms` and `other_ms` are processor time of each request on its way. `rest_s` is the median time before
+    the first key of a document."""
 
     replicas: int
     seconds: float
@@ -64,6 +65,7 @@ class Load:
     other_ms: float = 0.0
     ingresses: int = 1
     router: str = AFFINITY
+    rest_s: float = REST_S
     lost_at_s: float | None = None
     back_after_s: float = 15.0
     seed: int = 1
@@ -179,7 +181,9 @@ class _Simulation:
         load = self._load
         for user in range(len(load.documents)):
             name = f"{load.seed}-{user}"
-            self._at(random.Random(name).random(), self._types(user, Pace(name), 0, 0))
+            self._at(
+                random.Random(name).random() * max(1.0, load.rest_s), self._types(user, Pace(name, load.rest_s), 0, 0)
+            )
         if load.lost_at_s is not None:
             self._at(load.lost_at_s, lambda _: self._lose())
             self._at(load.lost_at_s + load.back_after_s, lambda _: self._restore())

@@ -4,12 +4,12 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.quality.sets import Task
-from bench.replay.pace import Pace
+from bench.replay.pace import REST_S, Pace
 from dlsp.engine.client import Engine
 from dlsp.errors import UserError
 
@@ -41,10 +41,21 @@ class Asked:
         return self.cached_tokens >= HIT_SHARE * self.prompt_tokens
 
 
+@dataclass(frozen=True)
+class Typing:
+    """What the typists of a run write, for how long, and the median time from one line to the next, in seconds."""
+
+    users: int
+    tasks: Sequence[Task]
+    seconds: float
+    seed: int
+    rest_s: float = REST_S
+
+
 @dataclass
 class _Typist:
-    """A user who writes one task's line after another, until `stop` at most. `label` begins each text, so that it is
-    nobody else's."""
+    """A user who writes one task's line after another until `stop`. `label` begins each text, so that it is nobody
+    else's."""
 
     user: int
     engine: Engine
@@ -54,20 +65,23 @@ class _Typist:
     found: list[Asked]
     stop: asyncio.Event
 
-    async def types(self, seconds: float, seed: str) -> None:
-        pace, asking, answered = Pace(seed), None, set[int]()
-        await asyncio.sleep(random.Random(seed).random())
+    async def types(self, pace: Pace) -> None:
+        asking, answered = None, set[int]()
         for number, task in enumerate(self.tasks):
             keys = typed_keys(task)
             for place in range(len(keys) + 1):
-                if self.stop.is_set() or time.monotonic() - self.began > seconds:
+                if self.stop.is_set():
                     break
                 if asking:
                     asking.cancel()
                 asking = asyncio.create_task(self._asks(number, task, keys[:place], answered))
-                await asyncio.sleep(pace.rest() if place == 0 else pace.key())
+                await self._waits(pace.rest() if place == 0 else pace.key())
         if asking:
             await asyncio.wait([asking])
+
+    async def _waits(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stop.wait(), seconds)
 
     async def _asks(self, number: int, task: Task, typed: str, answered: set[int]) -> None:
         prefix = f"# {self.label} {self.user}-{number}\n{task.prefix}"
@@ -103,19 +117,23 @@ def share(tasks: Sequence[Task], user: int, users: int) -> Sequence[Task]:
 
 
 async def typed(
-    engines: Sequence[Engine],
-    tasks: Sequence[Task],
-    seconds: float,
-    seed: int,
-    label: str,
-    stop: asyncio.Event | None = None,
+    engines: Sequence[Engine], typing: Typing, label: str, stop: asyncio.Event | None = None
 ) -> list[Asked]:
-    """What all typists asked within `seconds`, or until `stop`: one for each way to the engine, all at once."""
-    began, found, stop = time.monotonic(), list[Asked](), stop or asyncio.Event()
+    """What all typists asked until `stop`, or else within the typing's seconds: one for each way to the engine, all at
+    once."""
+    began, found, end = time.monotonic(), list[Asked](), stop or asyncio.Event()
+
+    async def starts(user: int, engine: Engine) -> None:
+        seed = f"{typing.seed}-{user}"
+        await asyncio.sleep(random.Random(seed).random() * max(1.0, typing.rest_s))
+        typist = _Typist(user, engine, share(typing.tasks, user, len(engines)), label, began, found, end)
+        await typist.types(Pace(seed, typing.rest_s))
+
     async with asyncio.TaskGroup() as group:
         for user, engine in enumerate(engines):
-            typist = _Typist(user, engine, share(tasks, user, len(engines)), label, began, found, stop)
-            group.create_task(typist.types(seconds, f"{seed}-{user}"))
+            group.create_task(starts(user, engine))
+        if stop is None:
+            asyncio.get_running_loop().call_later(typing.seconds, end.set)
     return sorted(found, key=lambda each: each.at_s)
 
 
