@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from bench.quality.sets import Task
 from bench.replay.pace import REST_S
 from bench.team.simulation import AFFINITY, Document, Load, Machine, costs, simulate, summary
@@ -54,14 +56,14 @@ def fitted(runs: Sequence[dict[str, Any]], tasks: Callable[[int], Sequence[Task]
     run's; how much slower they are in use, and together, is what fits the times of all runs best."""
     filled = [each for run in runs for each in run["samples"] if each["ended"] == "fill" and each["run"] == AFFINITY]
     counted = [each for each in filled if each["forwards"]]
-    last = runs[-1]["metrics"]
+    ingress_ms, other_ms = each_request(runs, "ingress_ms"), each_request(runs, "other_ms")
     told = Fitted(
         steps=[each["forwards"] for each in counted],
         rows=sum(each["rows"] for each in counted) / sum(each["forwards"] for each in counted),
         characters=sum(each["characters"] for each in filled) / sum(each["prompt_tokens"] for each in filled),
-        ingress_ms=last[f"{AFFINITY}/ingress_ms"],
+        ingress_ms=ingress_ms,
         # The replica's own HTTP, which its steps hide, is taken to cost as much as the ingress.
-        other_ms=last[f"{AFFINITY}/other_ms"] + last[f"{AFFINITY}/ingress_ms"],
+        other_ms=other_ms + ingress_ms,
         table=runs[0]["step"]["costs"],
     )
     best = _judged(told, START, runs, tasks, cores)
@@ -77,6 +79,16 @@ def fitted(runs: Sequence[dict[str, Any]], tasks: Callable[[int], Sequence[Task]
                     if found.error < best.error - 1e-6:
                         best, improved = found, True
     return best
+
+
+def each_request(runs: Sequence[dict[str, Any]], name: str) -> float:
+    """Milliseconds of a processor that one more request costs, by least squares over runs of which each also has what
+    passes without requests."""
+    numbers = [sum(run["metrics"][f"{AFFINITY}/{how}"] for how in ("fill", "superseded", "reason")) for run in runs]
+    totals = [number * run["metrics"][f"{AFFINITY}/{name}"] for number, run in zip(numbers, runs, strict=True)]
+    if len(set(numbers)) == 1:
+        return totals[0] / numbers[0]
+    return max(0.0, float(np.polyfit(numbers, totals, 1)[0]))
 
 
 def _judged(

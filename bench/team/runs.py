@@ -20,7 +20,7 @@ from dlsp.models.catalogue import Model
 
 WINDOW_S, WINDOWS = 5, 6  # after a replica is killed
 BACK_S = 60.0  # the most until a killed replica is there again, or the number of replicas has changed
-SETTLED_S = 10.0  # a number of replicas is watched for so long
+SETTLED_S = 30.0  # a number of replicas is watched for so long
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench.quality.sets import Task
-from bench.team.fit import fitted
+from bench.team.fit import each_request, fitted
 from bench.team.runs import after_kill, summary
 from bench.team.simulation import IN_TURN, Answered, Document, Load, Machine, costs, simulate
 from bench.team.simulation import summary as simulated
@@ -151,3 +151,16 @@ def test_after_a_kill_hits_are_counted_by_windows() -> None:
 def test_a_summary_of_answers_counts_no_first_request_as_a_miss() -> None:
     answers = [Answered(0, 100, False, True), Answered(1, 50, True, False)]
     assert simulated(answers)["hits"] == 1.0
+
+
+def test_what_passes_without_requests_is_no_requests_cost() -> None:
+    """Of 100 requests and of 400, with 3 s of processor that Ray took anyway and 12 ms each."""
+    runs = [
+        {
+            "metrics": {f"router/{how}": number / 3 for how in ("fill", "superseded", "reason")}
+            | {"router/ingress_ms": ms}
+        }
+        for number, ms in ((100, 12 + 3000 / 100), (400, 12 + 3000 / 400))
+    ]
+    assert each_request(runs, "ingress_ms") == pytest.approx(12)
+    assert each_request(runs[:1], "ingress_ms") == pytest.approx(42)
