@@ -5,6 +5,7 @@ import os
 import queue
 import secrets
 import signal
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,19 @@ from dlsp.models.catalogue import find
 from dlsp.team.application import DEPLOYMENT, HOLDER, ROUTER, engine, ingress, ray_module, without_dumps
 from dlsp.team.config import Config, ServedModel
 
+log = logging.getLogger(__name__)
+
 START_S = 600  # the most until the first replica of each model has its weights
 POLL_S = 0.2
 OBJECT_STORE_BYTES = 100_000_000  # requests and answers are small
+# Ray kills its HTTP proxy if that is not there after 5 s. It takes longer at the first start after an installation, and
+# where all processors are busy.
+PROXY_START_S = 50
+JOIN_S = 5.0  # until a cluster accepts a connection
+NOT_STARTED = (
+    "Ray did not start: try again when the machine is less busy. Its logs are in /tmp/ray/session_latest/logs."
+)
+NOT_JOINED = "The Ray cluster at {} does not answer: correct RAY_ADDRESS, or leave it away to start Ray here."
 LOOPBACK = "127.0.0.1"
 LOGGING = {"enable_access_log": False, "log_level": "WARNING"}
 NAME = "dlsp"  # of the application that answers HTTP; each model's is NAME-MODEL
@@ -40,6 +51,7 @@ class Running:
         config = self._config
         without_dumps()
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray would report to its makers
+        os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", str(PROXY_START_S))
         address = os.environ.get("RAY_ADDRESS")
         if not address:  # whoever reaches Ray's ports could otherwise run code in it
             os.environ["RAY_AUTH_MODE"] = "token"
@@ -51,21 +63,26 @@ class Running:
             "include_dashboard": False,
             "_node_ip_address": LOOPBACK,
         }
-        ray.init(
-            address=address or "local",
-            namespace=NAME,
-            log_to_driver=False,
-            logging_level="error",
-            **({} if address else own),
-        )
-        self._began_ray = not address
+        progress("Joining the Ray cluster." if address else "Starting Ray.")
         http = settings.HTTPOptions(
             host=config.host,
             port=config.port,
             ssl_certfile=config.tls and str(config.tls.certificate),
             ssl_keyfile=config.tls and str(config.tls.key),
         )
-        serve.start(http_options=http, logging_config=LOGGING)
+        try:
+            ray.init(
+                address=address or "local",
+                namespace=NAME,
+                log_to_driver=False,
+                logging_level="error",
+                **({} if address else own),
+            )
+            self._began_ray = not address
+            serve.start(http_options=http, logging_config=LOGGING)
+        except (ray.exceptions.RayError, OSError) as error:  # a TimeoutError is an OSError
+            log.warning("Ray did not start: %s: %s", type(error).__name__, error)
+            raise UserError(NOT_JOINED.format(address) if address else NOT_STARTED) from error
         self._deploy(config, progress)
 
     def change(self, config: Config, progress: Callable[[str], None] = lambda line: None) -> None:
@@ -146,10 +163,16 @@ def serve_until_ended(load: Callable[[], Config], progress: Callable[[str], None
 
 
 def _check(config: Config, holder: str) -> None:
-    """Raise UserError for what would make Ray fail later and in other words: a port that is taken, and, without a
-    cluster, a model that is not here."""
+    """Raise UserError for what would make Ray fail later and in other words: a port that is taken, a cluster that does
+    not answer, and, without a cluster, a model that is not here."""
     for each in listen(config.host, [config.port]):
         each.close()
+    host, _, port = os.environ.get("RAY_ADDRESS", "").rpartition(":")
+    if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), JOIN_S).close()
+        except OSError as error:
+            raise UserError(NOT_JOINED.format(f"{host}:{port}")) from error
     if holder == HOLDER and not os.environ.get("RAY_ADDRESS"):
         for model in config.models:
             store.path(find(model.name))
