@@ -92,8 +92,8 @@ def destination(found: state.State) -> Check:
     if beyond:
         said = f"the engine has sockets that reach beyond this machine: {', '.join(beyond)}"
         return Check("text", False, said, "Stop it with `dlsp engine stop`, and report this.", data)
-    checked = "" if beyond is None else ", and the engine has no socket that reaches beyond it"
-    return Check("text", True, f"goes to {found.destination}{checked}", data=data)
+    checked = "" if beyond is None else ", and it has no socket that reaches beyond it"
+    return Check("text", True, f"of requests to this engine goes to {found.destination}{checked}", data=data)
 
 
 def update(health: Mapping[str, Any]) -> Check:

@@ -44,7 +44,7 @@ def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None
     ]
     assert all(line.startswith("ok ") for line in lines.values())
     assert DEFAULT.sha256 in lines["model"]
-    assert " goes to this machine, and the engine has no socket that reaches beyond it" in lines["text"]
+    assert " to this engine goes to this machine, and it has no socket that reaches beyond it" in lines["text"]
     assert "`return a + b` in " in lines["completion"]
     assert lines["quiet"].endswith(" 1 suggestion of late; quiet because the engine is loading (2)")
     assert "secret" not in shown
@@ -117,7 +117,7 @@ def test_where_text_goes_is_checked_by_the_sockets_that_are_open(stub: StubEngin
         check = engine.destination(found)
         assert (check.good, check.data["beyond"]) == (beyond is None, [beyond] if beyond else []), each
     gone = replace(found, pid=2**22 + 1)
-    assert engine.destination(gone).said == "goes to this machine", "no more is said than is known"
+    assert engine.destination(gone).said == "of requests to this engine goes to this machine", "no more is said than is known"
 
 
 def test_an_engine_that_cannot_start(
