@@ -11,6 +11,7 @@ from dlsp.completions.state import DocumentState
 from dlsp.completions.stream import CompletionStream
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason
 from dlsp.context.parts import Context
+from dlsp.context.told import in_middle
 from dlsp.engine.connection import EngineConnection, EnginePool, Unavailable
 from dlsp.engine.remote import ANY_MODEL, Server, environment_url
 from dlsp.settings.schema import Settings
@@ -108,6 +109,9 @@ class Generator:
                 return CompletionResult(skip=skip)
             anchor, middle = Anchor(cursor.before, cursor.after, context), ""
             state.set_anchor(anchor)
+        else:  # a new anchor's context has them; here what is prefilled stays as it is
+            told = cursor.workspace.comments(cursor.path, cursor.before, cursor.after, cursor.language)
+            middle = in_middle(anchor.window.prefix, middle, told)
         fields: dict[str, Any] = {
             "session": cursor.uri,
             "end": infill.end_rule(cursor.before),

@@ -26,6 +26,7 @@ from dlsp.server.features.next_edit import copilot as copilot_edits
 from dlsp.server.features.next_edit import requests
 from dlsp.server.features.next_edit.apply import CarryOn
 from dlsp.server.features.next_edit.edits import NextEdits
+from dlsp.server.features.other_servers import OtherServers
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 from dlsp.server.tasks import Tasks
@@ -41,6 +42,7 @@ class App:
     service: CompletionService
     engines: EnginePool
     tasks: Tasks
+    others: OtherServers
     learning: Learning
     accepts: Accepts
     decisions: DecisionLog
@@ -55,6 +57,7 @@ class App:
         if self.settings_task:
             self.settings_task.cancel()
         self.tasks.close()
+        self.others.close()
         self.service.close()
         await self.engines.close()
         await asyncio.to_thread(self._save)
@@ -82,11 +85,12 @@ def build() -> App:
     offered = Offered()
     service = CompletionService(engines, learning, [decisions, skips, learner, offered, EditorLog(client)], worker)
     outcomes = feedback.Outcomes(service, learner, accepts, offered)
-    inline = InlineCompletions(session, service)
+    others = OtherServers(session)
+    inline = InlineCompletions(session, service, others)
     fills = Fills(session, engines, tasks)
     edits = NextEdits(session, engines, tasks)
     carry_on = CarryOn(session, edits)
-    app = App(server, session, service, engines, tasks, learning, accepts, decisions)
+    app = App(server, session, service, engines, tasks, others, learning, accepts, decisions)
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
@@ -116,7 +120,7 @@ def build() -> App:
     async def shutdown(params: None) -> None:
         await app.close()
 
-    documents.register(server, session, service, edits, fills, tasks)
+    documents.register(server, session, service, edits, fills, others, tasks)
     alternatives.register(server, session, service, tasks)
     feedback.register(server, service, learner, accepts, outcomes)
     commands.register(server, service)

@@ -5,6 +5,7 @@ import logging
 import uuid
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, cast
 
 from lsprotocol import types
@@ -12,15 +13,36 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from dlsp.engine.connection import LoadingProgress
+from dlsp.server.params import ServersAnswer, read
+from dlsp.settings.layers import as_mapping
 
 log = logging.getLogger(__name__)
 
 STATUS_METHOD = "didChangeStatus"
+ASK_METHOD = "dlsp/askServers"
 # Requests answered sooner than this many seconds do not count as busy.
 BUSY_AFTER_S = 0.05
 # Seconds that the editor has to answer a request, and to create a progress indicator.
 QUESTION_TIMEOUT_S = 5
 PROGRESS_TIMEOUT_S = 2
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the other language servers of a document are asked: the hover and the signature at a position each, and the
+    errors in the document."""
+
+    uri: str
+    hover: types.Position | None = None
+    signature: types.Position | None = None
+    diagnostics: bool = False
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """As they are sent, without what is not asked."""
+        places = {"hover": self.hover, "signature": self.signature}
+        asked = {name: {"line": at.line, "character": at.character} for name, at in places.items() if at}
+        return {"textDocument": {"uri": self.uri}, **asked, "diagnostics": self.diagnostics}
 
 
 class Client:
@@ -73,6 +95,19 @@ class Client:
                 answer: Any = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
             if isinstance(answer, list | tuple):
                 return [*cast("list[Any] | tuple[Any, ...]", answer), *[None] * len(scopes)][: len(scopes)]
+        return None
+
+    @property
+    def asks_servers(self) -> bool:
+        """Whether the editor announces that it asks the other language servers of a document."""
+        return as_mapping(self.capabilities.experimental).get("askServers") is True
+
+    async def ask_servers(self, question: Question) -> ServersAnswer | None:
+        """What the other language servers of a document say; None if no answer comes, or none that can be read."""
+        with suppress(JsonRpcException, TimeoutError):
+            async with asyncio.timeout(QUESTION_TIMEOUT_S):
+                answer: Any = await self._server.protocol.send_request_async(ASK_METHOD, question.params)
+            return read(ServersAnswer, answer)
         return None
 
     async def register_for_settings(self, section: str) -> None:

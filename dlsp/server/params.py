@@ -1,4 +1,4 @@
-"""Typed parameters of the requests and notifications that are not part of LSP."""
+"""Typed parameters of the requests and notifications that are not part of LSP, and answers to ours."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
@@ -167,6 +167,23 @@ class OldRejected:
     """`notifyRejected`."""
 
     uuids: list[str]
+
+
+@attrs.frozen
+class Diagnosed:
+    """An error in a line (from 0) of a document, of the answer to `dlsp/askServers`."""
+
+    line: int
+    message: str
+
+
+@attrs.frozen
+class ServersAnswer:
+    """The answer to `dlsp/askServers`: `hover` in Markdown or plain text, and the label of the active signature."""
+
+    hover: str | None = None
+    signature: str | None = None
+    diagnostics: list[Diagnosed] | None = None
 
 
 def read(kind: type[T], params: Any) -> T:

@@ -16,7 +16,8 @@ def _types(names: str) -> frozenset[str]:
 class Language:
     """The node types of one grammar. `family` groups languages whose files use each other.
 
-    `elision` is the text that replaces an omitted body.
+    `elision` is the text that replaces an omitted body, `comment` what begins a comment that ends with its line, "" if
+    there is no such comment.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Language:
     constants: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
     elision: str = " { ... }"
+    comment: str = "//"
     package: str = ""
     entry: str = "language"
 
@@ -62,6 +64,7 @@ LANGUAGES = (
         constants=_types("assignment type_alias_statement"),
         imports=_types("import_statement import_from_statement future_import_statement"),
         elision=" ...",
+        comment="#",
     ),
     Language(
         "javascript",
@@ -156,6 +159,7 @@ LANGUAGES = (
         classes=_types("class module"),
         constants=_types("assignment"),
         elision="\nend",
+        comment="#",
     ),
     Language(
         "lua",
@@ -164,6 +168,7 @@ LANGUAGES = (
         functions=_types("function_declaration"),
         constants=_types("assignment_statement"),
         elision=" ... end",
+        comment="--",
     ),
     Language(
         "bash",
@@ -171,13 +176,14 @@ LANGUAGES = (
         (".sh", ".bash"),
         functions=_types("function_definition"),
         constants=_types("variable_assignment"),
+        comment="#",
     ),
-    Language("json", "json", (".json",)),
-    Language("yaml", "yaml", (".yaml", ".yml")),
-    Language("toml", "toml", (".toml",)),
-    Language("html", "html", (".html", ".htm")),
-    Language("css", "css", (".css",)),
-    Language("markdown", "markdown", (".md", ".markdown")),
+    Language("json", "json", (".json",), comment=""),
+    Language("yaml", "yaml", (".yaml", ".yml"), comment="#"),
+    Language("toml", "toml", (".toml",), comment="#"),
+    Language("html", "html", (".html", ".htm"), comment=""),
+    Language("css", "css", (".css",), comment=""),
+    Language("markdown", "markdown", (".md", ".markdown"), comment=""),
 )
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
 _BY_NAME = {language.name: language for language in LANGUAGES}

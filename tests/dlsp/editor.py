@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,7 +36,8 @@ class Editor:
 
     `settings` maps a scope (a URI, or None) to what `workspace/configuration` is answered; None: it cannot be asked.
     `answers` are the parameters of `dlsp/didAnswer`, one for each completion that was asked for.
-    `ghosts`: it says that it asks for ghost text. `completion`: what it says that it knows of items.
+    `ghosts`: it says that it asks for ghost text. `completion`: what it says that it knows of items. `servers` answers
+    for the other language servers; what they were asked is in `questions`.
     """
 
     command: tuple[str, ...] = (sys.executable, "-m", "dlsp", "--stdio")
@@ -52,6 +53,7 @@ class Editor:
         ghosts: bool = True,
         completion: types.ClientCompletionItemOptions | None = None,
         name: str = "",
+        servers: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
         self.client = LanguageClient("test-editor", "1")
         self.log: list[str] = []
@@ -62,6 +64,8 @@ class Editor:
         self.folder, self.encoding, self.options = folder, encoding, options
         self.folders, self.settings, self.annotations = folders, settings, annotations
         self.ghosts, self.completion, self.name = ghosts, completion, name
+        self.servers = servers
+        self.questions: list[dict[str, Any]] = []
         self.versions: dict[str, int] = {}
         self.stderr = ""
         client = self.client
@@ -86,6 +90,13 @@ class Editor:
         def configuration(params: types.ConfigurationParams) -> list[Any]:
             given = [(self.settings or {}).get(item.scope_uri) for item in params.items]
             return self.answered_settings(given)
+
+        @client.feature("dlsp/askServers")
+        async def asked_servers(params: Any) -> Any:
+            assert self.servers is not None
+            self.questions.append(_plain(params))
+            answer = self.servers(self.questions[-1])
+            return await answer if isinstance(answer, Awaitable) else answer
 
         @client.feature("dlsp/didAnswer")
         def answered(params: Any) -> None:
@@ -115,6 +126,7 @@ class Editor:
                         inline_completion=types.InlineCompletionClientCapabilities() if self.ghosts else None,
                         completion=types.CompletionClientCapabilities(completion_item=self.completion),
                     ),
+                    experimental={"askServers": True} if self.servers else None,
                     notebook_document=types.NotebookDocumentClientCapabilities(
                         types.NotebookDocumentSyncClientCapabilities()
                     ),

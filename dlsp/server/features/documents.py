@@ -8,13 +8,20 @@ from dlsp.completions.service import CompletionService
 from dlsp.completions.types import Cursor, DocumentChange, Position
 from dlsp.server.features.fill import Fills
 from dlsp.server.features.next_edit.edits import NextEdits
+from dlsp.server.features.other_servers import OtherServers
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 from dlsp.server.tasks import Tasks
 
 
 def register(
-    server: Server, session: Session, service: CompletionService, edits: NextEdits, fills: Fills, tasks: Tasks
+    server: Server,
+    session: Session,
+    service: CompletionService,
+    edits: NextEdits,
+    fills: Fills,
+    others: OtherServers,
+    tasks: Tasks,
 ) -> None:
     """Register the notifications, which keep the session and the services up to date."""
 
@@ -29,6 +36,8 @@ def register(
         row = last.range.start.line if isinstance(last, types.TextDocumentContentChangePartial) else None
         change = _change(changes, session)
         cursor = session.cursor(uri, types.Position(*change.cursors[-1])) if change else None
+        if isinstance(cursor, Cursor):
+            others.look(cursor)
         service.changed(snapshot, cursor if isinstance(cursor, Cursor) else None, change)
         if row is not None:
             session.visited(uri, row, edited=True)
@@ -36,6 +45,7 @@ def register(
     def closed(uri: str) -> None:
         tasks.cancel_document(uri)
         edits.closed(uri)
+        others.closed(uri)
         service.reset(uri)
         session.forget(uri)
 

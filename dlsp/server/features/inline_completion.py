@@ -6,6 +6,7 @@ from lsprotocol import types
 
 from dlsp.completions.service import CompletionService
 from dlsp.completions.types import Cursor, Position
+from dlsp.server.features.other_servers import OtherServers
 from dlsp.server.protocol import Server
 from dlsp.server.session import Session
 
@@ -24,8 +25,8 @@ class Suggestion:
 class InlineCompletions:
     """Answers the request, and asks for suggestions as it does for others."""
 
-    def __init__(self, session: Session, service: CompletionService) -> None:
-        self._session, self._service = session, service
+    def __init__(self, session: Session, service: CompletionService, others: OtherServers) -> None:
+        self._session, self._service, self._others = session, service, others
 
     def register(self, server: Server, announced: bool, with_command: bool) -> None:
         """Register the request; unless `announced`, the server's capabilities do not include it. `with_command`: the
@@ -47,6 +48,7 @@ class InlineCompletions:
                 self._service.skip(uri, Position(position.line, position.character), cursor, invoked=invoked)
                 return None
             session.visited(uri, cursor.position.line, edited=False)
+            self._others.look(cursor)
             result = await self._service.complete(cursor, invoked=invoked)
         return Suggestion(result.id, result.text, cursor) if result.text else None
 

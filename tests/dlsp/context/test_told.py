@@ -1,0 +1,152 @@
+"""What other language servers told, in the prompt."""
+
+from pathlib import Path
+
+import pytest
+
+from dlsp.context.asked import place
+from dlsp.context.build import SOURCES, build
+from dlsp.context.tokens import tokens
+from dlsp.context.told import MAX_TOKENS, WHY, Answer, Diagnostic, Told, in_middle
+from dlsp.context.workspace import Workspace
+from dlsp.syntax import languages
+from dlsp.syntax.source import Source
+
+PYRIGHT = "```python\n(variable) client: Client\n```\n---\nThe client."
+GOPLS = "```go\nvar client *http.Client\n```\n\nThe client that is used."
+RUST = "```rust\nfees::client\n```\n\n```rust\nlet client: Client<'a>\n```\n\n---\n\nsize = 8"
+CLANGD = "### variable `client`  \n\n---\nType: `Client *`  \n\n---\n```cpp\nClient *client\n```"
+SEVERAL_LINES = "```python\n(method) def get(\n    url: str,\n    key: str = 'abc',\n) -> Response\n```"
+
+
+def comments(
+    before: str, answer: Answer, after: str = "", path: str = "a.py", without: tuple[str, ...] = ()
+) -> list[str]:
+    told = Told()
+    told.note(path, place(before), answer)
+    language = languages.of(path)
+    assert language is not None
+    return told.comments(path, before, after, language, without)
+
+
+@pytest.mark.parametrize(
+    ("path", "hover", "comment"),
+    [
+        ("a.py", PYRIGHT, "# client: Client"),
+        ("a.go", GOPLS, "// var client *http.Client"),
+        ("a.rs", RUST, "// let client: Client<'a>"),
+        ("a.cc", CLANGD, "// Client *client"),
+        ("a.lua", "client: Client", "-- client: Client"),
+        ("a.py", SEVERAL_LINES, '# def get(url: str, key: str = "...") -> Response'),
+    ],
+)
+def test_the_type_before_a_dot(path: str, hover: str, comment: str) -> None:
+    assert comments("x = client.", Answer(hover), path=path) == [comment]
+
+
+@pytest.mark.parametrize(
+    "hover",
+    ["", "```python\n(module) client\n```", "```python\n(variable) client: Unknown\n```", "Only words.", "```\n```"],
+)
+def test_what_says_nothing_is_left_out(hover: str) -> None:
+    assert comments("x = client.", Answer(hover)) == []
+
+
+def test_the_signature_of_the_call() -> None:
+    assert comments("get(", Answer(signature="get(url: str) -> Response")) == ["# get(url: str) -> Response"]
+    assert comments("get(", Answer(signature="(url: str) -> Response")) == ["# get(url: str) -> Response"]
+    both = comments("get(client.", Answer(PYRIGHT, "(url: str) -> Response"))
+    assert both == ["# client: Client", "# get(url: str) -> Response"]
+
+
+def test_a_long_signature_is_cut_between_parameters() -> None:
+    parameters = ", ".join(f"parameter_{number}: dict[str, int]" for number in range(30))
+    (comment,) = comments("get(", Answer(signature=f"get({parameters})"))
+    assert comment.startswith("# get(parameter_0: dict[str, int], parameter_1:")
+    assert comment.endswith(", ...")
+    assert tokens(comment) <= MAX_TOKENS
+
+
+def test_no_secret_and_no_text_of_strings() -> None:
+    hover = "```python\n(variable) client: Literal['of a file that is never read']\n```"
+    assert comments("client.", Answer(hover)) == ['# client: Literal["..."]']
+    (comment,) = comments("get(", Answer(signature="get(token=ghp_" + "a1B2" * 9 + ")"))
+    assert "a1B2" not in comment
+
+
+def test_errors_near_the_cursor() -> None:
+    before = "import os\nprint(jsn.dumps(1))\nx = fo()\n\nx = "
+    after = "\n" * 30 + "bar()\n"
+    told = [
+        (34, "far away"),
+        (4, "in the line itself"),
+        (1, "`jsn` is not defined\nat all"),
+        (2, "`fo` is not defined"),
+    ]
+    found = comments(before, Answer(diagnostics=tuple(Diagnostic(*each) for each in told)), after)
+    assert found == [
+        "# error in `x = fo()`: `fo` is not defined",
+        "# error in `print(jsn.dumps(1))`: `jsn` is not defined",
+    ]
+
+
+def test_sources_that_are_switched_off() -> None:
+    answer = Answer(PYRIGHT, diagnostics=(Diagnostic(0, "wrong"),))
+    assert comments("a\nx = client.", answer, without=("diagnostics",)) == ["# client: Client"]
+    assert comments("a\nx = client.", answer, without=("types",)) == ["# error in `a`: wrong"]
+    assert comments("a\nx = client.", answer, without=SOURCES) == []
+
+
+def test_an_answer_is_about_its_place_alone() -> None:
+    told, python = Told(), languages.of("a.py")
+    assert python is not None
+    told.note("a.py", place("\nx = client."), Answer(PYRIGHT))
+    assert told.comments("a.py", "\nx = client.get", "", python, ())
+    for path, before in [("a.py", "\n\nx = client."), ("a.py", "\ny = client."), ("b.py", "\nx = client.")]:
+        assert told.comments(path, before, "", python, ()) == []
+    told.note("a.py", place("\nget("), Answer(signature="get(url)"))
+    assert told.comments("a.py", "\nx = client.", "", python, ()), "it is in the same row"
+    told.note("a.py", place("get("), Answer(signature="get(url)"))
+    assert told.comments("a.py", "\nx = client.", "", python, ()) == []
+    told.forget("a.py")
+    assert told.comments("a.py", "get(", "", python, ()) == []
+
+
+@pytest.mark.parametrize(
+    "above", ["", "import os\n\n\ndef f(client):\n", "def f(client):\n" + "    client.close()\n" * 300]
+)
+def test_it_stands_above_the_cursors_line(above: str) -> None:
+    before = f"{above}    x = client."
+    told, python = Told(), languages.of("a.py")
+    assert python is not None
+    told.note("a.py", place(before), Answer(PYRIGHT))
+    context = build("a.py", before, "\n", source=Source(python), told=told, budget=256)
+    assert context.window.prefix.endswith("    # client: Client\n    x = client.")
+    assert context.window.prefix.removesuffix("    # client: Client\n    x = client.") in above + " "
+    assert tokens("".join(context.window)) <= 256
+    (comment,) = [part for part in context.prefix if part.why == WHY]
+    assert comment.row == above.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "middle", "with_it"),
+    [
+        ("x", "\n    client.", "\n    # a\n    # b\n    client."),
+        ("x\n    ", "client.", "# a\n    # b\n    client."),
+        ("", "client.", "# a\n# b\nclient."),
+        ("x\n    y = ", "client.", "client."),
+    ],
+)
+def test_what_is_typed_behind_the_prompt_gets_it_where_its_line_begins_there(
+    prefix: str, middle: str, with_it: str
+) -> None:
+    assert in_middle(prefix, middle, ["# a", "# b"]) == with_it
+    assert in_middle(prefix, middle, []) == middle
+
+
+def test_a_workspace_shows_it(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.told.note("a.py", place("x = client."), Answer(PYRIGHT))
+    assert workspace.context(tmp_path / "a.py", "x = client.", "").window.prefix == "# client: Client\nx = client."
+    workspace.without = ("types",)
+    assert workspace.context(tmp_path / "a.py", "x = client.", "").window.prefix == "x = client."
