@@ -10,8 +10,8 @@ from dlsp.completions.gate import gate
 from dlsp.completions.state import DocumentState
 from dlsp.completions.stream import CompletionStream
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason
-from dlsp.context.parts import Context
-from dlsp.context.told import in_middle
+from dlsp.context.parts import Context, plain
+from dlsp.context.told import above_last_line, line_start
 from dlsp.engine.connection import EngineConnection, EnginePool, Unavailable
 from dlsp.engine.remote import ANY_MODEL, Server, environment_url
 from dlsp.settings.schema import Settings
@@ -95,23 +95,29 @@ class Generator:
     ) -> dict[str, Any] | CompletionResult:
         """The engine's request for the cursor, or the skip if the engine must not be asked.
 
-        The anchor is kept while the document extends it; otherwise a new one is set at the cursor.
+        The anchor is kept while the document extends it; otherwise a new one is set at the cursor, or at the start of
+        the cursor's line if other servers told something about it: what they tell stands above the line, behind what is
+        prefilled.
         """
         if why := self.unavailable(cursor):
             return why
+        told = cursor.workspace.comments(cursor.path, cursor.before, cursor.after, cursor.language)
+        start = line_start(cursor.before) if told else len(cursor.before)
         anchor = state.anchor
         middle = anchor.middle(cursor.before, cursor.after) if anchor else None
-        if anchor is None or middle is None:
+        if anchor is None or middle is None or start < len(anchor.before):
             context = await self._in_thread(_context, cursor, anchor.context if anchor else None)
             if isinstance(context, str):
                 return CompletionResult(skip=SkipReason.IGNORED, note=context)
             if not invoked and (skip := gate.nothing_to_go_on(context)):
                 return CompletionResult(skip=skip)
-            anchor, middle = Anchor(cursor.before, cursor.after, context), ""
+            line = cursor.before[start:]
+            if not context.prefix[-1].text.endswith(line):  # it is too long for the context
+                line = ""
+            anchor = Anchor(cursor.before.removesuffix(line), cursor.after, context.without_end(line))
+            middle = plain(line)
             state.set_anchor(anchor)
-        else:  # a new anchor's context has them; here what is prefilled stays as it is
-            told = cursor.workspace.comments(cursor.path, cursor.before, cursor.after, cursor.language)
-            middle = in_middle(anchor.window.prefix, middle, told)
+        middle = above_last_line(anchor.window.prefix, middle, told)
         fields: dict[str, Any] = {
             "session": cursor.uri,
             "end": infill.end_rule(cursor.before),

@@ -1,6 +1,6 @@
 """Build the whole context of a gap within one token budget."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -11,15 +11,13 @@ from dlsp.context.parts import Context, Part
 from dlsp.context.recent import Recent
 from dlsp.context.siblings import WHY, siblings
 from dlsp.context.structure import Structure, structure
-from dlsp.context.tokens import DEFAULT_TOKENS, tail, tokens
-from dlsp.context.told import WHY as WHY_TOLD
-from dlsp.context.told import Told, indented
+from dlsp.context.tokens import DEFAULT_TOKENS, tail
 from dlsp.ignore import Rules, Verdicts
 from dlsp.ignore.values import without_secrets
 from dlsp.index.store import Store
 from dlsp.syntax.source import Source
 
-# What the context has besides the lines around the gap.
+# What the context has besides the lines around the gap; the last two come from other language servers (see `told`).
 SOURCES = ("siblings", "imports", "signatures", "definitions", "pairs", "recent", "types", "diagnostics")
 # Of these, what is left out. With siblings more is completed, but less of what is shown is right
 # (docs/notes/typing.md); what diagnostics are worth was not measured.
@@ -44,7 +42,6 @@ def build(
     index: Store | None = None,
     rules: Rules | Verdicts | None = None,
     recent: Recent | None = None,
-    told: Told | None = None,
     previous: Context | None = None,
     budget: int = DEFAULT_TOKENS,
     without: Collection[str] = LEFT_OUT,
@@ -73,21 +70,8 @@ def build(
     others = _others(path, before, after, source, place, index, rules, recent, others_budget, without)
     if previous and rules and _cost(previous.others) <= rest and _serves(previous, others, rules):
         others = previous.others
-    comments = told.comments(path, before, after, source.language, without) if told and source else []
-    left = budget - follows.tokens - _tokens(alike) - _cost(others) - sum(map(tokens, comments))
-    prefix = window.prefix(place, path, before, left, alike, without)
-    return Context(others, _with_comments(prefix, comments) if comments else prefix, follows)
-
-
-def _with_comments(prefix: tuple[Part, ...], comments: Sequence[str]) -> tuple[Part, ...]:
-    """The parts before the gap, with comments above the cursor's line."""
-    *above, near = prefix
-    at = near.text.rfind("\n") + 1
-    row = near.row + near.text.count("\n")
-    if at:
-        above.append(replace(near, text=near.text[:at]))
-    line = replace(near, row=row, text=near.text[at:])
-    return (*above, Part(near.path, row, indented(line.text, comments), WHY_TOLD), line)
+    left = budget - follows.tokens - _tokens(alike) - _cost(others)
+    return Context(others, window.prefix(place, path, before, left, alike, without), follows)
 
 
 def _others(

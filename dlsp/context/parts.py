@@ -65,6 +65,11 @@ class Context:
         paths = dict.fromkeys(part.path for part in self.others)
         return [{"path": path, "text": plain(self._text(path))} for path in paths]
 
+    def without_end(self, text: str) -> "Context":
+        """The same without `text` at the end of the prefix."""
+        *above, near = self.prefix
+        return replace(self, prefix=(*above, replace(near, text=near.text.removesuffix(text))))
+
     def _text(self, path: str) -> str:
         parts = sorted((part for part in self.others if part.path == path), key=lambda part: part.row)
         return "\n".join(part.text.rstrip("\n") for part in parts) + "\n"

@@ -9,7 +9,6 @@ from dlsp.context.tokens import head, tokens
 from dlsp.ignore.values import without_secrets
 from dlsp.syntax.languages import Language
 
-WHY = "told by another language server"
 # Tokens of all comments above a line.
 MAX_TOKENS = 64
 # Errors are shown of lines at most so many rows from the cursor's, and at most so many of them.
@@ -80,20 +79,22 @@ class Told:
         return list(_comments(here, answer, before, after, language, without)) if answer else []
 
 
-def in_middle(prefix: str, middle: str, comments: Collection[str]) -> str:
+def line_start(before: str) -> int:
+    """The offset in `before` where the text of its last line begins, behind the indentation."""
+    at = max(before.rfind("\n"), before.rfind("\r")) + 1
+    return len(before) - len(before[at:].lstrip(" \t"))
+
+
+def above_last_line(prefix: str, middle: str, comments: Collection[str]) -> str:
     """`middle`, what was typed behind `prefix`, with comments above its last line; as it is where the text of that line
     begins in the prefix."""
-    at = middle.rfind("\n") + 1
-    if at:
-        return middle[:at] + indented(middle[at:], comments) + middle[at:]
-    indentation = prefix[prefix.rfind("\n") + 1 :]
-    return middle if indentation.strip() else "".join(f"{each}\n{indentation}" for each in comments) + middle
-
-
-def indented(line: str, comments: Collection[str]) -> str:
-    """The comments as lines with the indentation of `line`."""
-    indentation = line[: len(line) - len(line.lstrip(" \t"))]
-    return "".join(f"{indentation}{comment}\n" for comment in comments)
+    text = prefix + middle
+    at = line_start(text)
+    indentation = text[text.rfind("\n") + 1 : at]
+    at -= len(prefix)
+    if at < 0:
+        return middle
+    return middle[:at] + "".join(f"{each}\n{indentation}" for each in comments) + middle[at:]
 
 
 def _comments(

@@ -152,7 +152,6 @@ class Workspace:
             index=self._reader(),
             rules=self._rules(path) if self.root else None,
             recent=self.recent,
-            told=self.told,
             previous=previous,
             budget=self._budget,
             without=self.without,

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from dlsp.context.asked import place
-from dlsp.context.build import SOURCES, build
+from dlsp.context.build import SOURCES
 from dlsp.context.tokens import tokens
-from dlsp.context.told import MAX_TOKENS, WHY, Answer, Diagnostic, Told, in_middle
+from dlsp.context.told import MAX_TOKENS, Answer, Diagnostic, Told, above_last_line, line_start
 from dlsp.context.workspace import Workspace
 from dlsp.syntax import languages
-from dlsp.syntax.source import Source
 
 PYRIGHT = "```python\n(variable) client: Client\n```\n---\nThe client."
 GOPLS = "```go\nvar client *http.Client\n```\n\nThe client that is used."
@@ -113,40 +112,32 @@ def test_an_answer_is_about_its_place_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "above", ["", "import os\n\n\ndef f(client):\n", "def f(client):\n" + "    client.close()\n" * 300]
-)
-def test_it_stands_above_the_cursors_line(above: str) -> None:
-    before = f"{above}    x = client."
-    told, python = Told(), languages.of("a.py")
-    assert python is not None
-    told.note("a.py", place(before), Answer(PYRIGHT))
-    context = build("a.py", before, "\n", source=Source(python), told=told, budget=256)
-    assert context.window.prefix.endswith("    # client: Client\n    x = client.")
-    assert context.window.prefix.removesuffix("    # client: Client\n    x = client.") in above + " "
-    assert tokens("".join(context.window)) <= 256
-    (comment,) = [part for part in context.prefix if part.why == WHY]
-    assert comment.row == above.count("\n")
-
-
-@pytest.mark.parametrize(
-    ("prefix", "middle", "with_it"),
+    ("prefix", "middle", "with_them"),
     [
         ("x", "\n    client.", "\n    # a\n    # b\n    client."),
         ("x\n    ", "client.", "# a\n    # b\n    client."),
+        ("x\n  ", "  client.", "  # a\n    # b\n    client."),
         ("", "client.", "# a\n# b\nclient."),
         ("x\n    y = ", "client.", "client."),
     ],
 )
-def test_what_is_typed_behind_the_prompt_gets_it_where_its_line_begins_there(
-    prefix: str, middle: str, with_it: str
-) -> None:
-    assert in_middle(prefix, middle, ["# a", "# b"]) == with_it
-    assert in_middle(prefix, middle, []) == middle
+def test_comments_stand_above_the_line_with_its_indentation(prefix: str, middle: str, with_them: str) -> None:
+    assert above_last_line(prefix, middle, ["# a", "# b"]) == with_them
+    assert above_last_line(prefix, middle, []) == middle
 
 
-def test_a_workspace_shows_it(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path)
+@pytest.mark.parametrize(
+    ("before", "start"),
+    [("x = 1\n    y.", "x = 1\n    "), ("y.", ""), ("x\r\n\ty", "x\r\n\t"), ("", ""), ("\n  ", "\n  ")],
+)
+def test_where_the_text_of_a_line_begins(before: str, start: str) -> None:
+    assert before[: line_start(before)] == start
+
+
+def test_a_workspace_tells_them(tmp_path: Path) -> None:
+    workspace, python = Workspace(tmp_path), languages.of("a.py")
     workspace.told.note("a.py", place("x = client."), Answer(PYRIGHT))
-    assert workspace.context(tmp_path / "a.py", "x = client.", "").window.prefix == "# client: Client\nx = client."
+    assert workspace.comments(tmp_path / "a.py", "x = client.", "", python) == ["# client: Client"]
+    assert workspace.comments(tmp_path / "a.py", "x = client.", "", None) == []
     workspace.without = ("types",)
-    assert workspace.context(tmp_path / "a.py", "x = client.", "").window.prefix == "x = client."
+    assert workspace.comments(tmp_path / "a.py", "x = client.", "", python) == []

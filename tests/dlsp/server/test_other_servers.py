@@ -76,18 +76,26 @@ async def test_what_is_prefilled_stays_as_it_is(running: Running) -> None:
         assert after["middle"] == f"x = 1\n{COMMENT}    client.q"
 
 
-async def test_a_new_prompt_has_it_above_the_line(running: Running) -> None:
+async def test_a_prompt_that_ends_in_the_line_is_begun_anew_once(running: Running) -> None:
     running.stub.reset()
+    running.stub.answer = lambda request: ""
     async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: {"hover": HOVER}) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         editor.type(URI, 1, 4, "client.")
-        await asked(editor, 1)
-        editor.type(URI, 2, 12, "y")
         await editor.suggestion(URI, 1, 11)
+        await asked(editor, 1)
+        editor.type(URI, 1, 11, "q")
+        await editor.suggestion(URI, 1, 12)
         gap = running.stub.asked[-1]["gaps"][0]
-        assert gap["prefix"] == f"def total(client):\n{COMMENT}    client."
-        assert not gap.get("middle")
+        assert (gap["prefix"], gap["middle"]) == ("def total(client):\n    ", "# client: Client\n    client.q")
+        editor.type(URI, 1, 12, "(client.")
+        await editor.suggestion(URI, 1, 20)
+        await asked(editor, 2)
+        editor.type(URI, 1, 20, "q")
+        await editor.suggestion(URI, 1, 21)
+        after = running.stub.asked[-1]["gaps"][0]
+        assert after == gap | {"middle": "# client: Client\n    client.q(client.q"}
 
 
 async def test_a_call_is_asked_about_at_the_cursor_in_the_editors_units(running: Running) -> None:
