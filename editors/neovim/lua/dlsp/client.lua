@@ -79,6 +79,9 @@ M.handlers = {
     status.answered(params)
     return vim.NIL
   end,
+  ["dlsp/askServers"] = function(_, question, ctx)
+    return require("dlsp.servers").answer(question, ctx.client_id)
+  end,
   didChangeStatus = function(_, params)
     status.server(params)
   end,
@@ -119,6 +122,7 @@ function M.options()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   -- Neovim before 0.12 does not know it; without it the server would offer the same in the completion menu.
   capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
+  capabilities.experimental = { askServers = true }
   return {
     name = M.NAME,
     cmd = cmd and M.spawn(cmd) or { M.NAME, "serve", "--stdio" },

@@ -42,6 +42,19 @@ function M.byte(line, units, encoding)
   return ok and byte or #line
 end
 
+---The `character` of a byte column in `line`.
+---@param line string
+---@param byte integer
+---@param encoding string
+---@return integer
+function M.units(line, byte, encoding)
+  local before = line:sub(1, byte)
+  if encoding == "utf-8" then
+    return #before
+  end
+  return encoding == "utf-16" and M.utf16(before) or vim.fn.strchars(before)
+end
+
 ---How many UTF-16 units `text` has.
 ---@param text string
 ---@return integer

@@ -1,0 +1,153 @@
+"""What other language servers say about a place: one that is real, and ones that are made here, in real Neovims."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dlsp.stub_engine import StubEngine
+from tests.e2e.neovim.neovim import Neovim
+
+PYRIGHT = Path(sys.executable).parent / "pyright-langserver"
+FEES = "class Client:\n    url = ''\n\n\ndef total(client: Client):\n    x = 1\n"
+
+START = """
+local name, command = ...
+vim.lsp.start({ name = name, cmd = { command, '--stdio' }, root_dir = vim.fs.dirname(vim.api.nvim_buf_get_name(0)) })
+"""
+READY = """
+if #vim.lsp.get_clients({ bufnr = 0, method = 'textDocument/hover' }) == 0 then return false end
+local params = { textDocument = { uri = vim.uri_from_bufnr(0) }, position = { line = 4, character = 10 } }
+for _, answer in pairs(vim.lsp.buf_request_sync(0, 'textDocument/hover', params, 20000) or {}) do
+  if answer.result then return true end
+end
+"""
+
+# A server in Neovim itself: it answers methods with what is given, and others never. `Asked` has what it was asked.
+MADE = """
+local name, encoding, answers = ...
+Asked = Asked or {}
+local provides = { hoverProvider = true, signatureHelpProvider = {}, positionEncoding = encoding }
+vim.lsp.start({
+  name = name,
+  cmd = function(dispatchers)
+    return {
+      request = function(method, params, callback)
+        callback = vim.schedule_wrap(callback)
+        if method == 'initialize' then
+          callback(nil, { capabilities = provides })
+        elseif answers[method] then
+          Asked[name] = params
+          callback(nil, answers[method])
+        end
+        return true, 1
+      end,
+      notify = function() return true end,
+      is_closing = function() return false end,
+      terminate = function() dispatchers.on_exit(0, 0) end,
+    }
+  end,
+})
+"""
+ASK = """
+local question = ...
+question.textDocument = { uri = vim.uri_from_bufnr(0) }
+Answer = nil
+local id = require('dlsp.client').of(0).id
+coroutine.wrap(function() Answer = require('dlsp.servers').answer(question, id) end)()
+"""
+END = """
+Asked = nil
+for _, client in ipairs(vim.lsp.get_clients()) do
+  if client.name ~= 'dlsp' then vim.lsp.stop_client(client.id, true) end
+end
+"""
+
+
+@pytest.fixture
+def vim(manners: Neovim) -> Iterator[Neovim]:
+    """Afterwards no other server is left."""
+    yield manners
+    manners.lua(END)
+    manners.until(lambda: manners.lua("return #vim.lsp.get_clients()") == 1, "the other servers have ended")
+
+
+def make(vim: Neovim, name: str, encoding: str, answers: dict[str, Any]) -> None:
+    vim.lua(MADE, name, encoding, answers)
+    attached = f"return #vim.lsp.get_clients({{ bufnr = 0, name = '{name}', method = 'textDocument/hover' }}) == 1"
+    vim.until(lambda: vim.lua(attached), "the server is attached")
+
+
+def answer(vim: Neovim, question: dict[str, Any]) -> dict[str, Any]:
+    vim.lua(ASK, question)
+    vim.until(lambda: vim.lua("return Answer ~= nil"), "it is answered")
+    return vim.lua("return Answer")
+
+
+def prompts(stub: StubEngine) -> list[str]:
+    gaps = [request["gaps"][0] for request in stub.asked]
+    return [gap["prefix"] + gap.get("middle", "") for gap in gaps]
+
+
+def test_a_type_that_another_server_tells_is_in_the_prompt(vim: Neovim, stub: StubEngine, folder: Path) -> None:
+    vim.open(folder / "fees.py", FEES)
+    vim.lua(START, "pyright", str(PYRIGHT))
+    vim.until(lambda: vim.lua(READY), "pyright knows the file", 90)
+    vim.go(6, 0)
+    vim.keys("A<CR>")
+    vim.type("client.")
+
+    def told() -> bool:
+        vim.type("q")
+        vim.settle()
+        return "    # client: Client\n    client.q" in prompts(stub)[-1]
+
+    vim.until(told, "the model sees the type")
+    assert vim.lines()[6].startswith("    client.q")
+
+
+def test_each_server_is_asked_in_its_own_units(vim: Neovim, folder: Path) -> None:
+    vim.open(folder / "fees.py", "x = '😀' + client.\n")
+    for name, encoding in [("one", "utf-16"), ("two", "utf-32")]:
+        hover = {"contents": {"kind": "markdown", "value": f"client: {name}"}}
+        make(vim, name, encoding, {"textDocument/hover": hover})
+    mine = vim.lua("return require('dlsp.client').of(0).offset_encoding")
+    found = answer(vim, {"hover": {"line": 0, "character": {"utf-8": 13, "utf-16": 11}[mine]}})
+    assert found["hover"] in ("client: one", "client: two")
+    assert set(found) == {"hover"}
+    columns = {name: vim.lua(f"return Asked.{name}.position.character") for name in ("one", "two")}
+    assert columns == {"one": 11, "two": 10}
+
+
+def test_signatures_and_errors(vim: Neovim, folder: Path) -> None:
+    vim.open(folder / "fees.py", "fee(\n")
+    signatures = [{"label": "fee()"}, {"label": "fee(price: int)"}]
+    help = {"signatures": signatures, "activeSignature": 1}
+    make(vim, "one", "utf-16", {"textDocument/signatureHelp": help})
+    vim.lua(
+        """
+        local severity = vim.diagnostic.severity
+        vim.diagnostic.set(vim.api.nvim_create_namespace('test'), 0, {
+          { lnum = 0, col = 0, message = '"fee" is not defined', severity = severity.ERROR },
+          { lnum = 0, col = 0, message = 'a hint', severity = severity.HINT },
+        })
+        """
+    )
+    assert answer(vim, {"signature": {"line": 0, "character": 4}, "diagnostics": True}) == {
+        "signature": "fee(price: int)",
+        "diagnostics": [{"line": 0, "message": '"fee" is not defined'}],
+    }
+
+
+def test_one_that_does_not_answer_is_not_waited_for(vim: Neovim, folder: Path) -> None:
+    vim.open(folder / "fees.py", "fee(\n")
+    make(vim, "silent", "utf-16", {})
+    make(vim, "empty", "utf-16", {"textDocument/hover": {"contents": []}})
+    assert answer(vim, {"hover": {"line": 0, "character": 0}, "signature": {"line": 0, "character": 4}}) == {}
+
+
+def test_without_other_servers_there_is_nothing_to_say(vim: Neovim, folder: Path) -> None:
+    vim.open(folder / "fees.py", "fee(\n")
+    assert answer(vim, {"hover": {"line": 0, "character": 0}}) == {}
