@@ -83,6 +83,20 @@ def test_tiny_int8_says_nearly_what_float32_says(tiny, length, programs, bits, m
         assert similarity.mean() > 0.93, similarity
 
 
+def test_the_last_layers_keep_8_bits_where_4_lose_most(tiny, monkeypatch):
+    kind, layers = best(), tiny.model.shape.layers
+    if not isinstance(kind, Compiled):
+        pytest.skip("no 4-bit kernel runs here")
+    monkeypatch.setattr("dlsp_engine.model.quantised.FINE_SHARE", layers)  # the last one
+    tensors = quantised(tiny.model.weights, tiny.model.adapter, kind, sample=SAMPLE)
+    eight = {name for name, tensor in tensors.items() if name.endswith(".weight") and tensor.dtype == torch.int8}
+    downs = {f"{i}.down.weight" for i in range(layers)}  # whose inputs are no groups of 32
+    assert eight == downs | {f"{layers - 1}.gate_up.weight"}
+    mixed = Int8Qwen2(tiny.model.weights, tiny.model.adapter, Int8Weights.of(tensors, tiny.model.shape, kind))
+    exact, found = logits(tiny.model, list(range(40))), logits(mixed, list(range(40)))
+    assert torch.cosine_similarity(exact, found, dim=1).mean() > 0.93
+
+
 def test_clean_rows_are_the_base_models_whatever_the_adapter(tiny, bits):
     tokens = list(range(30))
     with_one, without = int8(tiny.model, bits=bits), int8(tiny.model, adapter=False, bits=bits)

@@ -18,7 +18,7 @@ from dlsp_kernels.int8_linear.kinds import Int8
 from dlsp_kernels.int8_ops import Int8Ops
 from dlsp_kernels.program.instructions import usable
 
-# A JSON list of texts from dlsp's own code, in several languages.
+# A JSON list of texts from dlsp's own files: 64 pieces of 1,400 characters, of Python, TypeScript, Lua and Markdown.
 TEXTS = Path(__file__).with_name("calibration.json")
 
 # Tokens that see each other.

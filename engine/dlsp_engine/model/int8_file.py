@@ -24,8 +24,8 @@ from dlsp_engine.model.update import Removal
 from dlsp_engine.model.weights import DenseWeights
 from dlsp_kernels.int8_linear.kinds import Int8
 
-# The version of the file's content. Increase it with every change of the content.
-LAYOUT = 4
+# The version of the file's content, by its bits. Increase it with every change of the content.
+LAYOUTS = {8: 4, 4: 5}
 
 # The bytes that a processor loads from memory at once.
 CACHE_LINE = 64
@@ -51,7 +51,7 @@ def stored(
     Raises EngineError when the file cannot be written, Damaged when it cannot be read.
     """
     bits = 4 if sample else 8
-    path = folder / f"int{bits}-{_machine(kind)}-{_fingerprint(adapter, removal is not None)}.safetensors"
+    path = folder / f"int{bits}-{_machine(kind)}-{_fingerprint(bits, adapter, removal is not None)}.safetensors"
     try:
         if not manifest.whole(path):
             with FileLock(folder / manifest.LOCK):
@@ -80,11 +80,11 @@ def _machine(kind: Int8) -> str:
     return hashlib.sha256(json.dumps([kind.name, kind.levels, machine()]).encode()).hexdigest()[:12]
 
 
-def _fingerprint(adapter: Adapter, removes: bool) -> str:
+def _fingerprint(bits: int, adapter: Adapter, removes: bool) -> str:
     """A hash of the layout's version, of a part of the adapter (the mask's embedding and the last layer), and of
     whether the file also has what takes the infill update back.
     """
-    digest, last = hashlib.sha256(f"{LAYOUT}{' removes' if removes else ''}".encode()), adapter.layers[-1]
+    digest, last = hashlib.sha256(f"{LAYOUTS[bits]}{' removes' if removes else ''}".encode()), adapter.layers[-1]
     for tensor in (adapter.mask_embedding, *(pair.b for pair in last.values()), *(pair.a for pair in last.values())):
         digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:12]

@@ -24,6 +24,9 @@ from dlsp_kernels.int8_linear.kinds import Int8, Int8Matrix
 # Rows of the head that are rotated at once: the whole head in float32 would take several times the memory of all the
 # rest.
 HEAD_ROWS = 8192
+# In a 4-bit step these projections of the last seventh of all layers keep 8 bits: they have a ninth of the weights, and
+# in 4 bits a third of the loss (docs/notes/step.md).
+FINE, FINE_SHARE = ("gate_up", "down"), 7
 
 
 def quantised(
@@ -37,8 +40,9 @@ def quantised(
     """The tensors that `Int8Weights.of` takes, by name, in the basis that `rotate` describes. `say` reports progress.
 
     Weights have 8 bits. If `sample` is given, tokens [pieces, length] of sample text, they have 4 bits, chosen so that
-    results on such text change little; `kind` must then be `Compiled`. Matrices whose inputs do not come in groups of
-    GROUP have 8 bits in any case. `removal` takes the infill update in the weights back from published rows.
+    results on such text change little; `kind` must then be `Compiled`. The FINE ones of the last layers, and matrices
+    whose inputs do not come in groups of GROUP, have 8 bits in any case. `removal` takes the infill update in the
+    weights back from published rows.
     """
     shape = weights.architecture
     turn = rotation(shape.dim)
@@ -62,7 +66,8 @@ def quantised(
         def linear(name: str, inputs: Tensor | None, i=i, layer=layer, low=low, back=back) -> Int8Matrix:
             _, outs = projections(shape)[name]
             updates = {"b": low.get(name), "removal_b": back.get(name)}
-            made = _linear(f"{i}.{name}", getattr(layer, name), updates, outs, kind, inputs)
+            fine = name in FINE and i >= shape.layers - shape.layers // FINE_SHARE
+            made = _linear(f"{i}.{name}", getattr(layer, name), updates, outs, kind, None if fine else inputs)
             tensors.update(made)
             return matrix(made[f"{i}.{name}.weight"], made[f"{i}.{name}.scale"], kind)
 
