@@ -11,6 +11,8 @@ SEARCHED_CHARACTERS = 4000
 MAX_NAME = 100
 # Stands at the cursor; in a string or a comment it is blanked as these are.
 _CURSOR = "\0"
+# Their type is the class around the cursor, which is in the context.
+_SELF = ("self", "cls", "this")
 _MEMBER = re.compile(r"(\.|->|::)\s*\w*\Z")
 _NAME = re.compile(r"[^\W\d]\w*\Z")
 
@@ -39,6 +41,7 @@ def place(before: str) -> Place:
     owner = called = None
     if dot := _MEMBER.search(bare):
         owner, end = _name(seen, bare, dot.start()), max(end, dot.end(1))
+        owner = None if owner and owner[0] in _SELF else owner
     opener = _opener(bare)
     if opener is not None and marked[-1] == _CURSOR:
         called, end = _name_at(bare, opener), max(end, opener + 1)

@@ -14,7 +14,6 @@ import {
 } from "vscode-languageclient/node";
 import { MISSING, program } from "./find";
 import { install, warn } from "./offer";
-import { answerQuestions } from "./servers";
 import type { ServerStatus, Status } from "./status";
 
 const MOST_DEATHS = 4;
@@ -141,7 +140,6 @@ export class Server {
       this.output.info(message);
     });
     client.onNotification(ShowMessageNotification.type, ({ message }) => void warn(message));
-    answerQuestions(client);
     client.onNotification("dlsp/didAnswer", (answer: Answer) => this.handlers.answered(answer));
     client.onNotification("didChangeStatus", (status: ServerStatus) => this.status.next({ what: "server", status }));
   }

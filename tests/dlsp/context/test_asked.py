@@ -25,6 +25,7 @@ from dlsp.context.asked import place
         ("x = [", "", "", ""),
         ("if x:", "", "", ""),
         ("x = 1.", "", "", "x = 1."),
+        ("x = self.", "", "", "x = self."),
         ("return 'text'.", "", "", "return 'text'."),
         ("# see client.", "", "", ""),
         ('s = "get(', "", "", ""),
