@@ -35,6 +35,7 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "day": trust.day,
     "sizes": trust.sizes,
     "typing": typing.replay,
+    "languages": typing.languages,
     "cross-file": typing.cross_file,
     "context": typing.context,
     "edits": edits.edits,

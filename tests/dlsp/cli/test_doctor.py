@@ -117,7 +117,8 @@ def test_where_text_goes_is_checked_by_the_sockets_that_are_open(stub: StubEngin
         check = engine.destination(found)
         assert (check.good, check.data["beyond"]) == (beyond is None, [beyond] if beyond else []), each
     gone = replace(found, pid=2**22 + 1)
-    assert engine.destination(gone).said == "of requests to this engine goes to this machine", "no more is said than is known"
+    said = engine.destination(gone).said
+    assert said == "of requests to this engine goes to this machine", "no more is said than is known"
 
 
 def test_an_engine_that_cannot_start(
