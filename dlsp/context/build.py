@@ -20,8 +20,8 @@ from dlsp.syntax.source import Source
 # What the context has besides the lines around the gap; the last two come from other language servers (see `told`).
 SOURCES = ("siblings", "imports", "signatures", "definitions", "pairs", "recent", "types", "diagnostics")
 # Of these, what is left out. With siblings more is completed, but less of what is shown is right
-# (docs/notes/typing.md); what diagnostics are worth was not measured.
-LEFT_OUT = ("siblings", "diagnostics")
+# (docs/notes/typing.md); what types and diagnostics are worth has yet to be measured.
+LEFT_OUT = ("siblings", "types", "diagnostics")
 # Shares of the budget for other files and for the text after the gap. The prefix gets the remainder. Places of the file
 # itself that are like the cursor's take what they need from the other files' share, which is the larger.
 OTHER_FILES_SHARE, SUFFIX_SHARE, SIBLINGS_SHARE = 0.35, 0.25, 0.25

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dlsp.context.asked import place
-from dlsp.context.build import SOURCES
+from dlsp.context.build import LEFT_OUT, SOURCES
 from dlsp.context.tokens import tokens
 from dlsp.context.told import MAX_TOKENS, Answer, Diagnostic, Told, above_last_line, line_start
 from dlsp.context.workspace import Workspace
@@ -136,8 +136,9 @@ def test_where_the_text_of_a_line_begins(before: str, start: str) -> None:
 
 def test_a_workspace_tells_them(tmp_path: Path) -> None:
     workspace, python = Workspace(tmp_path), languages.of("a.py")
+    workspace.without = ()
     workspace.told.note("a.py", place("x = client."), Answer(PYRIGHT))
     assert workspace.comments(tmp_path / "a.py", "x = client.", "", python) == ["# client: Client"]
     assert workspace.comments(tmp_path / "a.py", "x = client.", "", None) == []
-    workspace.without = ("types",)
+    workspace.without = LEFT_OUT  # as it ships
     assert workspace.comments(tmp_path / "a.py", "x = client.", "", python) == []

@@ -1,6 +1,7 @@
 """What the editor's other language servers say, asked through the editor by a real server process."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ TEXT = "def total(client):\n    \n    return x\n"
 OPTIONS = {"suggest": "eager"}
 HOVER = "```python\n(parameter) client: Client\n```"
 COMMENT = "    # client: Client\n"
+
+
+class Asking(Editor):
+    """With types in the context, which the server leaves out as it ships."""
+
+    command = (sys.executable, "-m", "bench.replay.serve", "--without=siblings+diagnostics")
 
 
 async def asked(editor: Editor, count: int) -> None:
@@ -38,7 +45,7 @@ async def test_the_next_request_at_the_place_has_the_type(running: Running) -> N
         await held.wait()
         return {"hover": HOVER}
 
-    async with Editor(Path("/project"), options=OPTIONS, servers=servers) as editor:
+    async with Asking(Path("/project"), options=OPTIONS, servers=servers) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         await editor.suggestion(URI, 1, 4)
@@ -60,7 +67,7 @@ async def test_what_is_prefilled_stays_as_it_is(running: Running) -> None:
     stub = running.stub
     stub.reset()
     stub.answer = lambda request: ""
-    async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: {"hover": HOVER}) as editor:
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: {"hover": HOVER}) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         await editor.suggestion(URI, 1, 4)
@@ -79,7 +86,7 @@ async def test_what_is_prefilled_stays_as_it_is(running: Running) -> None:
 async def test_a_prompt_that_ends_in_the_line_is_begun_anew_once(running: Running) -> None:
     running.stub.reset()
     running.stub.answer = lambda request: ""
-    async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: {"hover": HOVER}) as editor:
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: {"hover": HOVER}) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         editor.type(URI, 1, 4, "client.")
@@ -101,7 +108,7 @@ async def test_a_prompt_that_ends_in_the_line_is_begun_anew_once(running: Runnin
 async def test_a_call_is_asked_about_at_the_cursor_in_the_editors_units(running: Running) -> None:
     running.stub.reset()
     answer = {"signature": "(self, price: int) -> Fee"}
-    async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: answer) as editor:
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: answer) as editor:
         editor.open(URI, "\n")
         await editor.ready(URI)
         editor.type(URI, 0, 0, "x")
@@ -118,7 +125,7 @@ async def test_a_call_is_asked_about_at_the_cursor_in_the_editors_units(running:
 
 async def test_an_edit_in_another_row_may_change_the_answer(running: Running) -> None:
     running.stub.reset()
-    async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: None) as editor:
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: None) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         editor.type(URI, 1, 4, "client.")
@@ -133,7 +140,7 @@ async def test_an_edit_in_another_row_may_change_the_answer(running: Running) ->
 )
 async def test_a_strange_answer_harms_nothing(running: Running, answer: Any) -> None:
     running.stub.reset()
-    async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: answer) as editor:
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: answer) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         editor.type(URI, 1, 4, "client.")
@@ -147,7 +154,7 @@ async def test_a_strange_answer_harms_nothing(running: Running, answer: Any) -> 
 
 async def test_an_editor_that_does_not_say_so_is_not_asked(running: Running) -> None:
     running.stub.reset()
-    async with Editor(Path("/project"), options=OPTIONS) as editor:
+    async with Asking(Path("/project"), options=OPTIONS) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         editor.type(URI, 1, 4, "client.")
@@ -157,8 +164,21 @@ async def test_an_editor_that_does_not_say_so_is_not_asked(running: Running) -> 
 
 async def test_nothing_is_asked_where_suggestions_are_off(running: Running) -> None:
     running.stub.reset()
-    async with Editor(Path("/project"), options={"suggest": "off"}, servers=lambda _: None) as editor:
+    async with Asking(Path("/project"), options={"suggest": "off"}, servers=lambda _: None) as editor:
         editor.open(URI, TEXT)
         editor.type(URI, 1, 4, "client.")
         assert await editor.suggestion(URI, 1, 11) is None
         assert editor.questions == []
+
+
+async def test_as_it_ships_nobody_is_asked(running: Running) -> None:
+    running.stub.reset()
+    async with Editor(Path("/project"), options=OPTIONS, servers=lambda _: {"hover": HOVER}) as editor:
+        editor.open(URI, TEXT)
+        await editor.ready(URI)
+        editor.type(URI, 1, 4, "client.")
+        await editor.suggestion(URI, 1, 11)
+        editor.type(URI, 1, 11, "q")
+        await editor.suggestion(URI, 1, 12)
+        assert editor.questions == []
+        assert prompts(running)[-1] == "def total(client):\n    client.q"

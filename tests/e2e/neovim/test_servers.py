@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
 
 PYRIGHT = Path(sys.executable).parent / "pyright-langserver"
@@ -86,26 +85,11 @@ def answer(vim: Neovim, question: dict[str, Any]) -> dict[str, Any]:
     return vim.lua("return Answer")
 
 
-def prompts(stub: StubEngine) -> list[str]:
-    gaps = [request["gaps"][0] for request in stub.asked]
-    return [gap["prefix"] + gap.get("middle", "") for gap in gaps]
-
-
-def test_a_type_that_another_server_tells_is_in_the_prompt(vim: Neovim, stub: StubEngine, folder: Path) -> None:
+def test_the_type_that_a_real_server_tells(vim: Neovim, folder: Path) -> None:
     vim.open(folder / "fees.py", FEES)
     vim.lua(START, "pyright", str(PYRIGHT))
     vim.until(lambda: vim.lua(READY), "pyright knows the file", 90)
-    vim.go(6, 0)
-    vim.keys("A<CR>")
-    vim.type("client.")
-
-    def told() -> bool:
-        vim.type("q")
-        vim.settle()
-        return "    # client: Client\n    client.q" in prompts(stub)[-1]
-
-    vim.until(told, "the model sees the type")
-    assert vim.lines()[6].startswith("    client.q")
+    assert "client: Client" in answer(vim, {"hover": {"line": 4, "character": 10}})["hover"]
 
 
 def test_each_server_is_asked_in_its_own_units(vim: Neovim, folder: Path) -> None:
