@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Protocol, TypeVar
 
-OVERDUE_S = 2.0  # without a step, after which a priority gets one while more urgent tickets wait
+# Without a step, after which a priority gets one while more urgent tickets wait; since it came, after which an older
+# request runs beside its client's newest.
+OVERDUE_S = 2.0
 
 
 class Queued(Protocol):
@@ -28,18 +30,24 @@ class Turns:
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
+        self._came: dict[tuple[str, int], float] = {}  # when each request was first seen, where only the newest run
 
     def order(self, tickets: Sequence[AnyTicket], newest_only: bool) -> list[AnyTicket]:
         """Return the tickets in the order in which they run: one of each client in turn. With `newest_only`, only those
-        of each client's newest request are returned.
+        of each client's newest request are returned, and of those that came more than OVERDUE_S ago: who asks for
+        several documents at once, again and again, is answered for all of them.
         """
         clients: dict[str, list[AnyTicket]] = {}
         for ticket in tickets:
             clients.setdefault(ticket.client, []).append(ticket)
         if newest_only:
+            now = time.monotonic()
+            self._came = {key: self._came.get(key, now) for key in ((each.client, each.number) for each in tickets)}
             for client, own in clients.items():
                 newest = max(ticket.number for ticket in own)
-                clients[client] = [ticket for ticket in own if ticket.number == newest]
+                late = now - OVERDUE_S
+                overdue = [one for one in own if one.number < newest and self._came[client, one.number] < late]
+                clients[client] = [*(one for one in own if one.number == newest), *overdue]
         least = min((had for client, had in self._rows.items() if client in clients), default=0)
         self._rows = {client: self._rows.get(client, least) for client in clients}
         in_turn = sorted(clients, key=lambda client: self._rows[client])
@@ -54,7 +62,7 @@ class Turns:
 class Priorities:
     """Gives each step to one priority: the most urgent that has tickets, unless another has waited for OVERDUE_S.
 
-    Of the priority `newest_only`, only the tickets of each client's newest request run.
+    Of the priority `newest_only`, only the tickets of each client's newest request run, and those that are overdue.
     """
 
     def __init__(self, count: int, newest_only: int) -> None:

@@ -1,7 +1,10 @@
 """Whose ticket runs next."""
 
 import random
+import time
 from dataclasses import dataclass
+
+import pytest
 
 from dlsp_engine.serve.turns import Turns
 
@@ -21,6 +24,19 @@ def test_one_of_each_client_in_turn():
     tickets = [Queued("a", 1), Queued("a", 2), Queued("a", 3), Queued("b", 4)]
     assert [one.number for one in Turns().order(tickets, newest_only=False)] == [1, 4, 2, 3]
     assert [one.number for one in Turns().order(tickets, newest_only=True)] == [3, 4]
+
+
+def test_an_older_request_runs_beside_newer_ones_in_the_end(monkeypatch: pytest.MonkeyPatch):
+    """However many come after it."""
+    now, turns = 0.0, Turns()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    runs: list[list[int]] = []
+    for newest in range(2, 9):
+        tickets = [Queued("a", 1), Queued("a", newest), Queued("b", 100)]
+        runs.append([each.number for each in turns.order(tickets, newest_only=True)])
+        now += 0.5
+    assert runs[:5] == [[newest, 100] for newest in range(2, 7)]
+    assert runs[5:] == [[7, 100, 1], [8, 100, 1]]
 
 
 def test_shares_are_equal_whatever_a_turn_takes():
