@@ -28,8 +28,8 @@ from dlsp.completions import infill
 from dlsp.completions.filters import trim
 from dlsp.context.asked import place
 from dlsp.context.build import LEFT_OUT, build
+from dlsp.context.server_answers import Answer, ServerAnswers, above_last_line, line_start
 from dlsp.context.tokens import DEFAULT_TOKENS
-from dlsp.context.told import Answer, Told, above_last_line, line_start
 from dlsp.errors import UserError
 from dlsp.ignore import Rules
 from dlsp.index.store import Store
@@ -136,7 +136,7 @@ async def answers(taken: Sequence[NameGap], roots: dict[str, Path]) -> list[Answ
 
 def filled(engine: "Engine", gap: NameGap, answer: Answer, index: Store, root: Path, budget: int) -> dict[str, Any]:
     """What is suggested with the answer and without it."""
-    told = Told()
+    told = ServerAnswers()
     told.note(gap.path, place(gap.before), answer)
     sample: dict[str, Any] = {"place": gap.place, "package": gap.package, "kind": gap.kind, "right": gap.right}
     sample[WITHOUT], _ = suggested(engine, gap, None, index, root, budget)
@@ -145,7 +145,7 @@ def filled(engine: "Engine", gap: NameGap, answer: Answer, index: Store, root: P
 
 
 def suggested(
-    engine: "Engine", gap: NameGap, told: Told | None, index: Store, root: Path, budget: int
+    engine: "Engine", gap: NameGap, told: ServerAnswers | None, index: Store, root: Path, budget: int
 ) -> tuple[dict[str, Any], str]:
     """The suggestion, judged, and the comments in its context."""
     from dlsp_engine import File, Gap, Options

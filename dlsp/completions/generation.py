@@ -11,7 +11,7 @@ from dlsp.completions.state import DocumentState
 from dlsp.completions.stream import CompletionStream
 from dlsp.completions.types import CompletionResult, Cursor, SkipReason
 from dlsp.context.parts import Context, plain
-from dlsp.context.told import above_last_line, line_start
+from dlsp.context.server_answers import above_last_line, line_start
 from dlsp.engine.connection import EngineConnection, EnginePool, Unavailable
 from dlsp.engine.remote import ANY_MODEL, Server, environment_url
 from dlsp.settings.schema import Settings

@@ -9,8 +9,8 @@ from dlsp.context import elsewhere
 from dlsp.context.build import LEFT_OUT, build
 from dlsp.context.parts import Context
 from dlsp.context.recent import Recent
+from dlsp.context.server_answers import ServerAnswers
 from dlsp.context.tokens import DEFAULT_TOKENS
-from dlsp.context.told import Told
 from dlsp.ignore import Rules, Verdicts, walk
 from dlsp.index.keep import bring_up_to_date
 from dlsp.index.process import Keeper, is_workspace
@@ -52,7 +52,7 @@ class Workspace:
         patience_s: float | None = None,
     ) -> None:
         self.root = Path(os.path.abspath(root)) if root else None
-        self.recent, self.told = Recent(), Told()
+        self.recent, self.server_answers = Recent(), ServerAnswers()
         self._globs, self._budget, self._patience_s = globs, budget, patience_s
         self._verdicts: OrderedDict[Path, Verdicts] = OrderedDict()
         self._sources: OrderedDict[tuple[str, str], Source] = OrderedDict()
@@ -159,7 +159,7 @@ class Workspace:
 
     def comments(self, path: Path, before: str, after: str, language: Language | None) -> list[str]:
         """What other language servers told about a place in the document at `path`, as comments without indentation."""
-        return self.told.comments(self.name(path), before, after, language, self.without) if language else []
+        return self.server_answers.comments(self.name(path), before, after, language, self.without) if language else []
 
     def defined(self, language: Language | None, most: int) -> tuple[str, ...]:
         """At most so many names that the workspace's files of this language define, the latest changed files first."""

@@ -157,7 +157,7 @@ class Session:
         folder, path = self._place(uri)
         workspace = self._workspaces.get(folder)
         if workspace and not any(self._place(each.uri)[1] == path for each in self.documents()):
-            workspace.told.forget(workspace.name(path))
+            workspace.server_answers.forget(workspace.name(path))
             self.worker.submit(workspace.forget, path)
 
     # Folders and settings.

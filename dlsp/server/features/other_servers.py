@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from dlsp.completions.types import Cursor
 from dlsp.context.asked import Place, place
-from dlsp.context.told import Answer, Diagnostic
+from dlsp.context.server_answers import Answer, Diagnostic
 from dlsp.server.client import Question
 from dlsp.server.params import ServersAnswer
 from dlsp.server.session import Session
@@ -55,7 +55,7 @@ class OtherServers:
         told = await self._session.client.ask_servers(question)
         if told and here in self._asked.get(unquote(cursor.uri), ()):
             workspace = cursor.workspace
-            workspace.told.note(workspace.name(cursor.path), here, _answer(told, cursor))
+            workspace.server_answers.note(workspace.name(cursor.path), here, _answer(told, cursor))
 
     def _question(self, cursor: Cursor, here: Place) -> Question | None:
         """What the context can use at a place; None for nothing."""

@@ -6,8 +6,8 @@ import pytest
 
 from dlsp.context.asked import place
 from dlsp.context.build import LEFT_OUT, SOURCES
+from dlsp.context.server_answers import MAX_TOKENS, Answer, Diagnostic, ServerAnswers, above_last_line, line_start
 from dlsp.context.tokens import tokens
-from dlsp.context.told import MAX_TOKENS, Answer, Diagnostic, Told, above_last_line, line_start
 from dlsp.context.workspace import Workspace
 from dlsp.syntax import languages
 
@@ -21,7 +21,7 @@ SEVERAL_LINES = "```python\n(method) def get(\n    url: str,\n    key: str = 'ab
 def comments(
     before: str, answer: Answer, after: str = "", path: str = "a.py", without: tuple[str, ...] = ()
 ) -> list[str]:
-    told = Told()
+    told = ServerAnswers()
     told.note(path, place(before), answer)
     language = languages.of(path)
     assert language is not None
@@ -97,7 +97,7 @@ def test_sources_that_are_switched_off() -> None:
 
 
 def test_an_answer_is_about_its_place_alone() -> None:
-    told, python = Told(), languages.of("a.py")
+    told, python = ServerAnswers(), languages.of("a.py")
     assert python is not None
     told.note("a.py", place("\nx = client."), Answer(PYRIGHT))
     assert told.comments("a.py", "\nx = client.get", "", python, ())
@@ -137,7 +137,7 @@ def test_where_the_text_of_a_line_begins(before: str, start: str) -> None:
 def test_a_workspace_tells_them(tmp_path: Path) -> None:
     workspace, python = Workspace(tmp_path), languages.of("a.py")
     workspace.without = ()
-    workspace.told.note("a.py", place("x = client."), Answer(PYRIGHT))
+    workspace.server_answers.note("a.py", place("x = client."), Answer(PYRIGHT))
     assert workspace.comments(tmp_path / "a.py", "x = client.", "", python) == ["# client: Client"]
     assert workspace.comments(tmp_path / "a.py", "x = client.", "", None) == []
     workspace.without = LEFT_OUT  # as it ships

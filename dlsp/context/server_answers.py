@@ -46,7 +46,7 @@ class Answer:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class Told:
+class ServerAnswers:
     """The answers about places in the row that was asked about last, of each document; paths are relative to the
     workspace.
 
