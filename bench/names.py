@@ -14,7 +14,7 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -161,24 +161,34 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in metrics.items()}
 
 
-@guarded()
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.names", description="Names that do not exist.")
+def indexed(taken: Sequence[NameGap], roots: Mapping[str, Path], folder: Path) -> dict[str, Store]:
+    """An index in `folder` of each package that a gap is in, by the package's name."""
+    indexes = {name: Store.open(folder / "index" / f"{name}.sqlite") for name in {gap.package for gap in taken}}
+    for name, index in indexes.items():
+        update(index, Rules(roots[name]))
+    return indexes
+
+
+def arguments(program: str, description: str) -> argparse.ArgumentParser:
+    """The options of a bench on these gaps."""
+    parser = argparse.ArgumentParser(program, description=description)
     parser.add_argument("--gaps", type=at_least(2), default=300)
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--dtype", default="int8", choices=DTYPES)
     parser.add_argument("--budget", type=int, default=DEFAULT_TOKENS, help="tokens of context")
     parser.add_argument("--seed", type=int, default=1)
+    return parser
+
+
+@guarded()
+def main() -> int:
+    parser = arguments("python -m bench.names", "Names that do not exist.")
     asked = parser.parse_args()
     model = catalogue.find(asked.model)
     with tempfile.TemporaryDirectory() as temporary:
         roots = {name: root for name in PACKAGES if (root := copied(name, Path(temporary)))}
         taken = chosen([gap for root in roots.values() for gap in gaps(root)], asked.gaps, asked.seed)
-        indexes = {
-            name: Store.open(Path(temporary) / "index" / f"{name}.sqlite") for name in {g.package for g in taken}
-        }
-        for name, index in indexes.items():
-            update(index, Rules(roots[name]))
+        indexes = indexed(taken, roots, Path(temporary))
         engine = loaded(model, asked.dtype)
         answered = (
             filled(engine, gap, indexes[gap.package], roots[gap.package], asked.budget)

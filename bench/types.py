@@ -6,7 +6,6 @@ what it told in the context and without. Told are the share of suggestions whose
 difference with its interval, and the share with a name that stands nowhere (see `bench.names`).
 """
 
-import argparse
 import asyncio
 import os
 import statistics
@@ -21,19 +20,17 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from bench.command import DTYPES, at_least, guarded, line, loaded, until_stopped, written
+from bench.command import guarded, line, loaded, until_stopped, written
 from bench.cross_file.gaps import PACKAGES, SHORTEST, copied
-from bench.names import NameGap, chosen, gaps, unknown
+from bench.names import NameGap, arguments, chosen, gaps, indexed, unknown
 from dlsp.completions import infill
 from dlsp.completions.filters import trim
 from dlsp.context.asked import place
 from dlsp.context.build import LEFT_OUT, build
 from dlsp.context.server_answers import Answer, ServerAnswers, above_last_line, line_start
-from dlsp.context.tokens import DEFAULT_TOKENS
 from dlsp.errors import UserError
 from dlsp.ignore import Rules
 from dlsp.index.store import Store
-from dlsp.index.update import update
 from dlsp.models import catalogue
 from dlsp.syntax import languages
 from dlsp.syntax.source import Source
@@ -184,23 +181,14 @@ def summary(samples: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 @guarded()
 def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.types", description="What types of a language server are worth.")
-    parser.add_argument("--gaps", type=at_least(2), default=300)
-    parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--dtype", default="int8", choices=DTYPES)
-    parser.add_argument("--budget", type=int, default=DEFAULT_TOKENS, help="tokens of context")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = arguments("python -m bench.types", "What types of a language server are worth.")
     asked = parser.parse_args()
     model = catalogue.find(asked.model)
     with tempfile.TemporaryDirectory() as temporary:
         roots = {name: root for name in PACKAGES if (root := copied(name, Path(temporary)))}
         found = [gap for root in roots.values() for gap in in_arguments(gaps(root))]
         taken = chosen(found, asked.gaps, asked.seed)
-        indexes = {
-            name: Store.open(Path(temporary) / "index" / f"{name}.sqlite") for name in {g.package for g in taken}
-        }
-        for name, index in indexes.items():
-            update(index, Rules(roots[name]))
+        indexes = indexed(taken, roots, Path(temporary))
         told = asyncio.run(answers(taken, roots))
         engine = loaded(model, asked.dtype)
         filling = (
