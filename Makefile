@@ -11,12 +11,11 @@ run: model
 	@$(BIN)/python examples/run.py
 
 test: check model editors
-	@rm -rf .pytest_cache
-	@$(BIN)/python -m pytest -m "not prove" || $(BIN)/python -m tests.second_try
+	@$(BIN)/python -m tests.suite
 
 # The suite without the model, in some minutes.
 fast: $(READY)
-	@$(BIN)/python -m pytest -m "not model and not prove" --ignore tests/e2e
+	@$(BIN)/python -m pytest -n 2 -m "not model and not prove" --ignore tests/e2e
 
 check: $(READY) check-editors
 	@$(BIN)/ruff check

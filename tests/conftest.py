@@ -1,9 +1,10 @@
 """Fixtures of all suites: a tiny random model for decoding, the real one where a test is marked `model`."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -88,3 +89,29 @@ def real(gguf: Path) -> "Engine":
     from dlsp_engine import Engine
 
     return Engine.load(gguf, paths.cache_dir(), dtype="float32")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`, processes share out files of tests, and whole folders of those with editors, which share an editor."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = PurePosixPath(nodeid.partition("::")[0])
+            return str(file.parent if "e2e" in file.parts else file)
+
+    return ByFile(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say last, and in red, which tests did not run because an editor could not be had."""
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple) and "NOT RUN: " in report.longrepr[2]
+    )
+    if reasons:
+        terminalreporter.section("NOT RUN", red=True, bold=True)
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"{count} tests are {reason}", red=True)

@@ -1,7 +1,6 @@
 """What all editors are driven against: the real server on a stub engine for manners, on the real one otherwise."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,16 +40,3 @@ def folder(tmp_path: Path) -> Path:
 
 async def _start() -> None:
     await (await launch.ensure(DEFAULT)).close()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say last, and in red, which tests did not run because an editor could not be had."""
-    reasons = Counter(
-        str(report.longrepr[2]).removeprefix("Skipped: ")
-        for report in terminalreporter.stats.get("skipped", [])
-        if isinstance(report.longrepr, tuple) and "NOT RUN: " in report.longrepr[2]
-    )
-    if reasons:
-        terminalreporter.section("NOT RUN", red=True, bold=True)
-    for reason, count in reasons.items():
-        terminalreporter.write_line(f"{count} tests are {reason}", red=True)
