@@ -1,5 +1,5 @@
 """`python -m bench.gpu.pack`: a base's weights and what is done with them, as one stream in parts that fit into a call:
-samples to train on, or gaps to fill.
+samples or gaps to train on, or gaps to fill.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dlsp_engine.model.gguf_checkpoint import EMBEDDING, HEAD, Gguf
+from dlsp_engine.train import fill_store
 
 # Pure Python packages that reading the weights takes; the machine need not have them.
 CARRIED = ("gguf", "filelock")
@@ -31,7 +32,8 @@ def pack(
 ) -> int:
     """Writes out/01/part-01, out/02/part-02, …, the list of their hashes beside the last; gives their number.
 
-    `samples` is a folder of samples or of gaps, `start` a canvas adapter, `update` the infill update of the weights.
+    `samples` is a folder of samples or of gaps, `start` what is trained on from, or the canvas adapter that is
+    measured, `update` the infill update of the weights.
 
     `out` is emptied when all has been read: OSError for what is missing leaves it as it was.
     """
@@ -39,12 +41,14 @@ def pack(
         folder = Path(scratch)
         with gguf.open("rb") as file:
             (folder / "base.sha256").write_text(file_digest(file, "sha256").hexdigest())
-        members = {"base.sha256": folder / "base.sha256", f"base/{gguf.name}": _without_embedding(gguf, folder)}
+        (folder / "trained").write_text(trained(samples))
+        members = {name: folder / name for name in ("base.sha256", "trained")}
+        members[f"base/{gguf.name}"] = _without_embedding(gguf, folder)
         members["weights/tokenizer.json"] = tokenizer
         members |= {f"samples/{path.name}": path for path in sorted(samples.glob("*.*")) if path.suffix != ".partial"}
         members |= {f"site/{path}": file for path, file in _packages()}
         if start:
-            members["start/adapter.safetensors"] = start
+            members["start.safetensors"] = start
         if update:
             members["update.safetensors"] = update
         with (folder / "stream").open("w+b") as stream:
@@ -59,6 +63,13 @@ def pack(
             if out.exists():
                 shutil.rmtree(out)
             return _cut(stream, out, part_bytes)
+
+
+def trained(samples: Path) -> str:
+    """The module of `dlsp_engine.train` that trains on what is in a folder."""
+    if not (samples / fill_store.INDEX).exists():
+        return "adapter"
+    return {"infill": "base", "edit": "edits"}[fill_store.made(samples)["task"]]
 
 
 def _cut(stream: BinaryIO, out: Path, part_bytes: int) -> int:
@@ -100,8 +111,8 @@ def main() -> int:
     add = parser.add_argument
     add("--gguf", type=Path, required=True, metavar="FILE", help="the base")
     add("--tokenizer", type=Path, required=True, metavar="FILE", help="tokenizer.json of the converted base")
-    add("--samples", type=Path, required=True, metavar="DIR", help="what `dlsp train samples` made, or gaps alone")
-    add("--from", dest="start", type=Path, metavar="FILE", help="the adapter to start from, or to measure")
+    add("--samples", type=Path, required=True, metavar="DIR", help="what `dlsp train samples` or `fills` made, or gaps")
+    add("--from", dest="start", type=Path, metavar="FILE", help="what to train on from, or the adapter to measure")
     add("--update", type=Path, metavar="FILE", help="the infill update, added to the weights when they are converted")
     add("--out", type=Path, required=True, metavar="DIR", help="emptied first")
     add("--part-mb", type=float, default=56, metavar="MB", help="of a part (default 56)")

@@ -1,7 +1,8 @@
 """`python -m bench.gpu.training`: whether training is right on this machine, and how fast, before the base is there.
 
 Random weights in the base's shape, and text of repeated tokens that such a model agrees with, so that canvases are
-taught as real ones are. The last line is the number of canvas rows a second; 0 where gradients are wrong.
+taught as real ones are; or gaps, for an update. The last line is the number of canvas rows, or of tokens, a second; 0
+where gradients are wrong.
 """
 
 import argparse
@@ -18,8 +19,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bench.gpu.shapes import SHAPES, blank, filled
 from dlsp_engine.model.weights import Weights
-from dlsp_engine.train.model import CanvasModel, Parameters
-from dlsp_engine.train.recipe import Recipe
+from dlsp_engine.train.fill_trainer import FillTrainer
+from dlsp_engine.train.fills import Fill
+from dlsp_engine.train.model import CanvasModel, LowRanks, Parameters
+from dlsp_engine.train.packed import GROUPED, PLAIN, Way
+from dlsp_engine.train.recipe import FillRecipe, Recipe
 from dlsp_engine.train.run import HEAD_ROWS
 from dlsp_engine.train.segments import MIDDLE, START
 from dlsp_engine.train.store import Samples
@@ -57,28 +61,54 @@ def weights(shape: str, device: str) -> Weights:
     return made
 
 
-def trainer(base: Weights, recipe: Recipe, compiled: bool = False) -> CanvasTrainer:
+class RandomGaps:
+    """Gaps of many lengths, as many as have `tokens` tokens."""
+
+    def __init__(self, vocab: int, tokens: int) -> None:
+        self._vocab, self._tokens = vocab, tokens
+
+    def batch(self, turn: int) -> list[Fill]:
+        rng, left, made = np.random.default_rng(turn), self._tokens, list[Fill]()
+        while left > 1:
+            size = min(left, int(rng.integers(40, 800)))
+            tokens = rng.integers(0, self._vocab, size).tolist()
+            answer = max(1, size // 10)
+            made.append(Fill(tokens[:-answer], tokens[-answer:], "line", "python"))
+            left -= size
+        return made
+
+
+def trainer(
+    base: Weights, recipe: Recipe | FillRecipe, compiled: bool = False, way: Way = GROUPED
+) -> CanvasTrainer | FillTrainer:
+    """`way` is how an update's forward pass is taken where it is not compiled."""
     torch.manual_seed(0)
-    parameters = Parameters(base, recipe.rank)
+    vocab, device, canvases = base.architecture.vocab, base.embedding.device, isinstance(recipe, Recipe)
+    parameters = Parameters(base, recipe.rank) if canvases else LowRanks(base.architecture, recipe.rank)
     for name, value in parameters.named_parameters():
         if name.endswith(".b"):
             torch.nn.init.normal_(value, std=0.01)  # else nothing but b has a gradient
-    device = base.embedding.device
-    model = CanvasModel(base, parameters.to(device), compiled=compiled)
-    return CanvasTrainer(model, Repeats(base.architecture.vocab), recipe, HEAD_ROWS[device.type])
+    head_rows, parameters = HEAD_ROWS[device.type], parameters.to(device)
+    if isinstance(parameters, Parameters) and isinstance(recipe, Recipe):
+        return CanvasTrainer(CanvasModel(base, parameters, compiled=compiled), Repeats(vocab), recipe, head_rows)
+    assert isinstance(recipe, FillRecipe)
+    gaps = RandomGaps(vocab, recipe.tokens)
+    return FillTrainer(base, parameters, gaps, recipe, device, head_rows, way.compiled() if compiled else way)
 
 
-def gradient(base: Weights, recipe: Recipe) -> Tensor:
-    one = trainer(base, recipe)
+def gradient(base: Weights, recipe: Recipe | FillRecipe, way: Way = GROUPED) -> Tensor:
+    one = trainer(base, recipe, way=way)
     one.advance(0.0)
-    return torch.cat([p.grad.flatten() for p in one.model.parameters.parameters() if p.grad is not None])
+    return torch.cat([p.grad.flatten() for p in one.parameters.parameters() if p.grad is not None])
 
 
-def right(base: Weights, recipe: Recipe) -> float:
-    """The cosine of a small batch's gradients in bf16, as they are trained with, and in float32 without fused ops."""
+def right(base: Weights, recipe: Recipe | FillRecipe) -> float:
+    """The cosine of a small batch's gradients in bf16, as they are trained with, and in float32 without fused ops,
+    gaps one by one.
+    """
     found = gradient(base, recipe)
     with sdpa_kernel(SDPBackend.MATH):
-        wanted = gradient(base.to(torch.float32), recipe)
+        wanted = gradient(base.to(torch.float32), recipe, PLAIN)
     return float(torch.cosine_similarity(found, wanted, dim=0))
 
 
@@ -87,11 +117,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shape", default="0.5b", choices=SHAPES)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--fills", default="", metavar="RECIPE", help="an infill update by this recipe, not an adapter")
     parser.add_argument("--steps", type=int, default=24)
     Recipe.add_to(parser)
     asked = parser.parse_args(arguments)
-    recipe = Recipe.of(asked)
-    few = replace(recipe, batch=2, accumulate=1)
+    if asked.fills:
+        recipe = replace(FillRecipe.read(asked.fills), accumulate=1)
+        few = replace(recipe, tokens=2048)
+    else:
+        recipe = Recipe.of(asked)
+        few = replace(recipe, batch=2, accumulate=1)
     base = weights(asked.shape, asked.device)
     cosine = right(base, few)
     print(f"gradients in bf16 and float32: cosine {cosine:.4f}{'' if cosine > RIGHT else ', WRONG'}", flush=True)

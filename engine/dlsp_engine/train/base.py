@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import torch
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import ModelTokenizer
-from dlsp_engine.train import checkpoint
+from dlsp_engine.train import checkpoint, fill_store, packed
 from dlsp_engine.train.documents import Documents
+from dlsp_engine.train.fill_store import StoredFills
 from dlsp_engine.train.fill_trainer import FillTrainer, judge
 from dlsp_engine.train.fills import Fills
 from dlsp_engine.train.model import LowRanks
@@ -30,7 +32,7 @@ class BaseRun(Run[FillTrainer]):
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         """Raises EngineError if the weights already contain an infill update: updates are not stacked."""
-        recipe, device = FillRecipe.read(arguments.recipe), torch.device(arguments.device)
+        recipe, device = _recipe(arguments), torch.device(arguments.device)
         metadata = _origin(arguments, recipe)
         torch.manual_seed(recipe.seed)
         weights = Weights.load(arguments.weights, torch.float32 if arguments.float32 else torch.bfloat16)
@@ -41,12 +43,12 @@ class BaseRun(Run[FillTrainer]):
                 f"{arguments.start} has rank {parameters.rank}, the recipe {recipe.rank}; start from another."
             )
         checkpoint.room(parameters, shipped_bytes(metadata["base"], ".safetensors"))
-        tokenizer = ModelTokenizer(arguments.weights)
-        held = Documents(arguments.corpus, "heldout", recipe.seed, recipe.held_out)
-        self.held_out = Fills(held, tokenizer, recipe).held_out(arguments.judge_gaps)
-        fills = Fills(Documents(arguments.corpus, "train", recipe.seed, recipe.held_out), tokenizer, recipe)
+        fills, held = (_fills(arguments, recipe, split) for split in ("train", "heldout"))
+        self.held_out = held.held_out(arguments.judge_gaps)
         chunk = arguments.head_rows or HEAD_ROWS[device.type]
-        super().__init__(arguments, FillTrainer(weights, parameters.to(device), fills, recipe, device, chunk), metadata)
+        way = packed.way(device, arguments.compile)
+        trainer = FillTrainer(weights, parameters.to(device), fills, recipe, device, chunk, way)
+        super().__init__(arguments, trainer, metadata)
 
     def judge(self) -> dict[str, Any]:
         trainer = self.trainer
@@ -54,6 +56,22 @@ class BaseRun(Run[FillTrainer]):
         scores = {kind: one.rounded() for kind, one in found.items()}
         self.say(**scores)
         return scores
+
+
+def _recipe(arguments: argparse.Namespace) -> FillRecipe:
+    """Return the recipe to train by. Raises EngineError if the stored gaps were drawn by another."""
+    stored = FillRecipe.of(fill_store.recipe(arguments.fills, "infill")) if arguments.fills else None
+    recipe = FillRecipe.read(arguments.recipe or "infill-cpu") if arguments.recipe or not stored else stored
+    if stored:
+        fill_store.same_gaps(arguments.fills, stored, recipe)
+    return replace(recipe, rank=arguments.rank or recipe.rank)
+
+
+def _fills(arguments: argparse.Namespace, recipe: FillRecipe, split: str) -> Fills | StoredFills:
+    if arguments.fills:
+        return StoredFills(arguments.fills, split, recipe.tokens)
+    documents = Documents(arguments.corpus, split, recipe.seed, recipe.held_out)
+    return Fills(documents, ModelTokenizer(arguments.weights), recipe)
 
 
 def _origin(arguments: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]:
@@ -68,7 +86,7 @@ def _origin(arguments: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]
         "version": arguments.version or datetime.now(UTC).strftime("%Y%m%d"),
         "begun_from": begun.get("version", ""),
         "recipe": recipe.to_json(),
-        "corpus": manifest_hash(arguments.corpus),
+        "corpus": fill_store.made(arguments.fills)["corpus"] if arguments.fills else manifest_hash(arguments.corpus),
         "canvas_adapters": json.dumps([]),
         "licence": "Apache-2.0",
     }
@@ -77,9 +95,13 @@ def _origin(arguments: argparse.Namespace, recipe: FillRecipe) -> dict[str, str]
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dlsp train base", description="Train an infill update of the base.")
     add = parser.add_argument
-    add("--corpus", type=Path, required=True, metavar="DIR", help="what `dlsp train corpus` built")
-    add("--recipe", default="infill-cpu", help="the name of a recipe, or a JSON file (default %(default)s)")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--corpus", type=Path, metavar="DIR", help="what `dlsp train corpus` built")
+    source.add_argument("--fills", type=Path, metavar="DIR", help="what `dlsp train fills` made")
+    add("--recipe", default="", help="its name or a JSON file (default infill-cpu, or the recipe of --fills)")
+    add("--rank", type=int, default=0, help="of the update (default: the recipe's)")
     add_options(parser)
+    add("--compile", action="store_true", help="compile the layers with torch.compile, for --fills")
     add("--judge-gaps", type=int, default=9, help="held-out gaps of each kind in a score (default %(default)s)")
     return parser
 

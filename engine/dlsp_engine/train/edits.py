@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ import torch.nn.functional as F
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import ModelTokenizer
-from dlsp_engine.train import checkpoint, packed
+from dlsp_engine.train import checkpoint, fill_store, packed
 from dlsp_engine.train.documents import Documents
+from dlsp_engine.train.fill_samples import digest
+from dlsp_engine.train.fill_store import StoredFills
 from dlsp_engine.train.fill_trainer import FillTrainer
 from dlsp_engine.train.fills import Fill
 from dlsp_engine.train.model import LowRanks
@@ -33,28 +34,27 @@ class EditRun(Run[FillTrainer]):
     FILE = checkpoint.EDIT_UPDATE
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        recipe, device = EditRecipe.read(arguments.recipe), torch.device(arguments.device)
+        recipe, device = _recipe(arguments), torch.device(arguments.device)
         base, begun = base_of(arguments.weights, arguments.start, arguments.base_sha256)
         metadata = base | {
             "version": arguments.version or datetime.now(UTC).strftime("%Y%m%d"),
             "begun_from": begun.get("version", ""),
             "recipe": recipe.to_json(),
-            "edits": " ".join(_digest(path) for path in arguments.edits),
+            "edits": fill_store.made(arguments.fills)["edits"]
+            if arguments.fills
+            else " ".join(map(digest, arguments.edits)),
             "licence": "Apache-2.0",
         }
         torch.manual_seed(recipe.seed)
         weights = Weights.load(arguments.weights, torch.float32 if arguments.float32 else torch.bfloat16)
         shape = weights.architecture
         parameters = LowRanks.read(arguments.start, shape) if arguments.start else LowRanks(shape, recipe.rank)
-        tokenizer = ModelTokenizer(arguments.weights)
-        documents = Documents(arguments.corpus, "train", recipe.seed) if arguments.corpus else None
-        held = Documents(arguments.corpus, "heldout", recipe.seed) if arguments.corpus else None
-        self.held_out = Windows(arguments.held_out, held, tokenizer, recipe).held_out(arguments.judge_windows)
-        windows = Windows(arguments.edits, documents, tokenizer, recipe)
+        windows, held = (_windows(arguments, recipe, split) for split in ("train", "heldout"))
+        self.held_out = held.held_out(arguments.judge_windows)
         chunk = arguments.head_rows or HEAD_ROWS[device.type]
-        super().__init__(
-            arguments, FillTrainer(weights, parameters.to(device), windows, recipe, device, chunk), metadata
-        )
+        way = packed.way(device, arguments.compile)
+        trainer = FillTrainer(weights, parameters.to(device), windows, recipe, device, chunk, way)
+        super().__init__(arguments, trainer, metadata)
 
     def judge(self) -> dict[str, Any]:
         trainer = self.trainer
@@ -101,22 +101,38 @@ def judge(weights: Weights, parameters: LowRanks, held: Sequence[Fill], device: 
     return dict(found)
 
 
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()[:16]
-    except OSError as error:
-        raise EngineError(f"{path} cannot be read ({error}); give a file of mined edits.") from error
+def _recipe(arguments: argparse.Namespace) -> EditRecipe:
+    """Return the recipe to train by. Raises EngineError if the stored windows were drawn by another, or if there is
+    nothing to train on.
+    """
+    if not arguments.fills:
+        if not (arguments.edits and arguments.held_out):
+            raise EngineError("Give --fills, or --edits and --held-out.")
+        return EditRecipe.read(arguments.recipe)
+    stored = EditRecipe(**fill_store.recipe(arguments.fills, "edit"))
+    recipe = EditRecipe.read(arguments.recipe) if arguments.recipe else stored
+    fill_store.same_gaps(arguments.fills, stored, recipe)
+    return recipe
+
+
+def _windows(arguments: argparse.Namespace, recipe: EditRecipe, split: str) -> Windows | StoredFills:
+    if arguments.fills:
+        return StoredFills(arguments.fills, split, recipe.tokens)
+    documents = Documents(arguments.corpus, split, recipe.seed) if arguments.corpus else None
+    mined = arguments.edits if split == "train" else arguments.held_out
+    return Windows(mined, documents, ModelTokenizer(arguments.weights), recipe)
 
 
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dlsp train edits", description="Train an edit update of the base.")
     add = parser.add_argument
-    add("--edits", type=Path, nargs="+", required=True, metavar="FILE", help="mined edits to train on, jsonl.gz")
-    add("--held-out", type=Path, nargs="+", required=True, metavar="FILE", help="those of other projects, to score on")
+    add("--fills", type=Path, metavar="DIR", help="what `dlsp train fills --edits` made, in place of the next three")
+    add("--edits", type=Path, nargs="+", metavar="FILE", help="mined edits to train on, jsonl.gz")
+    add("--held-out", type=Path, nargs="+", metavar="FILE", help="those of other projects, to score on")
     add("--corpus", type=Path, metavar="DIR", help="what `dlsp train corpus` built: refactorings are made up in it")
-    add("--recipe", type=Path, metavar="FILE", help="a JSON file (default: the built-in recipe)")
+    add("--recipe", default="", help="its name or a JSON file (default: the built-in one, or the recipe of --fills)")
     add_options(parser)
+    add("--compile", action="store_true", help="compile the layers with torch.compile, for --fills")
     add("--judge-windows", type=int, default=12, help="held-out windows of each kind in a score (default %(default)s)")
     return parser
 

@@ -12,7 +12,7 @@ from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import packed
 from dlsp_engine.train.fills import Fill
 from dlsp_engine.train.model import LowRanks
-from dlsp_engine.train.packed import Packed
+from dlsp_engine.train.packed import Packed, Way
 from dlsp_engine.train.recipe import EditRecipe, FillRecipe
 from dlsp_engine.train.trainer import Trainer
 
@@ -36,23 +36,29 @@ class FillTrainer(Trainer[LowRanks]):
         recipe: FillRecipe | EditRecipe,
         device: torch.device,
         chunk: int,
+        way: Way = packed.PLAIN,
     ) -> None:
         super().__init__(parameters, recipe, device)
+        if device.type == "cuda":
+            # cuDNN's attention gave NaN gradients at some lengths (pytorch#196678, PyTorch 2.11 to 2.13).
+            torch.backends.cuda.enable_cudnn_sdp(False)
         self.weights = weights.to(device)
         self.fills = fills
         self._end = recipe.end if isinstance(recipe, FillRecipe) else 1.0
         self._chunk = chunk
+        self._way = way
+        self._least = recipe.tokens if way.has_one_size else 0
 
     def forward(self, turn: int) -> tuple[float, int, int]:
         fills = self.fills.batch(turn)
-        rows = Packed.of(fills, self.device)
+        rows = Packed.of(fills, self.device, self._least)
         low = self.parameters.low(self.weights.dtype)
-        states = packed.hidden(self.weights, low, rows)
+        states = packed.hidden(self.weights, low, rows, self._way)
         given = [fill.shares or [1.0] * (len(fill.answer) - 1) + [self._end] for fill in fills]
         shares = torch.tensor([share for each in given for share in each], device=self.device)
         scale = 1 / self.recipe.accumulate
         loss = packed.backward(states, self.weights.head, rows.targets, shares, self._chunk, scale)
-        return loss, len(rows.ids), len(rows.targets)
+        return loss, sum(rows.sizes), len(rows.targets)
 
 
 @dataclass

@@ -10,7 +10,6 @@ from dlsp_engine.text.tokenizer import Tokenizer
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.recipe import FillRecipe
 
-MAX_FILL_TOKENS = 700  # of a prompt and its answer
 MAX_TRIES = 20_000  # places tried for one gap before an error is raised
 
 
@@ -76,7 +75,7 @@ class Fills:
         gap, middle = found
         request = prompt(gap, self._tokenizer)
         answer = self._tokenizer.encode(request.forced.decode("utf-8", "replace") + middle)
-        if not answer or len(answer) > self._recipe.longest or len(request.tokens) + len(answer) > MAX_FILL_TOKENS:
+        if not answer or len(answer) > self._recipe.longest or len(request.tokens) + len(answer) > self._recipe.whole:
             return None
         return Fill(request.tokens, [*answer, min(self._tokenizer.stops)], kind, language)
 

@@ -1,22 +1,28 @@
 """Clean forward passes of several gaps packed into one row of tokens, in which each gap sees only itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dlsp_engine.model.weights import Weights
+from dlsp_engine.model.architecture import Architecture
+from dlsp_engine.model.weights import Layer, Weights
 from dlsp_engine.train.fills import Fill
 from dlsp_engine.train.model import Low, behind_attention, heads, norm
 from dlsp_kernels.rope.reference import rope_table
+
+# The least share of a group's longest gap that the others of the group have.
+GROUP_SHARE = 0.7
 
 
 @dataclass(frozen=True)
 class Packed:
     """Several gaps, one after the other. `rows` are the indices of the rows that predict the answers' tokens, `targets`
-    are these tokens, and `sizes` are the lengths of the gaps with their prompts.
+    are these tokens, and `sizes` are the lengths of the gaps with their prompts. Behind the last gap may be rows that
+    stand for nothing.
     """
 
     ids: Tensor
@@ -26,7 +32,8 @@ class Packed:
     sizes: list[int]
 
     @classmethod
-    def of(cls, fills: Sequence[Fill], device: torch.device) -> "Packed":
+    def of(cls, fills: Sequence[Fill], device: torch.device, least: int = 0) -> "Packed":
+        """Pack the gaps, with as many rows that stand for nothing as are missing to `least`."""
         ids: list[int] = []
         positions: list[int] = []
         rows: list[int] = []
@@ -38,14 +45,85 @@ class Packed:
             positions += range(len(tokens))
             sizes.append(len(tokens))
         targets = [token for fill in fills for token in fill.answer]
+        missing = [0] * max(0, least - len(ids))
 
         def put(values: list[int]) -> Tensor:
             return torch.tensor(values, device=device)
 
-        return cls(put(ids), put(positions), put(rows), put(targets), sizes)
+        return cls(put(ids + missing), put(positions + missing), put(rows), put(targets), sizes)
+
+    @cached_property
+    def groups(self) -> tuple[list[Tensor], Tensor]:
+        """Gaps of similar lengths side by side, for attention in few launches: the row numbers [gaps, longest] of each
+        group, in which a shorter gap's last row is repeated; and where each of the packed rows stands in all groups,
+        one after the other.
+        """
+        order = sorted(range(len(self.sizes)), key=lambda number: -self.sizes[number])
+        starts = [sum(self.sizes[:number]) for number in range(len(self.sizes))]
+        grouped: list[list[int]] = []
+        for number in order:
+            if not grouped or self.sizes[number] < GROUP_SHARE * self.sizes[grouped[-1][0]]:
+                grouped.append([])
+            grouped[-1].append(number)
+        tables: list[Tensor] = []
+        places, before = torch.zeros(len(self.ids), dtype=torch.long), 0
+        for numbers in grouped:
+            longest = self.sizes[numbers[0]]
+            for number in numbers:
+                start, size = starts[number], self.sizes[number]
+                places[start : start + size] = torch.arange(before, before + size)
+                before += longest
+            first = torch.tensor([[starts[number]] for number in numbers])
+            last = torch.tensor([[self.sizes[number] - 1] for number in numbers])
+            tables.append((first + torch.arange(longest).minimum(last)).to(self.ids.device))
+        return tables, places.to(self.ids.device)
 
 
-def hidden(weights: Weights, lows: list[Low], packed: Packed) -> Tensor:
+def one_by_one(q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> Tensor:
+    """Attend within each gap: queries, keys and values [1, heads, rows, head_dim] -> [1, rows, heads * head_dim]."""
+    parts = zip(*(t.split(packed.sizes, 2) for t in (q, k, v)), strict=True)
+    attended = [F.scaled_dot_product_attention(*part, is_causal=True, enable_gqa=True) for part in parts]
+    return torch.cat(attended, 2).transpose(1, 2).flatten(2)
+
+
+def in_groups(q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> Tensor:
+    """The same by one call for each group of gaps of similar lengths. A row sees what is before it, so the repeated
+    rows behind a gap's end change nothing.
+    """
+    tables, places = packed.groups
+    by_row, attended = [t[0].transpose(0, 1) for t in (q, k, v)], list[Tensor]()
+    for table in tables:
+        given = (t.index_select(0, table.flatten()).unflatten(0, table.shape).transpose(1, 2) for t in by_row)
+        found = F.scaled_dot_product_attention(*given, is_causal=True, enable_gqa=True)
+        attended.append(found.transpose(1, 2).flatten(2).flatten(0, 1))
+    return torch.cat(attended).index_select(0, places)[None]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the parts of a layer are computed. `has_one_size`: all forward passes should have the same number of rows."""
+
+    attend: Callable[[Tensor, Tensor, Tensor, Packed], Tensor]
+    heads: Callable[[Architecture, Layer, Low, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]] = heads
+    behind: Callable[[Architecture, Layer, Low, Tensor, Tensor], Tensor] = behind_attention
+    has_one_size: bool = False
+
+    def compiled(self) -> "Way":
+        """The same with all but attention compiled."""
+        parts = (torch.compile(part, dynamic=False) for part in (heads, behind_attention))
+        return Way(self.attend, *parts, has_one_size=True)
+
+
+PLAIN, GROUPED = Way(one_by_one), Way(in_groups)
+
+
+def way(device: torch.device, compiled: bool) -> Way:
+    """The way of a device. On a CPU a call for each gap costs nothing."""
+    found = PLAIN if device.type == "cpu" else GROUPED
+    return found.compiled() if compiled else found
+
+
+def hidden(weights: Weights, lows: list[Low], packed: Packed, way: Way = PLAIN) -> Tensor:
     """Return hidden states [rows, dim] of `packed.rows`, ready for the output head; gradients flow into `lows`."""
     shape = weights.architecture
     x = weights.embedding[packed.ids][None]
@@ -53,10 +131,8 @@ def hidden(weights: Weights, lows: list[Low], packed: Packed) -> Tensor:
         table = rope_table(packed.positions, shape.head_dim, shape.theta, shape.rope_divisors)
     cos, sin = (t.view(1, len(packed.ids), 1, -1) for t in table)
     for layer, low in zip(weights.layers, lows, strict=True):
-        q, k, v = heads(shape, layer, low, x, cos, sin)
-        parts = zip(*(t.split(packed.sizes, 2) for t in (q, k, v)), strict=True)
-        attended = [F.scaled_dot_product_attention(*part, is_causal=True, enable_gqa=True) for part in parts]
-        x = behind_attention(shape, layer, low, x, torch.cat(attended, 2).transpose(1, 2).flatten(2))
+        q, k, v = way.heads(shape, layer, low, x, cos, sin)
+        x = way.behind(shape, layer, low, x, way.attend(q, k, v, packed))
     return norm(x[0, packed.rows], weights.norm, weights.norm_bias, shape.eps)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dlsp_engine.errors import EngineError
 from dlsp_engine.train.loss import Weighting
@@ -52,19 +52,29 @@ class AnyRecipe:
         return self.lr * min(1.0, (step + 1) / max(1, self.warm_up)) * max(0.02, 1 - progress)
 
 
+def _values(name: str) -> dict[str, Any]:
+    """Return what stands in the recipe of this name in `train/recipes`, or in a JSON file."""
+    shipped = files("dlsp_engine.train").joinpath("recipes", f"{name}.json")
+    return json.loads(shipped.read_text("utf-8") if shipped.is_file() else Path(name).read_text("utf-8"))
+
+
 @dataclass(frozen=True)
 class FillRecipe(AnyRecipe):
     """The recipe of an infill update: what is filled, in which shares, and how much text is around it.
 
-    `tokens` is the size of a forward pass, in which several gaps are packed; `longest` is the most tokens of an answer.
-    `characters` are the least and the most characters of the usual window around a gap, and the most of a large one;
-    `large` is the share of large windows. `end` is the weight of the end token relative to others. `held_out` are
-    packages to score on, in addition to those that the corpus holds out.
+    `tokens` is the size of a forward pass, in which several gaps are packed; `longest` is the most tokens of an answer,
+    `whole` the most of an answer with its prompt. `characters` are the least and the most characters of the usual
+    window around a gap, and the most of a large one; `large` is the share of large windows. `end` is the weight of the
+    end token relative to others. `held_out` are packages to score on, in addition to those that the corpus holds out.
     """
+
+    # What decides which gaps are drawn.
+    DRAWN: ClassVar[tuple[str, ...]] = ("longest", "whole", "kinds", "languages", "characters", "large", "held_out")
 
     rank: int = 16
     tokens: int = 1500
     longest: int = 200
+    whole: int = 700
     kinds: dict[str, float] = field(default_factory=dict)
     languages: dict[str, float] = field(default_factory=dict)
     characters: tuple[int, int, int] = (400, 900, 1800)
@@ -75,14 +85,16 @@ class FillRecipe(AnyRecipe):
     @classmethod
     def read(cls, name: str) -> "FillRecipe":
         """Load a recipe by its name in `train/recipes`, or from a JSON file. Raises EngineError."""
-        shipped = files("dlsp_engine.train").joinpath("recipes", f"{name}.json")
         try:
-            text = shipped.read_text("utf-8") if shipped.is_file() else Path(name).read_text("utf-8")
-            values = json.loads(text)
-            lists = {key: tuple(values[key]) for key in ("characters", "held_out") if key in values}
-            return cls(**values | lists)
+            return cls.of(_values(name))
         except (OSError, ValueError, TypeError) as error:
             raise EngineError(f"{name} is no recipe of an infill update ({error}).") from error
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> "FillRecipe":
+        """Make a recipe of what JSON holds."""
+        lists = {key: tuple(values[key]) for key in ("characters", "held_out") if key in values}
+        return cls(**values | lists)
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,8 @@ class EditRecipe(AnyRecipe):
     `copied` is the weight in the loss of a token that stays, relative to one that changes.
     """
 
+    DRAWN: ClassVar[tuple[str, ...]] = ("longest", "copied", "kinds")
+
     rank: int = 16
     tokens: int = 1500
     longest: int = 900
@@ -99,12 +113,14 @@ class EditRecipe(AnyRecipe):
     kinds: dict[str, float] = field(default_factory=lambda: {"mined": 40, "refactored": 30, "nothing": 18, "done": 12})
 
     @classmethod
-    def read(cls, path: Path | None) -> "EditRecipe":
-        """Load a recipe from a JSON file; the defaults if there is none. Raises EngineError."""
+    def read(cls, name: str) -> "EditRecipe":
+        """Load a recipe by its name in `train/recipes`, or from a JSON file; the defaults if there is no name. Raises
+        EngineError.
+        """
         try:
-            return cls(**json.loads(path.read_text("utf-8"))) if path else cls()
+            return cls(**_values(name)) if name else cls()
         except (OSError, ValueError, TypeError) as error:
-            raise EngineError(f"{path} is no recipe of an edit update ({error}).") from error
+            raise EngineError(f"{name} is no recipe of an edit update ({error}).") from error
 
 
 @dataclass(frozen=True)

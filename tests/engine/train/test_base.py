@@ -24,7 +24,7 @@ from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_engine.train import base, checkpoint, packed
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.fill_trainer import FillTrainer, judge
-from dlsp_engine.train.fills import MAX_FILL_TOKENS, Fill, Fills
+from dlsp_engine.train.fills import Fill, Fills
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.model import LowRanks
 from dlsp_engine.train.packed import Packed
@@ -69,7 +69,7 @@ def test_gaps_are_as_the_engine_asks_and_end(fills: Fills) -> None:
     batch = fills.batch(3)
     assert batch == fills.batch(3), "always the same"
     assert batch != fills.batch(4)
-    assert 600 <= sum(len(one.prompt) + len(one.answer) for one in batch) <= 600 + MAX_FILL_TOKENS
+    assert 600 <= sum(len(one.prompt) + len(one.answer) for one in batch) <= 600 + RECIPE.whole
     for one in batch:
         assert one.prompt[0] in (ByteTokenizer.prefix, ByteTokenizer.repository)
         assert ByteTokenizer.middle in one.prompt
