@@ -9,6 +9,7 @@
 #
 # What is trained (adapter, base or edits) is what came: pack.py wrote its name. For base and edits `probe` takes
 # `--fills RECIPE`. RUN names the run's folder (default "run"): another name starts another run on what is unpacked already.
+# PROBE_SECONDS are what a probe without compiled layers may take (default 60); one with them may take twice that.
 set -eu
 work=${DLSP_WORK:-/tmp/dlsp}
 python=${PYTHON:-python3}
@@ -20,8 +21,9 @@ recipe="--batch 42 --accumulate 1 --rows 384 --widths 4,8,3,4 --lr 1e-3 --warm-u
 
 # Compiled layers are taken only if they are faster here and now. Training waits for this, so it has to end.
 probe() {
-    plain=$(timeout -s KILL 60 "$python" -m bench.gpu.training $recipe "$@" | tee -a probe.log | tail -n 1)
-    compiled=$(timeout -s KILL 120 "$python" -m bench.gpu.training --compile $recipe "$@" | tee -a probe.log | tail -n 1)
+    most=${PROBE_SECONDS:-60}
+    plain=$(timeout -s KILL "$most" "$python" -m bench.gpu.training $recipe "$@" | tee -a probe.log | tail -n 1)
+    compiled=$(timeout -s KILL $((2 * most)) "$python" -m bench.gpu.training --compile $recipe "$@" | tee -a probe.log | tail -n 1)
     echo "rows a second: plain ${plain:-0}, compiled ${compiled:-0}"
     if [ "${compiled:-0}" -gt "${plain:-0}" ]; then echo --compile >fastest; fi
 }

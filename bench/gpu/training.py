@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Recipe.add_to(parser)
     asked = parser.parse_args(arguments)
     if asked.fills:
-        recipe = replace(FillRecipe.read(asked.fills), accumulate=1)
+        recipe = replace(FillRecipe.read(asked.fills), accumulate=1, rank=asked.rank)
         few = replace(recipe, tokens=2048)
     else:
         recipe = Recipe.of(asked)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import torch
 import torch.nn.functional as F
@@ -59,7 +60,7 @@ class Packed:
         one after the other.
         """
         order = sorted(range(len(self.sizes)), key=lambda number: -self.sizes[number])
-        starts = [sum(self.sizes[:number]) for number in range(len(self.sizes))]
+        starts = list(accumulate(self.sizes, initial=0))
         grouped: list[list[int]] = []
         for number in order:
             if not grouped or self.sizes[number] < GROUP_SHARE * self.sizes[grouped[-1][0]]:

@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from dlsp_engine.model.update import Update
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.text.tokenizer import ByteTokenizer
-from dlsp_engine.train import base, checkpoint, edits, fill_samples, fill_store, packed
+from dlsp_engine.train import base, checkpoint, edits, ends, fill_samples, fill_store, packed
 from dlsp_engine.train.documents import Documents
 from dlsp_engine.train.fill_store import Shard, StoredFills
+from dlsp_engine.train.fill_trainer import judge
 from dlsp_engine.train.fills import Fill, Fills
 from dlsp_engine.train.gaps import ENDS
 from dlsp_engine.train.packed import Packed
@@ -137,6 +138,22 @@ def test_gaps_in_groups_are_as_gaps_one_by_one(small: Weights, gaps: Path, least
     torch.testing.assert_close(found, states, rtol=1e-4, atol=1e-4)
     assert F.cosine_similarity(slope, gradient, dim=0) > 0.99999
     torch.testing.assert_close(slope, gradient, rtol=1e-3, atol=1e-5)
+
+
+def test_a_heavier_end_comes_earlier(
+    small: Weights, small_weights: Path, gaps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As judged at weight 1; an end that weighs more is too early more often, and too late less often."""
+    held, update = StoredFills(gaps, "heldout", 0).held_out(2), noisy(scale=0.3)
+    judged = judge(small, update, held, CPU)["all"]
+    of_gaps = [ends.leads(small, update, one, CPU) for one in held]
+    assert ends.errors(of_gaps, 1.0) == (judged.early, judged.late)
+    early, late = zip(*(ends.errors(of_gaps, weight) for weight in (1e-9, 1.0, 1e9)), strict=True)
+    assert list(early) == sorted(early)
+    assert list(late) == sorted(late, reverse=True)
+    assert (early[0], late[0], early[2], late[2]) == (0, 1, 1, 0)
+    assert ends.main(["--fills", str(gaps), "--weights", str(small_weights), "--device", "cpu", "--gaps", "1"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:]] == ["rest", "all", *list(ENDS)[1:]]
 
 
 @pytest.fixture
