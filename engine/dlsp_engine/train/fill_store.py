@@ -4,7 +4,7 @@ import io
 import json
 import lzma
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,10 @@ class Shard:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    def __iter__(self) -> Iterator[Fill]:
+        return map(self.__getitem__, range(len(self)))
+
     def __getitem__(self, number: int) -> Fill:
-        if number >= len(self):
-            raise IndexError(number)
         answer, end, share = self._answers[number], self._ends[number], self._answer_ends[number]
         tokens = self._tokens[end - self.sizes[number] : end].tolist()
         shares = tuple(self._shares[share - answer : share].tolist()) if len(self._shares) else ()

@@ -94,8 +94,8 @@ def in_groups(q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> Tensor:
     tables, places = packed.groups
     by_row, attended = [t[0].transpose(0, 1) for t in (q, k, v)], list[Tensor]()
     for table in tables:
-        given = (t.index_select(0, table.flatten()).unflatten(0, table.shape).transpose(1, 2) for t in by_row)
-        found = F.scaled_dot_product_attention(*given, is_causal=True, enable_gqa=True)
+        q, k, v = (t.index_select(0, table.flatten()).unflatten(0, table.shape).transpose(1, 2) for t in by_row)
+        found = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         attended.append(found.transpose(1, 2).flatten(2).flatten(0, 1))
     return torch.cat(attended).index_select(0, places)[None]
 
@@ -111,8 +111,8 @@ class Way:
 
     def compiled(self) -> "Way":
         """The same with all but attention compiled."""
-        parts = (torch.compile(part, dynamic=False) for part in (heads, behind_attention))
-        return Way(self.attend, *parts, has_one_size=True)
+        compiled = torch.compile(heads, dynamic=False), torch.compile(behind_attention, dynamic=False)
+        return Way(self.attend, *compiled, has_one_size=True)
 
 
 PLAIN, GROUPED = Way(one_by_one), Way(in_groups)

@@ -93,7 +93,7 @@ class FillRecipe(AnyRecipe):
     @classmethod
     def of(cls, values: dict[str, Any]) -> "FillRecipe":
         """Make a recipe of what JSON holds."""
-        lists = {key: tuple(values[key]) for key in ("characters", "held_out") if key in values}
+        lists: dict[str, Any] = {key: tuple(values[key]) for key in ("characters", "held_out") if key in values}
         return cls(**values | lists)
 
 
