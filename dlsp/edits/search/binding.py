@@ -7,10 +7,10 @@ from enum import Enum
 from functools import cached_property
 
 from dlsp.edits.search.page import Page
-from dlsp.edits.search.rules import alike
+from dlsp.edits.search.rules import alike, by_words
 from dlsp.edits.search.standing import CONSTRUCTORS, LOCAL, SELF_NAMES, Standing
 from dlsp.syntax.scopes import imports
-from dlsp.syntax.scopes.names import DEFAULT, Scope, Use
+from dlsp.syntax.scopes.names import DEFAULT, Names, Scope, Use
 
 # The most pages that pass an import on.
 MAX_PASSED = 3
@@ -44,7 +44,13 @@ class Binding(Standing):
         found = self.meaning(page, offset)
         if found is Verdict.CERTAIN and not self._is_safe(page, self.uses(self.rule.old[0], page).get(offset)):
             found = Verdict.OPEN
+        if found is Verdict.CERTAIN and any(each.names and self._is_part(each.names) for each in (page, self.own)):
+            found = Verdict.LIKELY
         return Verdict.REFUSED if found is Verdict.OPEN and self.is_key(page, offset) else found
+
+    def _is_part(self, names: Names) -> bool:
+        """Whether the text of a page is broken, or begins within the class whose member was renamed."""
+        return names.is_broken or names.outer in self.scopes
 
     def meaning(self, page: Page, offset: int) -> Verdict:
         """Whether the name at this place is the one that the edit changed, whatever its new name means there."""
@@ -89,18 +95,30 @@ class Binding(Standing):
         return re.search(r"[@:\\]param\b", self.own.text[self.own.starts[row] : offset]) is not None
 
     def _of_receiver(self, page: Page, use: Use, offset: int) -> Verdict:
-        """The verdict on a member of a variable: LIKELY if its declared type is the class whose member was renamed."""
-        renamed = self.rule.old[0]
-        if use.of not in SELF_NAMES and any(scope.name == renamed for scope in use.scopes if scope.kind == "function"):
+        """The verdict on a member of a class, or of a variable: LIKELY if that class's member was renamed, or that of
+        its declared type."""
+        around = (scope.name for scope in use.scopes if scope.kind == "function")
+        if use.of not in SELF_NAMES and any(name in (self.rule.old[0], self.rule.new) for name in around):
             return Verdict.REFUSED  # a method that calls another object's method of the same name
         classes = {scope.name for scope in self.scopes if scope.kind == "class"} | {each.type for each in self.edited}
         classes |= {each.home.name for each in self.kinds("member") if each.home and each.of in SELF_NAMES}
-        types = {each.type for each in self._bindings(page, use.of, offset)}
+        types = {use.of, *(each.type for each in self._bindings(page, use.of, offset))}
         if types & (classes - {""}):
             return Verdict.LIKELY
-        binding = [each.binds for each in self.uses(renamed, page).values() if each.binds not in self.scopes]
-        others = any(scope and scope.kind == "class" for scope in binding)
-        return Verdict.REFUSED if others else Verdict.OPEN  # another class has a member of that name
+        is_other = self._is_module(page, use, offset) or self._has_other_members
+        return Verdict.REFUSED if is_other else Verdict.OPEN
+
+    def _is_module(self, page: Page, use: Use, offset: int) -> bool:
+        """Whether a member is one of a module, though the edit renamed a member of a class."""
+        imported = any(each.module is not None for each in self._bindings(page, use.of, offset))
+        return self._is_of_class and imported and any(each.module == use.of for each in self.pages)
+
+    @cached_property
+    def _has_other_members(self) -> bool:
+        """Whether another class than the edit's has a member of that name."""
+        mine = {*self.scopes, *(each.home for each in self.kinds("member") if each.of in SELF_NAMES)}
+        bound = (each.binds for page in self.pages for each in self.uses(self.rule.old[0], page).values())
+        return any(scope and scope.kind == "class" and scope not in mine for scope in bound)
 
     def is_key(self, page: Page, offset: int) -> bool:
         """Whether the name at a place is the value and the key at once, as in `{name}`: the key must stay."""
@@ -111,8 +129,9 @@ class Binding(Standing):
     def is_unfinished(self) -> bool:
         """Whether the new name is still being typed or mistyped, so that no site should follow.
 
-        A real new name that is similar to the old one and only used in the edit must be bound or used elsewhere too. A
-        member that lost several letters at its end is being deleted.
+        A real new name that is similar to the old one and only used in the edit must be bound or used elsewhere too,
+        or be made of whole words where the old one is not bound here either. A member that lost several letters at its
+        end is being deleted.
         """
         if self.scopes or not self.edited or self._is_import:
             return False
@@ -121,8 +140,16 @@ class Binding(Standing):
         if any(use.kind != "name" for use in self.edited):
             return False
         known = any(use.bound or not self.own.is_edited_at(at) for at, use in self.new.items())
-        is_new = not known and len(self.edited) == 1 and not hasattr(builtins, self.rule.new)
-        return is_new and alike(self.rule.old[0], self.rule.new)
+        is_new = not known and len(self.edited) == 1 and not self._is_builtin(self.rule.new)
+        if not is_new or not alike(self.rule.old[0], self.rule.new):
+            return False
+        is_foreign = bool(self.old) and not any(use.bound for use in self.old.values())
+        is_foreign = is_foreign and not self._is_builtin(self.rule.old[0])
+        return not is_foreign or not by_words(self.rule.old[0], self.rule.new)
+
+    def _is_builtin(self, name: str) -> bool:
+        """Whether Python itself has the name."""
+        return self.own.language is not None and self.own.language.name == "python" and hasattr(builtins, name)
 
     @cached_property
     def _is_import(self) -> bool:

@@ -137,6 +137,15 @@ def alike(one: str, other: str) -> bool:
     return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() > _ALIKE_NAMES_RATIO
 
 
+def by_words(one: str, other: str) -> bool:
+    """Whether two names differ in whole words of two letters or more, so that neither is the other one mistyped or half
+    typed."""
+    parts, others = ([part.lower() for part in _PARTS.findall(name)] for name in (one, other))
+    gone, come = [part for part in parts if part not in others], [part for part in others if part not in parts]
+    is_whole = all(len(part) > 1 for part in come)
+    return parts != others and is_whole and not any(alike(part, new) for part in gone for new in come)
+
+
 def _cases(rules: Sequence[Rule]) -> Iterator[Rule]:
     """Yield rules for a renamed name in other letter cases (snake, upper, camel, pascal)."""
     known = {rule.old for rule in rules}

@@ -225,14 +225,25 @@ class Standing(Renamed):
         """The relation of a member of the class `home`, or of something unknown, to the members that the edit
         renamed."""
         owners = {each.home for each in self.kinds("member") if each.of in SELF_NAMES}
-        if mine and owners:
-            return "own member" if home in owners else "another's member"
-        return "a member"
+        if home in owners and mine:
+            return "own member"
+        # Where no class is around, the text that it begins in is not there or broken.
+        return "another's member" if mine and home and owners - {None} else "a member"
 
     def _of_keyword(self, use: Use) -> str:
-        if any(self._is_called(use.of, scope) for scope in self.scopes):
+        if any(self._is_called(use.of, scope) and self._is_argument(scope) for scope in self.scopes):
             return "own keyword"
         return "own keyword" if any(each.of == use.of for each in self.kinds("keyword")) else "another's keyword"
+
+    def _is_argument(self, scope: Scope) -> bool:
+        """Whether calls give what the edit renamed in this scope: a parameter, or a class's field without a constructor
+        of its own."""
+        if scope.kind != "class":
+            return True
+        at = [offset for offset, use in self.new.items() if use.binds == scope and self.own.is_edited_at(offset)]
+        is_method = any(re.search(r"\bdef\s+\Z", self.own.text[max(0, offset - 40) : offset]) for offset in at)
+        made = (use.binds for name in CONSTRUCTORS for use in self.uses(name, self.own).values())
+        return not is_method and scope not in made
 
     def _of_path(self, use: Use) -> str:
         return "own path" if any(each.of == use.of for each in self.kinds("path")) else "another's path"

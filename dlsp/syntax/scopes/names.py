@@ -85,6 +85,10 @@ class Names:
         self._scopes: dict[int, Scope] = {}
         # Whether the language has scopes and these are not known, because the document could not be parsed in time.
         self.is_blind = tree is None and has_scopes(source.language)
+        # Whether the whole text is one error: where its blocks end is a guess.
+        self.is_broken = tree is not None and tree.root_node.type == "ERROR"
+        # The class of members that are in no class of this text: Go's methods, or those of a part of a file.
+        self.outer = Scope("class", "", self._root.start_byte, self._root.end_byte) if self._root else None
 
     def uses(self, name: str) -> dict[int, Use]:
         """The uses of a name by offset, in characters; none in comments, and in strings only where they are names."""
@@ -211,6 +215,8 @@ class Names:
             found.insert(0, binds)
         elif level is not None:
             binds = self._binding(level, found)
+        if self.outer and home is None and found and not table.closed:
+            found.insert(len(found) - 1, self.outer)
         return _Place(offset, leaf, tuple(found), home, binds, since, leaf.id in table.further)
 
     def _binding(self, level: str, scopes: list[Scope]) -> Scope | None:
@@ -219,9 +225,7 @@ class Names:
             return scopes[0] if scopes else None
         if level == "class":
             of_class = next((scope for scope in scopes if scope.kind == "class"), None)
-            module = scopes[-1]
-            # A method outside of its class, as in Go.
-            return of_class or Scope("class", "", module.start, module.end)
+            return of_class or self.outer
         return next((scope for scope in scopes if scope.kind in _HOISTING), None)
 
     def _around(self, node: Node) -> Scope | None:

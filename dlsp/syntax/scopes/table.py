@@ -51,9 +51,12 @@ class Table:
         query = _query(language)
         if query is None:
             return None
-        made = cls()
+        settings = [query.pattern_settings(pattern) for pattern in range(query.pattern_count)]
+        made = cls(any("closed" in each for each in settings), any("ordered" in each for each in settings))
+        # Where the whole text is one error, the root has another type.
+        made.scopes[tree.root_node.id] = "module", ""
         for pattern, captured in QueryCursor(query).matches(tree.root_node):
-            made._add(captured, query.pattern_settings(pattern), content)
+            made._add(captured, settings[pattern], content)
         return made
 
     def _add(self, captured: dict[str, list[Node]], settings: dict[str, str | None], content: bytes) -> None:
@@ -81,8 +84,6 @@ class Table:
                     self.types.setdefault(node.id, text_of(of[0], content))
                 if ends and kind in ("binds", "renewed", "nearest"):
                     self.statements[node.id] = ends[0].end_byte
-        self.closed |= "closed" in settings
-        self.ordered |= "ordered" in settings
 
 
 def has_scopes(language: Language) -> bool:

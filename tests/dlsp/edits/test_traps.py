@@ -261,6 +261,8 @@ UNFINISHED = {
     "a letter too few": ("value = 1\nprint(value)\nprint(value + 1)\n", "print(value)", "print(valu)"),
     "a letter too many": ("value = 1\nprint(value)\nprint(value + 1)\n", "print(value)", "print(valuee)"),
     "a keyword": ("def f(a):\n    return a\n\n\ndef g(a):\n    return a\n", "return a", "rereturn a"),
+    "a letter too many of a name from elsewhere": ("f(total(1))\nf(total(2))\n", "total(1)", "totall(1)"),
+    "half a word of a name from elsewhere": ("f(total(1))\nf(total(2))\n", "total(1)", "total_s(1)"),
     "a member": ("def f(a):\n    a.total = 1\n    return a.total\n", "a.total = 1", "a.tot = 1"),
 }
 
@@ -361,3 +363,71 @@ KEYS = {
 async def test_a_key_stays_where_its_value_is_renamed(path: str, text: str, wanted: dict[int, str]) -> None:
     found = await judged(-12.0, {path: text}, path, "f(width", "f(w")
     assert {int(place.rpartition(":")[2]): line for place, line in found.items()} == wanted
+
+
+async def test_whole_words_rename_a_name_from_elsewhere() -> None:
+    text = "int f(void) {\n    return total(1) + g(total(2));\n}\nint g(int a) {\n    return total(a);\n}\n"
+    found = offered({"a.c": text}, "a.c", "return total(1) + g(total(2))", "return total_sum(1) + g(total_sum(2))")
+    assert found == {"a.c:5": "return total_sum(a);"}
+
+
+async def test_in_a_text_that_is_one_error_names_are_bound_but_never_certain() -> None:
+    text = "fn area(w: u8) -> u8 {\n    w\n}\n\nfn f(v: u8) {\n    area(v);\n    let w = v;\n"
+    page = Page("a.rs", "a.rs", text, languages.of("a.rs"))
+    assert page.names
+    assert page.names.is_broken
+    assert offered({"a.rs": text}, "a.rs", "fn area", "fn surface") == {"a.rs:6": "surface(v);"}
+    assert offered({"a.rs": text}, "a.rs", "area(w:", "area(width:") == {"a.rs:2": "width"}
+
+
+async def test_a_member_follows_in_a_part_of_its_class() -> None:
+    text = (
+        "    boolean isOpen() {\n        return a;\n    }\n    boolean isShut() {\n        return !isOpen();\n    }\n"
+    )
+    assert offered({"A.java": text}, "A.java", "boolean isOpen", "boolean hasOpened") == {
+        "A.java:5": "return !hasOpened();"
+    }
+
+
+MEMBERS = {
+    "app.py": """from shop import rules
+from shop.models import Order, Rule
+
+
+class Cart:
+    def total(self, order: Order, rule, orders):
+        return rules.total(order) + order.total() + rule.total() + Order.total(order)
+""",
+    "shop/models.py": """class Order:
+    def total(self):
+        return 1
+
+
+class Rule:
+    def total(self):
+        return 2
+""",
+    "shop/rules.py": "def total(order):\n    return order.total()\n",
+}
+
+
+def test_members_of_modules_and_other_classes_are_others() -> None:
+    found = offered(MEMBERS, "shop/models.py", "def total", "def amount")
+    assert found == {}
+
+
+CONSTRUCTED = {
+    "a field": ("class A:\n    size: int\n\n\nA(size=1)\n", "size: int", {5}),
+    "a method": ("class A:\n    def size(self):\n        return 1\n\n\nA(size=1)\n", "size(self)", set[int]()),
+    "a field beside a constructor": (
+        "class A:\n    size: int\n\n    def __init__(self, size):\n        pass\n\n\nA(size=1)\n",
+        "size: int",
+        set[int](),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "lines"), CONSTRUCTED.values(), ids=CONSTRUCTED)
+def test_what_a_class_is_called_with(text: str, old: str, lines: set[int]) -> None:
+    found = offered({"a.py": text}, "a.py", old, old.replace("size", "length"))
+    assert {int(place.rpartition(":")[2]) for place in found if found[place].startswith("A(")} == lines
