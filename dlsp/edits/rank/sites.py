@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.evidence import evidence, group, score
 from dlsp.edits.rank.weights import WEIGHTS
-from dlsp.edits.search.arguments import lacking
+from dlsp.edits.search.arguments import following
 from dlsp.edits.search.binding import Binding, Verdict
 from dlsp.edits.search.matches import Match, matches
 from dlsp.edits.search.page import SEARCH_S, Page, Site, in_time
 from dlsp.edits.search.repeats import repeated
 from dlsp.edits.search.rules import Rule, rules_of
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
+from dlsp.edits.search.wraps import wrapped
 from dlsp.ignore.values import brought_secret
 from dlsp.syntax.difference import difference
 from dlsp.syntax.source import Source, encoded
@@ -149,15 +150,24 @@ def sites(edit: Edit, own: Page, pages: Sequence[Page], seconds: float | None = 
         for site in repeated(edit, own, pages, until)
         if not any((site.page.uri, row) in refused for row in range(site.start, site.start + max(1, len(site.old))))
     ]
-    calls = lacking(edit, own, pages, until)
+    calls = list(following(edit, own, pages, until))
+    around = list(wrapped(edit, own, pages, until))
+    texts = list(substituted(lines))
+    calls += [_surer(site, texts) for site in around]
+    texts = [site for site in texts if site.certain or not any(site.touches(other) for other in around)]
     found: list[Site] = []
-    for site in sorted([*copies, *substituted(lines), *calls], key=lambda each: (not each.certain, -each.odds)):
+    for site in sorted([*copies, *texts, *calls], key=lambda each: (not each.certain, -each.odds)):
         if len(found) == MAX_SITES:
             break
         if not (site.is_long or site.is_blank or any(site.touches(other) for other in found)):
             found.append(site)
     broken = {site for page in pages for site in _breaking(page, [each for each in found if each.page is page], until)}
     return [site for site in found if site not in broken and not brings_secret(site)]
+
+
+def _surer(site: Site, others: Sequence[Site]) -> Site:
+    """The site, as likely as the likeliest of the others that it touches."""
+    return replace(site, odds=max([site.odds, *(each.odds for each in others if each.touches(site))]))
 
 
 def brings_secret(site: Site) -> bool:

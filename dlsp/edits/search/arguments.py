@@ -1,48 +1,35 @@
-"""Sites of an argument or parameter that the edit added: the other calls of the function, and its definition."""
+"""Sites of an argument or parameter that the edit added or took away: the other calls of the function, and its
+definition."""
 
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tree_sitter import Node
-
 from dlsp.edits.history.edit import Edit
-from dlsp.edits.search.binding import Binding, Verdict
+from dlsp.edits.search.calls import Parts, Place, character, lists, places
 from dlsp.edits.search.page import Page, Site, in_time
-from dlsp.edits.search.rules import Rule
-from dlsp.edits.search.tokens import PROSE
+from dlsp.syntax.scopes.names import Names
 from dlsp.syntax.source import Source, encoded
 
-# Log odds of a call that lacks what the definition needs: where it certainly calls the function, and where it may. The
+# Log odds of a call that no longer fits the definition: where it certainly calls the function, and where it may. The
 # latter are only shown if the model agrees.
 NEEDED_ODDS, DOUBTED_ODDS = 2.0, -0.5
-# How many nodes above a function's name its call or definition may begin.
-_MAX_CLIMB_NODES = 4
-_CALLED_FIELDS = ("function", "name", "constructor", "type", "macro")
+# Log odds of the other calls of a function that is not defined in sight, measured on the training edits.
+ELSEWHERE_ODDS = -1.2
 # Parameters that need no argument, and arguments that stand for any number of them; by parts of the node's type.
 _OPTIONAL = ("default", "optional", "splat", "variadic", "rest", "spread")
 _MANY = ("splat", "spread", "variadic")
-_RECEIVERS = ("self", "cls", "&self", "&mut self", "mut self", "this")
 # Language families in which a parameter needs no type.
 _UNTYPED = ("python", "javascript")
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """The arguments of a call or the parameters of a definition; `node` is the list around them."""
+class Changed:
+    """The edit gave the function `name` one argument more, or one less: `text`, its number `index`, from 0.
 
-    node: Node
-    is_call: bool
-    nodes: tuple[Node, ...]
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Added:
-    """The edit added `text` to the function `name` as its argument number `index`, from 0, of now `count`.
-
-    `keyword`: it is given by its name only. `is_call`: it was added to a call, and the definition lacks it.
+    `count` is the larger number of arguments. `keyword`: it is given by its name only. `is_call`: a call was edited,
+    and the definition was not.
     """
 
     name: str
@@ -51,28 +38,31 @@ class Added:
     text: str
     keyword: str
     is_call: bool
+    is_added: bool
 
 
-def added(edit: Edit, own: Page, until: float = math.inf) -> list[Added]:
-    """The arguments and parameters that the edit added. What a call was given counts more than a parameter's name."""
+def changed(edit: Edit, own: Page, until: float = math.inf) -> list[Changed]:
+    """The arguments and parameters that the edit added or took away. What a call was given counts more than a
+    parameter's name."""
     source = Source(own.language) if own.language and own.language.has_definitions else None
     tree = source.update(edit.text) if source else None
     now = own.source.update(own.text) if own.source else None
-    if source is None or tree is None or now is None or own.source is None:
+    if source is None or tree is None or now is None or own.source is None or own.names is None:
         return []
-    found: dict[str, Added] = {}
+    found: dict[str, Changed] = {}
+    names = own.names, Names(source, edit.text)
     for hunk, (first, last) in zip(edit.hunks, own.edited, strict=True):
         start, end = len(encoded("".join(edit.before[: hunk.start]))), len(encoded("".join(edit.before[: hunk.end])))
-        old = list(_lists(tree.root_node, source.bytes, start, end))
+        old = list(lists(tree.root_node, source.bytes, start, end))
         start, end = (len(encoded(own.text[: own.starts[row]])) for row in (first, last))
-        for name, after in in_time(list(_lists(now.root_node, own.source.bytes, start, end)), until):
+        for name, after in in_time(list(lists(now.root_node, own.source.bytes, start, end)), until):
             before = next((parts for other, parts in old if other == name and parts.is_call == after.is_call), None)
             if before is None:
                 continue
             old.remove((name, before))
-            one = _difference(name, before, after, own)
+            one = _difference(name, before, after, *names)
             known = found.get(name)
-            if one and known and known.is_call != one.is_call:
+            if one and known and known.is_call != one.is_call and known.is_added == one.is_added:
                 # The definition says that it is needed, the call what is given.
                 found[name] = replace(one if one.is_call else known, is_call=False)
             elif one:
@@ -80,125 +70,111 @@ def added(edit: Edit, own: Page, until: float = math.inf) -> list[Added]:
     return list(found.values())
 
 
-def _difference(name: str, before: _Parts, after: _Parts, own: Page) -> Added | None:
-    """What was added to a list; None if it did not grow by exactly one part."""
-    if len(after.texts) != len(before.texts) + 1:
+def _difference(name: str, before: Parts, after: Parts, new_names: Names, old_names: Names) -> Changed | None:
+    """What was added to a list or taken away; None if it did not change by exactly one part."""
+    is_added = len(after.texts) > len(before.texts)
+    longer, shorter, names = (after, before, new_names) if is_added else (before, after, old_names)
+    if len(longer.texts) != len(shorter.texts) + 1:
         return None
-    index = next((at for at, text in enumerate(before.texts) if after.texts[at] != text), len(before.texts))
-    if after.texts[index + 1 :] != before.texts[index:] or not after.texts[index]:
+    index = next((at for at, text in enumerate(shorter.texts) if longer.texts[at] != text), len(shorter.texts))
+    if longer.texts[index + 1 :] != shorter.texts[index:] or not longer.texts[index]:
         return None
-    node, text, texts = after.nodes[index], after.texts[index], before.texts
-    if after.is_call:
-        keyword = _keyword(text)
+    node, text = longer.nodes[index], longer.texts[index]
+    if longer.is_call:
         is_many = any(part in node.type for part in _MANY)
-        return None if is_many else Added(name, index, len(texts) + 1, text, keyword, True)
-    parameter = own.names.binds_in(node) if own.names else ""
-    if not parameter or any(part in node.type for part in _OPTIONAL) or node.child_by_field_name("value"):
+        return None if is_many else Changed(name, index, len(longer.texts), text, _keyword(text), True, is_added)
+    parameter = names.binds_in(node)
+    if not parameter or (is_added and not _is_needed(longer, index)) or any(part in node.type for part in _MANY):
         return None
-    receivers = sum(each in _RECEIVERS for each in texts[:1])
-    by_name = any(each in ("*",) or re.match(r"\*\w", each) for each in texts[:index])
+    by_name = any(each in ("*",) or re.match(r"\*\w", each) for each in longer.texts[:index])
     keyword = parameter if by_name else ""
     given = f"{parameter}={parameter}" if by_name else parameter
-    return Added(name, index - receivers, len(texts) + 1 - receivers, given, keyword, False)
+    left = longer.receivers
+    return Changed(name, index - left, len(longer.texts) - left, given, keyword, False, is_added)
 
 
-def lacking(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
-    """Yield the calls, and the definition, that lack what the edit added. None of them is certain.
+def _is_needed(parts: Parts, index: int) -> bool:
+    """Whether each call has to give an argument for this parameter."""
+    node = parts.nodes[index]
+    return not any(part in node.type for part in _OPTIONAL) and not node.child_by_field_name("value")
 
-    What was added to a call only is not added to others, unless a definition is found that lacks it: a function that
-    has it already is called without it on purpose.
+
+def following(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.inf) -> Iterator[Site]:
+    """Yield the calls, and the definition, that no longer fit what the edit changed. None of them is certain.
+
+    What was changed at a call only is changed at others if a definition is found that does not fit: a function that
+    does is called in both ways on purpose. Where none is found, all calls have to be as the edited one was, and the
+    model has to agree.
     """
-    for one in added(edit, own, until):
-        binding = Binding(Rule("rename", (one.name,), one.name, "called", pure=True, only=True), own, until, pages)
-        found: list[tuple[bool, Site]] = []
-        for page in in_time(pages, until):
-            for token in page.tokens:
-                if token.text != one.name or token.role in PROSE or page.is_edited_at(token.start):
-                    continue
-                meant = binding.meaning(page, token.start)
-                sure = meant is not Verdict.OPEN or binding.at(page, token.start) == "same meaning"
-                if meant is not Verdict.REFUSED:
-                    found += _site(one, page, token.start, NEEDED_ODDS if sure else DOUBTED_ODDS)
-        if not one.is_call or not all(is_call for is_call, _ in found):
-            yield from (site for _, site in found)
+    for one in changed(edit, own, until):
+        found = [
+            (place, _site(one, place, NEEDED_ODDS if place.is_sure else DOUBTED_ODDS))
+            for place in places(one.name, own, pages, until)
+        ]
+        sites = [site for _, site in found if site]
+        if not one.is_call or any(site and not place.parts.is_call for place, site in found):
+            yield from sites
+        elif all(site and len(place.parts.texts) == one.count - one.is_added for place, site in found):
+            yield from (replace(site, odds=ELSEWHERE_ODDS) for site in sites)
 
 
-def _site(one: Added, page: Page, offset: int, odds: float) -> Iterator[tuple[bool, Site]]:
-    """Yield whether a place is a call, and the site that adds what it lacks."""
-    tree = page.source.update(page.text) if page.source else None
-    if tree is None or page.source is None:
-        return
-    leaf = tree.root_node.descendant_for_byte_range(*_bytes(page.text, offset, one.name))
-    parts = _parts(leaf, page.source.bytes) if leaf else None
-    if parts is None or (not parts.is_call and not one.is_call):
-        return
+def _site(one: Changed, place: Place, odds: float) -> Site | None:
+    """The site that adds to a place what it lacks, or takes away what is too much; None if it fits."""
+    parts, page = place.parts, place.page
+    if not parts.is_call and not one.is_call:
+        return None
+    if parts.is_call and any(part in each.type for each in parts.nodes for part in _MANY):
+        return None
+    made = _added(one, parts, page) if one.is_added else _taken(one, parts)
+    if made is None:
+        return None
+    start, end = (character(page, byte) for byte in made[:2])
+    first, last = page.row(start), page.row(end) + 1
+    if page.is_edited(first, last):
+        return None
+    old = tuple(page.lines[first:last])
+    new = page.text[page.starts[first] : start] + made[2] + page.text[end : page.starts[last]]
+    return Site(page, first, old, tuple(new.splitlines(keepends=True)), odds)
+
+
+def _added(one: Changed, parts: Parts, page: Page) -> tuple[int, int, str] | None:
+    """Where in the document, in bytes, which text goes so that the list has what was added; None if it fits."""
     text, index = one.text, one.index
     if not parts.is_call:
         text = one.keyword or one.text
-        index += sum(each in _RECEIVERS for each in parts.texts[:1])
+        index += parts.receivers
         family = page.language.family if page.language else ""
         if family not in _UNTYPED or not text.isidentifier():
-            return
-    if text in parts.texts or any(part in each.type for each in parts.nodes for part in _MANY if parts.is_call):
-        return
+            return None
+    if text in parts.texts:
+        return None
     positional = [each for each in parts.texts if not _keyword(each)]
     if one.keyword:
         if any(_keyword(each) == one.keyword for each in parts.texts):
-            return
+            return None
         index = len(parts.texts)
     elif index > len(positional) or len(parts.texts) >= one.count + (not parts.is_call):
-        return
-    at, new = _insertion(parts, index, text)
-    character = len(page.source.bytes[:at].decode("utf-8", "replace"))
-    row = page.row(character)
-    line, column = page.lines[row], character - page.starts[row]
-    if not page.is_edited(row, row + 1):
-        yield parts.is_call, Site(page, row, (line,), (line[:column] + new + line[column:],), odds)
+        return None
+    at = parts.nodes[index - 1].end_byte if index else parts.node.start_byte + 1
+    return at, at, f", {text}" if index else f"{text}, " if parts.nodes else text
 
 
-def _insertion(parts: _Parts, index: int, text: str) -> tuple[int, str]:
-    """Where in the document, in bytes, which text makes `text` part number `index` of the list."""
+def _taken(one: Changed, parts: Parts) -> tuple[int, int, str] | None:
+    """Which bytes of the document go so that the list no longer has what was taken away; None if it fits."""
+    by_name = one.keyword or one.text
+    index = next((at for at, each in enumerate(parts.texts) if _keyword(each) == by_name), None)
+    if index is None:
+        positional = [each for each in parts.texts if not _keyword(each)]
+        index = one.index + parts.receivers
+        is_full = len(parts.texts) - parts.receivers == one.count and index < len(positional)
+        if one.keyword or not is_full or (not parts.is_call and not _is_needed(parts, index)):
+            return None
+    node, is_alone = parts.nodes[index], len(parts.nodes) == 1
     if index:
-        return parts.nodes[index - 1].end_byte, f", {text}"
-    return parts.node.start_byte + 1, f"{text}, " if parts.nodes else text
+        return parts.nodes[index - 1].end_byte, node.end_byte, ""
+    return node.start_byte, node.end_byte if is_alone else parts.nodes[1].start_byte, ""
 
 
 def _keyword(text: str) -> str:
     found = re.match(r"(\w+)\s*=(?!=)", text)
     return found[1] if found else ""
-
-
-def _lists(root: Node, content: bytes, start: int, end: int) -> Iterator[tuple[str, _Parts]]:
-    """Yield the calls and definitions whose names stand between two bytes, with their names."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.end_byte <= start or node.start_byte >= end:
-            continue
-        if not node.child_count and "identifier" in node.type and (parts := _parts(node, content)):
-            yield content[node.start_byte : node.end_byte].decode("utf-8", "replace"), parts
-        stack += reversed(node.children)
-
-
-def _parts(leaf: Node, content: bytes) -> _Parts | None:
-    """The list of the call or definition that a name stands for; None for any other place."""
-    node = leaf.parent
-    for _ in range(_MAX_CLIMB_NODES):
-        if node is None:
-            return None
-        for field in ("arguments", "parameters"):
-            found = node.child_by_field_name(field)
-            named = [child for each in (*_CALLED_FIELDS, "declarator") if (child := node.child_by_field_name(each))]
-            if found and any(child.end_byte == leaf.end_byte for child in named):
-                nodes = tuple(child for child in found.named_children if "comment" not in child.type)
-                texts = tuple(content[each.start_byte : each.end_byte].decode("utf-8", "replace") for each in nodes)
-                return _Parts(found, field == "arguments", nodes, texts)
-        if node.end_byte != leaf.end_byte:
-            return None
-        node = node.parent
-    return None
-
-
-def _bytes(text: str, offset: int, name: str) -> tuple[int, int]:
-    start = len(encoded(text[:offset]))
-    return start, start + len(encoded(name))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dlsp.context.workspace import Workspace
 from dlsp.edits.history.edit import Edit
-from dlsp.edits.search.arguments import added
+from dlsp.edits.search.arguments import changed as changed_arguments
 from dlsp.edits.search.page import SEARCH_S, Page
 from dlsp.edits.search.rules import rules_of
 from dlsp.edits.search.tokens import PROSE
@@ -26,7 +26,7 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
     """
     until = time.monotonic() + SEARCH_S
     renamed = (r.old[0] for r in rules_of(edit, own, until) if r.kind == "rename" and r.role not in PROSE)
-    changed = (*renamed, *(each.name for each in added(edit, own, until)))
+    changed = (*renamed, *(each.name for each in changed_arguments(edit, own, until)))
     names = {name for name in changed if len(name) >= MIN_NAME_CHARACTERS}
     return list(_holding(workspace, own, names)) if names else []
 

@@ -1,9 +1,10 @@
-"""An argument or a parameter that was added is added to the other calls too."""
+"""An argument or a parameter that was added or taken away is so at the other calls too."""
 
 import pytest
 
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import learned
+from dlsp.edits.rank.sites import sites
 from dlsp.edits.search.page import Page
 from dlsp.syntax import languages
 
@@ -92,6 +93,43 @@ CALLS = {
         ("int w", "int w, int unit"),
         {5: "return area(1, unit);"},
     ),
+    "a parameter that is gone": (
+        "a.py",
+        AREA,
+        ("(width, height)", "(width)"),
+        {5: "area(1)", 6: "area(3)", 7: "print(area(a) + other.area(1, 2))"},
+    ),
+    "a parameter that is gone from the front": ("a.py", AREA, ("(width, ", "("), {5: "area(2)", 6: "area(height)"}),
+    "a parameter that is gone and was given by name": (
+        "a.py",
+        "def area(width, *, height):\n    pass\n\n\narea(1, height=2)\narea(1)\n",
+        ("width, *, height", "width"),
+        {},
+    ),
+    "a parameter with a default that is gone": (
+        "a.py",
+        "def area(width, height=1):\n    pass\n\n\narea(1, 2)\narea(1)\narea(1, height=3)\n",
+        (", height=1", ""),
+        {5: "area(1)", 7: "area(1)"},
+    ),
+    "an argument that is gone from one call": (
+        "a.py",
+        AREA,
+        ("area(1, 2)", "area(1)"),
+        {1: "def area(width):", 6: "area(3)", 7: "print(area(a) + other.area(1, 2))"},
+    ),
+    "an argument that the function can do without": (
+        "a.py",
+        AREA.replace("height):", "height=1):"),
+        ("area(1, 2)", "area(1)"),
+        {},
+    ),
+    "a parameter of Go that is gone": (
+        "a.go",
+        "package a\n\nfunc area(w int, u unit) int {\n\treturn w\n}\n\nvar b = area(1, cm)\n",
+        (", u unit)", ")"),
+        {7: "var b = area(1)"},
+    ),
     "another function's call": ("a.py", "def f(a):\n    pass\n\n\ndef g(f):\n    f(1)\n", ("f(a)", "f(a, b)"), {}),
 }
 
@@ -118,3 +156,22 @@ def test_calls_in_files_that_import_the_function() -> None:
     pages = [own, *(Page(path, path, text, languages.of(path)) for path, text in texts.items())]
     found = {(each.site.page.path, each.site.lines[0]) for each in learned(edit, own, pages)}
     assert found == {("app.py", "area(1, unit)\n")}
+
+
+ELSEWHERE = {
+    "one more": ("f(a)\ng(f(b))\n", ("f(a)", "f(a, c)"), {"g(f(b, c))"}),
+    "one less": ("f(a, c)\ng(f(b, d))\n", ("f(a, c)", "f(a)"), {"g(f(b))"}),
+    "another call has it": ("f(a)\ng(f(b))\nf(b, c)\n", ("f(a)", "f(a, c)"), set[str]()),
+    "another call has another number": ("f(a, b)\ng(f(d, e))\nf(d)\n", ("f(a, b)", "f(a, b, c)"), set[str]()),
+}
+
+
+@pytest.mark.parametrize(("before", "change", "wanted"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_the_model_is_asked_about_calls_of_a_function_from_elsewhere(
+    before: str, change: tuple[str, str], wanted: set[str]
+) -> None:
+    after = before.replace(*change, 1)
+    edit = Edit.between("a.py", before, after)
+    own = Page("a.py", "a.py", after, languages.of("a.py"), tuple(edit.ranges()))
+    assert {"".join(site.lines).strip() for site in sites(edit, own, [own])} == wanted
+    assert learned(edit, own, [own]) == []
