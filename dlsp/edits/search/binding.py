@@ -3,6 +3,7 @@
 import builtins
 import re
 import time
+from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from dlsp.edits.search.rules import alike, by_words
 from dlsp.edits.search.standing import CONSTRUCTORS, LOCAL, SELF_NAMES, Standing
 from dlsp.syntax.scopes import imports
 from dlsp.syntax.scopes.names import DEFAULT, Names, Scope, Use
+from dlsp.syntax.source import encoded
 
 # The most pages that pass an import on.
 MAX_PASSED = 3
@@ -18,6 +20,8 @@ MAX_PASSED = 3
 _STAR = re.compile(
     r"""^from[ \t]+([\w.]+)[ \t]+import[ \t]+\*|^export[ \t]*\*[ \t]*from[ \t]*["']([^"'\n]+)["']""", re.MULTILINE
 )
+# The beginning of a test function, up to one of its parameters.
+_TEST = re.compile(rb"(?:async\s+)?def\s+test\w*\s*\([^()]*")
 
 
 class Verdict(Enum):
@@ -68,6 +72,8 @@ class Binding(Standing):
     def _verdict_here(self, offset: int) -> Verdict:
         """The verdict on a place of the edit's own page."""
         standing = self.at(self.own, offset)
+        if standing == "out of reach" and self._is_fixture(self.old[offset].bound):
+            return Verdict.OPEN
         if standing in _REFUSED_STANDINGS or (standing == "a member" and not self._is_of_class):
             return Verdict.REFUSED
         if standing == "prose in reach" and self._is_documented(offset):
@@ -76,6 +82,18 @@ class Binding(Standing):
         is_bound = is_bound and (standing != "own keyword" or self._is_own_call(self.old[offset]))
         # An edit that changed an import may have replaced one thing by a different one.
         return Verdict.CERTAIN if is_bound and not self._is_import else Verdict.OPEN
+
+    def _is_fixture(self, bound: Scope | None) -> bool:
+        """Whether the edit renamed a parameter of test functions, and the name is bound by one of another test function:
+        pytest gives to both what has that name."""
+        renamed = bool(self.scopes) and all(self._is_given(self.new, scope) for scope in self.scopes)
+        return renamed and bound is not None and self._is_given(self.old, bound)
+
+    def _is_given(self, uses: Mapping[int, Use], scope: Scope) -> bool:
+        """Whether the scope is a test function, and one of its parameters binds the name."""
+        first = min((offset for offset, use in uses.items() if use.binds == scope), default=0)
+        head = encoded(self.own.text)[scope.start : len(encoded(self.own.text[:first]))]
+        return scope.kind == "function" and _TEST.fullmatch(head) is not None
 
     def _is_safe(self, page: Page, use: Use | None) -> bool:
         """Whether the new name would mean the renamed thing at this place: the edit did nothing but rename, and nothing

@@ -389,7 +389,7 @@ async def test_a_member_follows_in_a_part_of_its_class() -> None:
     }
 
 
-MEMBERS = {
+METHODS = {
     "app.py": """from shop import rules
 from shop.models import Order, Rule
 
@@ -412,7 +412,7 @@ class Rule:
 
 
 def test_members_of_modules_and_other_classes_are_others() -> None:
-    found = offered(MEMBERS, "shop/models.py", "def total", "def amount")
+    found = offered(METHODS, "shop/models.py", "def total", "def amount")
     assert found == {}
 
 
@@ -431,3 +431,31 @@ CONSTRUCTED = {
 def test_what_a_class_is_called_with(text: str, old: str, lines: set[int]) -> None:
     found = offered({"a.py": text}, "a.py", old, old.replace("size", "length"))
     assert {int(place.rpartition(":")[2]) for place in found if found[place].startswith("A(")} == lines
+
+
+TESTS = """def test_one(client):
+    assert client.get(1)
+
+
+def test_two(client, path):
+    assert client.get(path)
+
+
+def test_three():
+    client = make()
+    assert client
+
+
+def connect(client):
+    return client
+"""
+
+
+def test_fixtures_follow_in_other_tests_one_by_one() -> None:
+    found = offered({"test_a.py": TESTS}, "test_a.py", "test_one(client)", "test_one(api_client)")
+    assert found == {
+        "test_a.py:2": "assert api_client.get(1)!",
+        "test_a.py:5": "def test_two(api_client, path):",
+        "test_a.py:6": "assert api_client.get(path)",
+    }
+    assert set(offered({"test_a.py": TESTS}, "test_a.py", "client = make()", "api_client = make()")) == {"test_a.py:11"}

@@ -15,6 +15,12 @@ WRAPS = {
         {"b = g(str(load(2)) + str(load(3)))"},
     ),
     "await": ("a.js", "a = load(1);\nreturn load(2, x);\n", "a = await load(1);\n", {"return await load(2, x);"}),
+    "await in functions that may": (
+        "a.py",
+        "a = load(1)\nasync def f():\n    return load(2)\ndef g():\n    return load(3)\n",
+        "a = await load(1)\n",
+        {"return await load(2)"},
+    ),
     "a method behind it": (
         "a.py",
         "a = load(1)\nreturn load(2)\n",
