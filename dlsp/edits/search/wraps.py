@@ -17,6 +17,8 @@ from dlsp.syntax.source import Source, encoded
 SAME_ODDS, MAYBE_ODDS = -0.3, -1.0
 # Functions without a name, and blocks that may wait, by parts of the node's type.
 _UNNAMED = ("arrow", "closure", "lambda", "async", "function_expression")
+# How many nodes above a call its function may begin.
+_MAX_CLIMB_NODES = 200
 # What may stand before a call that is wrapped, and behind it.
 _BEFORE, _BEHIND = re.compile(r"(?:[\w.:]+[!?]?\(|[\w.]+ |[&*!-])*"), re.compile(r"\)*[\w.?!()]*")
 
@@ -102,9 +104,9 @@ def _site(wrap: Wrap, found: Sequence[Place]) -> Site | None:
         return None
     if wrap.is_await and not all(_may_await(each, page) for each in arounds):
         return None
-    inside = [tuple(len(encoded(page.text[base:at])) for at in span) for span in spans]
-    text = encoded(page.text[base:end])
-    new = _wrapped(text, [(one, other) for one, other in inside], encoded(wrap.before), encoded(wrap.behind))
+    text = page.text[base:end]
+    inside = [(len(encoded(text[: start - base])), len(encoded(text[: stop - base]))) for start, stop in spans]
+    new = _wrapped(encoded(text), inside, encoded(wrap.before), encoded(wrap.behind))
     odds = SAME_ODDS if all(place.is_sure for place in found) else MAYBE_ODDS
     lines = tuple(new.decode("utf-8", "replace").splitlines(keepends=True))
     return Site(page, first, tuple(page.lines[first:last]), lines, odds)
@@ -113,14 +115,16 @@ def _site(wrap: Wrap, found: Sequence[Place]) -> Site | None:
 def _may_await(call: Node, page: Page) -> bool:
     """Whether a call stands in an asynchronous function, or in none."""
     assert page.source
-    node = call.parent
-    functions = page.source.language.functions
-    while node is not None and node.type not in functions and not any(part in node.type for part in _UNNAMED):
+    node, functions = call.parent, page.source.language.functions
+    for _ in range(_MAX_CLIMB_NODES):
+        if node is None:
+            return True
+        if node.type in functions or any(part in node.type for part in _UNNAMED):
+            break
         node = node.parent
     body = node.child_by_field_name("body") if node else None
-    if node is None or body is None:
-        return True
-    return re.search(rb"\basync\b", page.source.bytes[node.start_byte : body.start_byte]) is not None
+    head = page.source.bytes[node.start_byte : body.start_byte if body else node.end_byte] if node else b""
+    return re.search(rb"\basync\b", head) is not None
 
 
 def _has(wrap: Wrap, text: str, start: int, end: int) -> bool:
