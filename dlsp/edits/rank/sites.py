@@ -22,8 +22,9 @@ from dlsp.ignore.values import brought_secret
 from dlsp.syntax.difference import difference
 from dlsp.syntax.source import Source, encoded
 
-# Log odds, at least, of a place that declared types tie to the edit: the model is not asked.
-LIKELY_ODDS = WEIGHTS.sure_from + 0.1
+# Log odds, at least: of a place that declared types tie to the edit, about which the model is not asked; and of one
+# that follows as often as not.
+LEAST_ODDS = {Verdict.LIKELY: WEIGHTS.sure_from + 0.1, Verdict.EVEN: 0.0}
 # The most sites examined, those with the best evidence first.
 MAX_SITES = 64
 
@@ -203,7 +204,7 @@ def substituted(lines: Iterable[Marked]) -> Iterator[Site]:
         rated: list[tuple[Match, float, bool]] = []
         for match, numbers, verdict in zip(line.found, line.numbers, line.verdicts, strict=True):
             odds = score(WEIGHTS.match[group(match, numbers)], numbers)
-            odds = max(odds, LIKELY_ODDS) if verdict is Verdict.LIKELY else odds
+            odds = max(odds, LEAST_ODDS.get(verdict, odds))
             if verdict is not Verdict.REFUSED:
                 rated.append((match, odds, verdict is Verdict.CERTAIN))
         if not rated:

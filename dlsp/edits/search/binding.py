@@ -29,6 +29,7 @@ class Verdict(Enum):
 
     CERTAIN = "the name there is the one that the edit renamed"
     LIKELY = "declared types say so, which is no proof"
+    EVEN = "such places follow as often as not"
     OPEN = "it may be; the evidence and the model decide"
     REFUSED = "the name there is another one"
 
@@ -44,7 +45,7 @@ class Binding(Standing):
     """Tells which places are bound to what the edit renamed."""
 
     def verdict(self, page: Page, offset: int) -> Verdict:
-        """Whether the edit must follow at this place (CERTAIN), must not (REFUSED), or may (LIKELY, OPEN)."""
+        """Whether the edit must follow at this place (CERTAIN), must not (REFUSED), or may (the others)."""
         found = self.meaning(page, offset)
         if found is Verdict.CERTAIN and not self._is_safe(page, self.uses(self.rule.old[0], page).get(offset)):
             found = Verdict.OPEN
@@ -73,7 +74,7 @@ class Binding(Standing):
         """The verdict on a place of the edit's own page."""
         standing = self.at(self.own, offset)
         if standing == "out of reach" and self._is_fixture(self.old[offset].bound):
-            return Verdict.OPEN
+            return Verdict.EVEN
         if standing in _REFUSED_STANDINGS or (standing == "a member" and not self._is_of_class):
             return Verdict.REFUSED
         if standing == "prose in reach" and self._is_documented(offset):
@@ -84,7 +85,7 @@ class Binding(Standing):
         return Verdict.CERTAIN if is_bound and not self._is_import else Verdict.OPEN
 
     def _is_fixture(self, bound: Scope | None) -> bool:
-        """Whether the edit renamed a parameter of test functions, and the name is bound by one of another test function:
+        """Whether the edit renamed a parameter of a test function, and one of another test function binds the name:
         pytest gives to both what has that name."""
         renamed = bool(self.scopes) and all(self._is_given(self.new, scope) for scope in self.scopes)
         return renamed and bound is not None and self._is_given(self.old, bound)
