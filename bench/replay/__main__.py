@@ -19,7 +19,7 @@ from bench.replay.load import Load
 from bench.replay.scripts import Script, ordered
 from bench.replay.summary import Played, summary
 from bench.replay.table import show
-from bench.replay.user import play, read
+from bench.replay.user import TAKES, play, read
 from bench.replay.vim import Vim
 from bench.replay.world import PEER, World
 from dlsp import paths
@@ -47,7 +47,11 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--patient", action="store_true", help="wait for every answer: for right or wrong, not for time"
     )
     parser.add_argument(
-        "--decline", action="store_true", help="accept nothing, so that all that is left of a suggestion is judged, too"
+        "--accepts",
+        choices=TAKES,
+        default="lines",
+        help="what the user takes: words, too, where a line is wrong; or nothing, so that all that is left of a "
+        "suggestion is judged",
     )
     parser.add_argument("--minutes", type=float, help="begin no script after that; the same command goes on")
     parser.add_argument("--fresh", action="store_true", help="forget what was played before")
@@ -59,7 +63,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _name(asked: argparse.Namespace, model: str) -> str:
-    how = ["patient"] * asked.patient + ["decline"] * asked.decline
+    how = ["patient"] * asked.patient + [asked.accepts] * (asked.accepts != "lines")
     parts = [asked.split if asked.split != "test" else "", *how, model]
     return "-".join(part for part in ("replay", *parts) if part)
 
@@ -117,7 +121,7 @@ async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journ
                     if time.monotonic() > until:
                         return False
                     load = Load()
-                    keystrokes = await play(script, contender, asked.patient, not asked.decline)
+                    keystrokes = await play(script, contender, asked.patient, TAKES[asked.accepts])
                     entry = {
                         "moments": [asdict(keystroke) for keystroke in keystrokes],
                         "work": asdict(contender.work),
@@ -169,7 +173,7 @@ def _command(asked: argparse.Namespace) -> str:
     words = ["python -m bench.replay --contenders", *asked.contenders, "--edits", str(asked.edits)]
     words += ["--model", asked.model] + (["--limit", str(asked.limit)] if asked.limit else [])
     words += ["--split", asked.split] + (["--patient"] if asked.patient else [])
-    words += ["--decline"] if asked.decline else []
+    words += ["--accepts", asked.accepts] if asked.accepts != "lines" else []
     return " ".join(words)
 
 

@@ -26,7 +26,7 @@ from dlsp.completions.gate.features import Facts, of_cursor
 from dlsp.models import catalogue
 
 FACTS = list(of_cursor(Facts("", "")))
-REPLAY = ["--split", "fit", "--patient", "--decline", "--contenders", CONTENDER]
+REPLAY = ["--split", "fit", "--patient", "--accepts", "nothing", "--contenders", CONTENDER]
 FOLDS, RIDGE = 5, 1.0
 # So many of the suggestions that `auto` shows are to be right: what is wrong costs a reader more than silence.
 RIGHT = 0.82
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write(model: catalogue.Model, out: Path) -> int:
     """Fit on what was played, and write the table."""
-    journal = Journal(results.kept() / "replay" / f"replay-fit-patient-decline-{model.name}.jsonl")
+    journal = Journal(results.kept() / "replay" / f"replay-fit-patient-nothing-{model.name}.jsonl")
     answers, keystrokes = places(journal), asked(journal)
     scripts = len({place.script for place in answers})
     if scripts < FOLDS:

@@ -12,13 +12,17 @@ from bench.replay.user import Keystroke
 
 RESAMPLES = 10_000
 # Metric: which count by which other one, times what. A suggestion is counted where it appears (`shown`, `right`,
-# `wrong`), and at every key at which it, or what is left of it, is visible (`…_keys`).
+# `wrong`, `used` where something of it is taken there), and at every key at which it, or what is left of it, is visible
+# (`…_keys`; `in_the_way_keys`: and nothing of it is taken). Who takes whole lines alone uses all that is right.
 SHARES: dict[str, tuple[str, str, float]] = {
     "completed": ("accepted", "characters", 1),
+    "keys_saved": ("saved", "characters", 1),
     "right_first": ("right", "shown", 1),
+    "used_first": ("used", "shown", 1),
     "right_whole": ("whole", "shown", 1),
     "right_visible": ("right_keys", "visible_keys", 1),
     "wrong_per_100": ("wrong_keys", "keys", 100),
+    "in_the_way_per_100": ("in_the_way_keys", "keys", 100),
     "wrong_suggestions_per_100": ("wrong", "keys", 100),
     "shown_per_100": ("shown", "keys", 100),
     "quiet": ("quiet", "quiet_places", 1),
@@ -96,9 +100,11 @@ def counts(one: Played) -> Counter[str]:
         if keystroke.kept_s is not None and keystroke.kept_keys is not None:
             sums.update({"taken": keystroke.accepted, "kept_s": keystroke.kept_s, "kept_keys": keystroke.kept_keys})
         sums.update({"visible_keys": visible, "right_keys": keystroke.right, "wrong_keys": wrong})
+        sums["in_the_way_keys"] += visible and not keystroke.accepted
         sums.update({"memory_keys": visible and keystroke.memory, "late": keystroke.took_s is None})
         if visible and not keystroke.again:
             sums.update({"shown": 1, "right": keystroke.right, "whole": keystroke.whole, "wrong": wrong})
+            sums["used"] += keystroke.accepted > 0
             sums["reversals"] += keystroke.reverses
         if keystroke.next != "type":
             kept = not wrong if keystroke.next == "newline" else not visible

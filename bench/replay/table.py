@@ -9,11 +9,14 @@ from bench.replay.files import FILES
 
 ROWS: tuple[tuple[str, str, str], ...] = (
     ("writing/completed", "characters completed, writing", "{:.1%}"),
+    ("writing/keys_saved", "keys saved, of a key for each character", "{:.1%}"),
     ("all/right_first", "right when shown, first line", "{:.1%}"),
+    ("all/used_first", "used when shown, at least a part", "{:.1%}"),
     ("all/right_whole", "right when shown, whole", "{:.1%}"),
     ("all/right_visible", "right, of keys with one visible", "{:.1%}"),
     ("all/wrong_suggestions_per_100", "wrong suggestions per 100 keys", "{:.1f}"),
     ("all/wrong_per_100", "keys with a wrong one visible, per 100", "{:.1f}"),
+    ("all/in_the_way_per_100", "with one of which nothing is taken", "{:.1f}"),
     ("all/shown_per_100", "suggestions per 100 keys", "{:.1f}"),
     ("all/quiet", "quiet where quiet is right", "{:.1%}"),
     ("all/quiet_delete", "before a deletion", "{:.1%}"),

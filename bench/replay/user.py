@@ -1,7 +1,7 @@
 """Plays a script to a contender and notes what was shown at each key."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +9,11 @@ from bench.replay.contender import Contender, Place, Shown
 from bench.replay.kept import Kept
 from bench.replay.pace import Pace
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common, keys
+
+# What editors accept by the key for a word.
+_WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
+# How many characters of a suggestion a user takes by one key, given that and what is still to be written.
+Takes = Callable[[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,29 @@ def judged(text: str, rest: str) -> tuple[bool, bool]:
     return stands, stands and rest.startswith(text.rstrip())
 
 
-async def play(script: Script, contender: Contender, patient: bool = False, accepts: bool = True) -> list[Keystroke]:
-    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet; one that
-    accepts nothing types over what is right, too.
-    """
-    user = _User(script, contender, patient, accepts)
+def lines(text: str, rest: str) -> int:
+    """All of a suggestion, or its first line alone, where that is right."""
+    right, whole = judged(text, rest)
+    return len(text.rstrip() if whole else first_line(text)) if right else 0
+
+
+def words(text: str, rest: str) -> int:
+    """The same, and where the first line is wrong its first word, where that is right."""
+    found = _WORD.match(text)
+    return lines(text, rest) or (found.end() if found and rest.startswith(found[0]) else 0)
+
+
+def nothing(_text: str, _rest: str) -> int:
+    """Nothing of any suggestion: what is right is typed over, too."""
+    return 0
+
+
+TAKES: dict[str, Takes] = {"lines": lines, "words": words, "nothing": nothing}
+
+
+async def play(script: Script, contender: Contender, patient: bool = False, takes: Takes = lines) -> list[Keystroke]:
+    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet."""
+    user = _User(script, contender, patient, takes)
     await contender.open(script)
     for index, step in enumerate(script.steps):
         await user.do(step, script.steps[index + 1 :])
@@ -69,9 +92,9 @@ async def play(script: Script, contender: Contender, patient: bool = False, acce
 
 
 class _User:
-    def __init__(self, script: Script, contender: Contender, patient: bool, accepts: bool) -> None:
+    def __init__(self, script: Script, contender: Contender, patient: bool, takes: Takes) -> None:
         self.keystrokes: list[Keystroke] = []
-        self._contender, self._patient, self._accepts = contender, patient, accepts
+        self._contender, self._patient, self._takes = contender, patient, takes
         self._pace = Pace(script.id)
         self._before, self._after = "", script.text
         self._shown = ""  # what is left of the suggestion that was visible when the last key came
@@ -145,7 +168,7 @@ class _User:
             self._shown = ""
             return
         right, whole = judged(shown.text, rest)
-        accepted = len(shown.text.rstrip() if whole else first_line(shown.text)) if right and self._accepts else 0
+        accepted = self._takes(shown.text, rest)
         again = bool(left) and left.endswith(shown.text) and left != shown.text
         self._shown = shown.text
         agrees = common(shown.text, rest)

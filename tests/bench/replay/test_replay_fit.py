@@ -18,7 +18,7 @@ from dlsp.models.catalogue import DEFAULT
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     """Suggestions that are right as their log-probability says; words are never right, and what is blank not shown."""
     monkeypatch.setattr("dlsp.paths.cache_dir", lambda: tmp_path)
-    journal = Journal(results.kept() / "replay" / "replay-fit-patient-decline-qwen2.5-coder-0.5b.jsonl")
+    journal = Journal(results.kept() / "replay" / "replay-fit-patient-nothing-qwen2.5-coder-0.5b.jsonl")
     rng = np.random.default_rng(0)
     for script in range(20):
         keystrokes = []
@@ -106,7 +106,7 @@ def test_what_is_missing_is_played_first(tmp_path: Path, monkeypatch: pytest.Mon
     asked: list[list[str]] = []
     monkeypatch.setattr(fit, "play", lambda words: asked.append(words) or 1)
     assert fit.main(["--minutes", "5", "--out", str(tmp_path / "table.json")]) == 1
-    how = ["--split", "fit", "--patient", "--decline", "--contenders", CONTENDER]
+    how = ["--split", "fit", "--patient", "--accepts", "nothing", "--contenders", CONTENDER]
     assert asked == [[*how, "--model", DEFAULT.name, "--minutes", "5.0"]]
     assert not (tmp_path / "table.json").exists()
 

@@ -34,6 +34,19 @@ def test_counts_by_key_and_by_suggestion():
     assert (sums["memory_keys"], sums["late"], sums["keys"]) == (1, 1, 4)
 
 
+def test_a_suggestion_of_which_words_are_taken_is_used_and_in_the_way_when_none_is():
+    sums = counts(
+        played(
+            keystroke("ab(c)", accepted=2),
+            keystroke("(c)", again=True, after="accept"),
+            keystroke("c)", again=True, after="accept"),
+            keystroke("d"),
+        )
+    )
+    assert (sums["shown"], sums["used"], sums["right"], sums["saved"]) == (2, 1, 0, 1)
+    assert (sums["wrong_keys"], sums["in_the_way_keys"]) == (4, 3)
+
+
 def test_quiet_is_right_before_a_deletion_a_move_and_a_newline_unless_that_is_foretold():
     sums = counts(
         played(

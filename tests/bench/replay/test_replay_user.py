@@ -8,7 +8,7 @@ import pytest
 from bench.replay.contender import Place, Shown, Work
 from bench.replay.kept import KEPT_KEYS, KEPT_S, Kept
 from bench.replay.scripts import Delete, Move, Script, Write
-from bench.replay.user import Keystroke, first_line, judged, play
+from bench.replay.user import TAKES, Keystroke, first_line, judged, play
 
 TEXT = "def f(a):\n"
 WRITTEN = "return a + 1\n    # done"
@@ -107,6 +107,39 @@ async def test_only_the_first_line_is_accepted_where_the_rest_is_wrong():
     assert not keystrokes[0].whole
     assert keystrokes[0].accepted == len("return a + 1")
     assert contender.places[1] == Place(TEXT + "return a + 1", "", "return a + 1", 0, "accept")
+    assert contender.places[-1].before == TEXT + WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "lines", "words"),
+    [
+        ("return a", "return a + 1", 8, 8),
+        ("return a\n    c", "return a\n    b", 8, 8),
+        ("return a * 2", "return a + 1", 0, len("return")),
+        (" a * 2", " a + 1", 0, len(" a")),
+        (" * 2", " + 1", 0, 0),
+        ("hex(a)", "hexdump(a)", 0, len("hex")),
+        ("()[0]", "()", 0, 0),
+        ("\n    c = 1", "\n    c = 2", 0, len("\n    c")),
+        ("return a", "", 0, 0),
+        ("  ", "  x", 0, 0),
+    ],
+)
+def test_what_users_take_by_one_key(text: str, rest: str, lines: int, words: int):
+    assert {who: takes(text, rest) for who, takes in TAKES.items()} == {"lines": lines, "words": words, "nothing": 0}
+
+
+async def test_who_takes_words_does_so_until_one_is_wrong_and_types_over_the_rest():
+    wrong = "return a * 2"
+    contender = Contender(lambda place: wrong[len(place.before) - len(TEXT) :] if place.before[10:] in wrong else "")
+    keystrokes = await play(WRITING, contender, takes=TAKES["words"])
+    assert [(one.after, one.text, one.accepted, one.again) for one in keystrokes[:5]] == [
+        ("start", wrong, len("return"), False),
+        ("accept", " a * 2", len(" a"), True),
+        ("accept", " * 2", 0, True),
+        ("type", "* 2", 0, True),
+        ("type", None, 0, False),
+    ]
     assert contender.places[-1].before == TEXT + WRITTEN
 
 
