@@ -69,17 +69,18 @@ def select(
         return (empty, "") if known or not cached else None
     verdict = _verdict(cursor, candidate, facts, shift)
     if not invoked:
+        on_screen = completion.still_shown(remainder)
+        if on_screen and (skip := gate.typed_over(facts, cursor.eagerness)):
+            return CompletionResult(skip=skip, verdict=verdict, from_cache=cached), ""
         # A suggestion already on the screen stays as long as typing agrees with it.
-        stays = verdict.skip is SkipReason.UNSURE and completion.still_shown(remainder)
+        stays = verdict.skip is SkipReason.UNSURE and on_screen
         if verdict.skip is SkipReason.UNSURE and not stays:
             tokens = completion.tokens(remainder.typed)
             part = gate.sure_part(facts, first_line(text), tokens, cursor.eagerness, shift)
             text, verdict = part or (text, verdict)
         if is_dismissed(text):
             return CompletionResult(skip=SkipReason.DISMISSED, verdict=verdict, from_cache=cached), ""
-        if len(text if facts.line_before.strip() else text.strip()) < MIN_CHARACTERS and not completion.still_shown(
-            remainder
-        ):
+        if len(text if facts.line_before.strip() else text.strip()) < MIN_CHARACTERS and not on_screen:
             verdict = replace(verdict, skip=SkipReason.SHORT)
         if verdict.skip and not stays:
             return CompletionResult(skip=verdict.skip, verdict=verdict, from_cache=cached), ""

@@ -309,13 +309,13 @@ class CompletionService:
         selected = selection.select(
             cursor,
             candidate,
-            state.facts(cursor, agreed=candidate.remainder.typed),
+            state.facts(cursor, candidate.completion, candidate.remainder.typed),
             lambda text: state.is_dismissed(cursor.position.line, text),
             self._learning.shift(cursor.language_id)
             + update_shift(cursor.settings.model.name, cursor.settings.infill_update),
         )
         if selected and (text := selected[0].text):
-            state.shown(candidate.completion, candidate.remainder, selected[1], text)
+            state.shown(candidate.completion, candidate.remainder, selected[1], text, candidate.invoked)
         return selected
 
     def _answered(self, cursor: Cursor, state: DocumentState, result: CompletionResult) -> CompletionResult:

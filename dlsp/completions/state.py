@@ -40,6 +40,8 @@ class DocumentState:
         self._edit = Edit.NONE
         self._cursors: tuple[Position, ...] = ()
         self._shown = ""
+        self._offered: CachedCompletion | None = None  # what is shown
+        self._keys_over = 0  # typed on this line since it was first shown or accepted in part
         self._dismissed: tuple[int, str] | None = None  # line, text
         self._keys_since_dismissal: int | None = None
         self._edits_elsewhere = 0
@@ -61,6 +63,10 @@ class DocumentState:
         added = _added_to_word(change, removed) if len(change.text) > 1 else ""
         if added and self._shown.startswith(added):
             self._edit = Edit.ACCEPTED
+        if self._edit in (Edit.ACCEPTED, Edit.NEWLINE):
+            self._keys_over = 0
+        elif self._edit is Edit.TYPED:
+            self._keys_over += 1
         self._cursors = change.cursors
 
     def edited_elsewhere(self, count: int) -> None:
@@ -74,8 +80,18 @@ class DocumentState:
         """The client requested a completion."""
         self._edits_without_request = 0
 
-    def shown(self, completion: CachedCompletion, remainder: Remainder, text: str, inserted: str) -> None:
-        """`text` of a completion is shown; `inserted` is the same text with the document's line endings."""
+    def shown(
+        self,
+        completion: CachedCompletion,
+        remainder: Remainder,
+        text: str,
+        inserted: str,
+        invoked: bool = False,
+    ) -> None:
+        """`text` of a completion is shown; `inserted` is the same text with the document's line endings. `invoked`: the
+        user requested it explicitly."""
+        if invoked or completion is not self._offered or not completion.still_shown(remainder):
+            self._offered, self._keys_over = completion, 0
         completion.shown = Remainder(text, remainder.typed, remainder.closers)
         self._shown = inserted
 
@@ -113,8 +129,8 @@ class DocumentState:
         """Whether `text`, with `\\n` at the line ends, is part of what was dismissed on this line."""
         return self._dismissed is not None and self._dismissed[0] == line and text in self._dismissed[1]
 
-    def facts(self, cursor: Cursor, agreed: int = 0) -> Facts:
-        """What the gate's features are computed from; `agreed` characters were typed that agree with the completion."""
+    def facts(self, cursor: Cursor, completion: CachedCompletion | None = None, agreed: int = 0) -> Facts:
+        """What the gate's features are computed from; `agreed` characters were typed that agree with `completion`."""
         return Facts(
             line_before=cursor.before[max(cursor.before.rfind("\n"), cursor.before.rfind("\r")) + 1 :],
             line_after=cursor.after.partition("\n")[0].rstrip("\r"),
@@ -122,6 +138,7 @@ class DocumentState:
             moved=cursor.position not in self._cursors,
             inside=text_kind(cursor.before, cursor.language_id, cursor.path.name),
             agreed=agreed,
+            keys_over=self._keys_over if completion and completion is self._offered else 0,
             dismissed=self._keys_since_dismissal,
         )
 

@@ -40,6 +40,7 @@ class SkipReason(Enum):
     SHORT = "the suggestion is shorter than what is worth reading"
     NEWLINE = "the line is complete"
     DISMISSED = "you sent this suggestion away"
+    TYPED = "you typed on over this suggestion"
 
     @property
     def code(self) -> str:

@@ -9,6 +9,9 @@ from dlsp.completions.gate.parts import Token, parts
 from dlsp.completions.types import SkipReason, Verdict
 from dlsp.context.parts import Context
 
+# Keys that agreed with a suggestion and did not accept it, about two seconds of typing, after which it is in the way.
+MAX_KEYS_OVER = 8
+
 
 def switched_off(eagerness: str, invoked: bool, snoozed: bool) -> SkipReason | None:
     """The skip reason if no suggestion is wanted, else None; `invoked`: the user requested one explicitly."""
@@ -38,6 +41,11 @@ def ask(facts: Facts, eagerness: str) -> Verdict:
     if skip is None and probability < calibration().least["ask"][eagerness]:
         skip = SkipReason.UNLIKELY
     return Verdict(skip, probability, known)
+
+
+def typed_over(facts: Facts, eagerness: str) -> SkipReason | None:
+    """TYPED if the user has typed on over the suggestion for so long that it is not wanted, else None."""
+    return SkipReason.TYPED if eagerness == "auto" and facts.keys_over > MAX_KEYS_OVER else None
 
 
 def show(

@@ -8,6 +8,9 @@ import type { Answer } from "./server";
 import type { Status } from "./status";
 import type { Switch } from "./switch";
 
+/** Until what was typed over for long comes back. */
+const PAUSE_MS = 700;
+
 /** The command that runs when a suggestion was accepted. */
 export const ACCEPTED = "dlsp.accepted";
 
@@ -16,6 +19,7 @@ type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[
 export class Suggest {
   /** What became of the last request; undefined before the first. */
   last: Answer | undefined;
+  private pause: NodeJS.Timeout | undefined;
   private readonly event = new vscode.EventEmitter<void>();
   /** Fires when a request of VS Code's is answered: by a suggestion, or by a reason for none. */
   readonly answered = this.event.event;
@@ -56,6 +60,7 @@ export class Suggest {
       return undefined;
     }
     this.status.next({ what: "asked" });
+    clearTimeout(this.pause);
     const answer = await next(document, position, context, token);
     if (token.isCancellationRequested || !answer) {
       return undefined;
@@ -66,6 +71,9 @@ export class Suggest {
       if (this.status.state === "ready" || this.status.state === "thinking") {
         this.status.next({ what: "skipped", reason: this.last?.message ?? "", slow: this.last?.skip === "slow" });
         this.event.fire();
+      }
+      if (this.last?.skip === "typed") {
+        this.pause = setTimeout(() => comeBack(document, document.version, position), PAUSE_MS);
       }
       return undefined;
     }
@@ -99,6 +107,15 @@ function raw(item: vscode.InlineCompletionItem, answer: Answer | undefined): Ite
     insertText,
     range: item.range && { start: item.range.start, end: item.range.end },
   };
+}
+
+/** Ask again as if by key, if the document and the cursor are still as they were. */
+function comeBack(document: vscode.TextDocument, version: number, position: vscode.Position): void {
+  const editor = vscode.window.activeTextEditor;
+  const here = editor?.document === document && editor.selection.active.isEqual(position);
+  if (here && document.version === version) {
+    void vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+  }
 }
 
 function rest(milliseconds: number): Promise<void> {

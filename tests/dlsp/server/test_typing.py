@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from dlsp import cli
+from dlsp.completions.gate.gate import MAX_KEYS_OVER
 from tests.dlsp.editor import Editor
 from tests.dlsp.server.conftest import Running
 from tests.dlsp.stub_engine import COST, StubEngine
@@ -95,6 +96,47 @@ async def test_it_shrinks_with_typing_and_grows_with_backspace(editor: Editor, s
     assert await text(editor, 1, 11) == "a + b"
     assert len(asked(stub)) == 1
     assert all(each["decision"]["memory"] for each in editor.answers[1:])
+
+
+async def test_what_is_typed_over_for_long_goes_until_it_is_asked_for(editor: Editor, stub: StubEngine) -> None:
+    line = "compute_all_totals(first, second)"
+    stub.answer = lambda request: line
+    column = 11
+
+    async def after(*texts: str) -> str | None:
+        nonlocal column
+        shown = None
+        for each in texts:
+            editor.type(URI, 1, column, each)
+            column += len(each)
+            shown = await text(editor, 1, column)
+        return shown
+
+    assert await text(editor, 1, column) == line
+    assert await after(*line[:MAX_KEYS_OVER]) == line[MAX_KEYS_OVER:]
+    for key in line[MAX_KEYS_OVER:10]:
+        assert await after(key) is None
+        assert editor.skip == "typed"
+    assert [each.insert_text for each in await invoked(editor, 1, column)] == [line[10:]]
+    assert await after(line[10]) == line[11:]
+    assert await after(line[11:19]) == line[19:]
+    assert await after(*line[19 : 19 + MAX_KEYS_OVER]) == line[19 + MAX_KEYS_OVER :], "what was accepted does not count"
+    assert await after(line[19 + MAX_KEYS_OVER]) is None
+    assert len(asked(stub)) == 1
+
+
+async def test_keys_at_which_nothing_was_shown_do_not_count(editor: Editor, stub: StubEngine) -> None:
+    confidence = [[8, -0.001], [2, -9.0], [1, -0.001], [5, -0.001]]
+    answer = {"event": "fill", "gap": 0, "text": "alphabet - betas", "reason": "line", "cost": COST}
+    answer |= {"confidence": confidence}
+    stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in (answer, {"event": "done"}))
+    assert await text(editor, 1, 11) == "alphabet"
+    shown: list[str | None] = []
+    for at, key in enumerate("alphabet -"):
+        editor.type(URI, 1, 11 + at, key)
+        shown.append(await text(editor, 1, 12 + at))
+    assert shown[6:] == ["t", None, None, " betas"]
+    assert len(asked(stub)) == 1
 
 
 async def test_brackets_that_close_themselves(editor: Editor, stub: StubEngine) -> None:

@@ -162,6 +162,31 @@ def test_others_are_asked_for_once_and_turned_through(configured: Configured, st
     assert vim.lines() == ["return a * b"]
 
 
+def test_what_is_typed_over_for_long_comes_back_after_a_pause(configured: Configured, stub: StubEngine) -> None:
+    stub.answer = lambda request: "compute_totals(first, second)"
+    vim = configured("vim.g.dlsp = { settings = { model = '0.5b' } }")
+    vim.lua(
+        """
+        Seen = {}
+        vim.api.nvim_create_autocmd("TextChangedI", {
+          callback = function() table.insert(Seen, require("dlsp.suggest").visible()) end,
+        })
+        """
+    )
+    vim.keys("ix = 1<CR>return ")
+    vim.wait_for_ghost()
+    vim.keys("compute_t")
+    assert vim.lua("return Seen[#Seen]") is False, "Tab is the user's"
+    assert vim.wait_for_ghost() == "otals(first, second)"
+    vim.keys("otals(fi")
+    assert vim.ghost() == "rst, second)", "the count began again"
+    vim.keys("r")
+    vim.keys("<M-]>")
+    assert vim.ghost() == "st, second)", "it comes by key"
+    vim.keys("<Tab>")
+    assert vim.lines()[-1] == "return compute_totals(first, second)"
+
+
 def test_settings_apply_without_a_restart(configured: Configured, stub: StubEngine) -> None:
     vim = configured(
         "vim.g.dlsp = { settings = { mode = 'autoregressive', suggest = 'eager', model = '0.5b' }, debounce = 0 }"

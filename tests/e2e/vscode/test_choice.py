@@ -1,5 +1,8 @@
 """Parts of a suggestion that VS Code does not know, and other suggestions for the same place, in a real VS Code."""
 
+import json
+import time
+
 import pytest
 
 from tests.dlsp.stub_engine import StubEngine
@@ -34,6 +37,24 @@ def test_a_block_then_all(code: Code, stub: StubEngine, end: str) -> None:
     code.wait_for_ghost("\n\nc")
     code.press(ACCEPT_BLOCK)
     code.until(lambda: code.text() == f"y{end}x = a{end}b{end}{end}c", "the second one is")
+
+
+def test_what_is_typed_over_for_long_comes_back_at_a_pause(code: Code, stub: StubEngine) -> None:
+    stub.answer = lambda request: "compute_totals(first, second)"
+    code.configure({"dlsp.suggest": "auto"})
+    try:
+        code.type("x = 1\nreturn ")
+        code.wait_for_ghost("compute_totals(first, second)")
+        for key in "compute_to":
+            code.type(key)
+            time.sleep(0.15)
+        code.wait_for_ghost("tals(first, second)")
+        decisions = (stub.file.parent / "decisions.jsonl").read_text().splitlines()
+        assert "typed" in [json.loads(line)["quiet"] for line in decisions[-4:]]
+        code.press("Tab")
+        assert code.text() == "x = 1\nreturn compute_totals(first, second)"
+    finally:
+        code.configure({})
 
 
 def test_others_are_asked_for_once_and_turned_through(code: Code, stub: StubEngine) -> None:

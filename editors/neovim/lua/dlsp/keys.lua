@@ -23,8 +23,14 @@ local WANTED = {
     return require("dlsp").visible()
   end,
 }
-for _, action in ipairs({ "accept-part", "accept-line", "accept-block", "next", "previous" }) do
+for _, action in ipairs({ "accept-part", "accept-line", "accept-block" }) do
   WANTED[action] = WANTED["accept-word"]
+end
+for _, action in ipairs({ "next", "previous" }) do
+  WANTED[action] = function()
+    local suggest = require("dlsp.suggest")
+    return suggest.visible() or suggest.hidden()
+  end
 end
 
 ---The global insert mode mapping of a key, nil if it has none.

@@ -13,6 +13,8 @@ local M = {}
 local METHOD = "textDocument/inlineCompletion"
 local OTHERS = "dlsp/alternatives"
 local AUTOMATIC, INVOKED = 2, 1
+local MAX_TYPED = 8 -- bytes of a line that are typed over a suggestion before it is hidden
+local PAUSE_MS = 700 -- until it comes back
 
 ---@class dlsp.Place where something was asked for
 ---@field buf integer
@@ -24,6 +26,8 @@ local AUTOMATIC, INVOKED = 2, 1
 ---@class dlsp.Suggestion: dlsp.Place
 ---@field items dlsp.Item[]
 ---@field index integer
+---@field taken integer? bytes of its text after which it was accepted in part, or came back
+---@field hidden boolean? it was typed over for long
 ---@field others boolean? whether others are being asked for
 
 local current ---@type dlsp.Suggestion?
@@ -95,19 +99,43 @@ function M.clear()
   end
 end
 
----@return boolean whether it could be shown
+---Whether what is typed over for long stays.
+---@return boolean
+local function eager()
+  local wanted = config.get().settings.suggest
+  if type(wanted) == "table" then
+    wanted = wanted[vim.bo.filetype] or wanted["*"]
+  end
+  return wanted == "eager"
+end
+
+---@return boolean whether it could be shown, or is hidden since it was typed over for long
 local function show()
-  local rest, tail = nil, 0
+  local rest, tail, typed = nil, 0, 0
   if current and allowed() then
-    rest, tail = left(current)
+    rest, tail, typed = left(current)
   end
   if not rest then
     return false
+  end
+  local over = current.items[current.index].text:sub((current.taken or 0) + 1, typed):match("[^\n]*$")
+  current.hidden = #over > MAX_TYPED and not eager()
+  if current.hidden then
+    ghost.hide(current.buf)
+    return true
   end
   local now = here()
   ghost.show(now.buf, now.row, now.col, rest, tail)
   feedback.shown(now.buf, current.items[current.index])
   return true
+end
+
+---Show again what was typed over for long.
+local function come_back()
+  if current and current.hidden then
+    current.taken = select(3, left(current))
+    show()
+  end
 end
 
 ---@param place dlsp.Place
@@ -152,7 +180,11 @@ end
 ---@param again boolean? ask also where nothing changed since the last answer
 function M.check(again)
   if show() then
-    return cancel()
+    cancel()
+    if current.hidden then
+      timer:start(PAUSE_MS, 0, vim.schedule_wrap(come_back))
+    end
+    return
   end
   local answered = not again and current == nil
   if current then
@@ -172,7 +204,13 @@ end
 
 ---@return boolean
 function M.visible()
-  return current ~= nil and not menu.open() and menu.one_cursor() and left(current) ~= nil
+  return current ~= nil and not current.hidden and not menu.open() and menu.one_cursor() and left(current) ~= nil
+end
+
+---Whether there is one that was typed over for long: it comes back at a pause, or by the keys for others.
+---@return boolean
+function M.hidden()
+  return current ~= nil and current.hidden == true and left(current) ~= nil
 end
 
 ---Replace the `tail` bytes after the cursor by `text`, and put the cursor at its end.
@@ -198,7 +236,8 @@ function M.accept(part)
   local text, now = parts.first(rest, part), here()
   local all = text == rest
   M.insert(text, all and tail or parts.closed(text, now.after:sub(1, tail)))
-  feedback.accepted(s.buf, s.items[s.index], typed + #text)
+  s.taken = typed + #text
+  feedback.accepted(s.buf, s.items[s.index], s.taken)
   if all then
     M.clear()
     M.check(true)
@@ -266,6 +305,8 @@ end
 function M.cycle(step)
   if not current or not left(current) then
     ask(INVOKED)
+  elseif M.hidden() then
+    come_back()
   elseif #current.items > 1 then
     turn(step)
   else
