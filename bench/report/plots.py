@@ -1,6 +1,6 @@
-"""The plots, each from one results file."""
+"""The plots, each from a results file or the gate's table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -129,6 +129,24 @@ def steps(result: Result) -> Figure:
         axes.axhline(1, color="#767676", linewidth=0.8, linestyle=":")
         axes.set_xlabel("tau (tokens a forward)")
         axes.set_ylabel("decode time, autoregressive = 1")
+    return figure
+
+
+ASKED = {"ask": "before the engine is asked", "show": "with its answer"}
+
+
+def reliability(found: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
+    """How often the gate's two models are right against how often they say so, each in bins of its probability."""
+    with canvas(width=4.2, height=3.6) as (figure, (axes,)):
+        axes.plot([0, 1], [0, 1], ":", color=colour("empty"), linewidth=0.8)
+        for (which, label), shade in zip(ASKED.items(), ("autoregressive", "verified"), strict=True):
+            x, y = ([one[what] for one in found[which]] for what in ("predicted", "right"))
+            axes.plot(x, y, "-o", color=colour(shade), label=label)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(PercentFormatter(1))
+        axes.set_xlabel("said to be right")
+        axes.set_ylabel("right")
+        axes.legend(loc="lower right")
     return figure
 
 

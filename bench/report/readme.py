@@ -5,6 +5,7 @@ A block stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; its tex
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from bench.command import guarded
 from bench.report.blocks import BLOCKS
 from bench.report.blocks.words import SMALL, Needed
 from bench.report.load import Results, newest
+from dlsp.completions.gate import calibration
 from dlsp.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -46,11 +48,14 @@ CAPACITY = {1: 200, 8: 2000}
 
 
 def _plots(results: Results) -> None:
-    """What a user waits for, beside llama.cpp; what `reasoning_effort` buys; and how many typists a GPU serves."""
+    """What a user waits for, beside llama.cpp; how far the gate's probabilities hold; what `reasoning_effort` buys; and
+    how many typists a GPU serves.
+    """
     from bench.report import plots
 
     needed = Needed(results)
-    figures = {"peers": plots.peers(needed[f"peers-{SMALL}"])}
+    gate = json.loads(calibration.FILE.read_text(encoding="utf-8"))["reliability"]
+    figures = {"peers": plots.peers(needed[f"peers-{SMALL}"]), "gate": plots.reliability(gate)}
     if (name := f"dial-{SMALL}") in needed:
         figures["dial"] = plots.dial(needed[name])
     for gpus, users in CAPACITY.items():

@@ -88,9 +88,8 @@ class Facts:
     """What the gate knows about the cursor and the latest edits.
 
     `moved`: the cursor is not where the last edit left it. `inside`: `code`, `comment`, `string` or `prose`. `agreed`:
-    characters typed that agree with the completion. `keys_over`: keys on this line that did so since it was first shown,
-    or a part of it accepted. `dismissed`: keystrokes since the user last dismissed a suggestion,
-    None if never.
+    characters typed that agree with the completion. `keys_over`: keys on this line that did so since it was first
+    shown, or a part of it accepted. `dismissed`: keystrokes since the user last dismissed a suggestion, None if never.
     """
 
     line_before: str

@@ -82,6 +82,13 @@ def test_the_efforts_are_shown_once_they_are_measured(measured: Results) -> None
         assert np.asarray(axes.lines[0].get_xdata()).tolist() == list(times.values())
 
 
+def test_the_gates_probabilities_are_drawn_against_what_was_right() -> None:
+    bins = [{"predicted": 0.2, "right": 0.3, "number": 10}, {"predicted": 0.9, "right": 0.8, "number": 5}]
+    (axes,) = plots.reliability({"ask": bins[:1], "show": bins}).axes
+    lines = [[np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()] for line in axes.lines]
+    assert lines == [[[0, 1], [0, 1]], [[0.2], [0.3]], [[0.2, 0.9], [0.3, 0.8]]]
+
+
 def test_what_llama_cpp_is_built_for_is_said(measured: Results) -> None:
     (own,) = (one for one in measured if one.name == f"throughput-{SMALL}")
     others = [one for one in measured if one is not own]
