@@ -75,8 +75,9 @@ class BackgroundHandler(logging.Handler):
         closing = False
         while not closing:
             self._has_records.wait()
-            closing = self._closing.wait(GATHER_S)
+            self._closing.wait(GATHER_S)
             self._has_records.clear()
+            closing = self._closing.is_set()  # asked here: what is set from now on wakes the thread again
             while self._pending:
                 self._file.handle(self._pending.popleft())
 

@@ -1,6 +1,7 @@
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,28 @@ def test_lines_and_their_tail(state_folder: Path, logger: logging.Logger) -> Non
         logger.info("line %s", number)
     handler.close()
     assert [line.rpartition("] ")[2] for line in logfile.tail(2)] == ["line 28", "line 29"]
+
+
+def test_one_that_is_closed_just_as_its_lines_are_written_ends(
+    state_folder: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Event(threading.Event):
+        def clear(self) -> None:
+            if not began.is_set():
+                closing.start()
+                began.set()
+                time.sleep(0.2)
+            super().clear()
+
+    monkeypatch.setattr(logfile.threading, "Event", Event)
+    handler = logfile.begin()
+    assert handler
+    closing, began = threading.Thread(target=handler.close, daemon=True), threading.Event()
+    logger.info("the last line")
+    assert began.wait(10)
+    closing.join(10)
+    assert not closing.is_alive()
+    assert "the last line" in logfile.tail(1)[0]
 
 
 def test_it_rotates(state_folder: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
