@@ -1,5 +1,6 @@
 """dlsp as a contender: the real server, an engine without a model, the tap between them."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -53,8 +54,9 @@ async def test_the_server_receives_what_is_typed_and_deleted(contender: Dlsp, st
     await contender.act(Place(TEXT[:AT] + "x = ", TEXT[AT:], deleted=1, key="delete"))
     await contender.act(Place(TEXT[:AT] + "x = y", TEXT[AT:], "y"))
     await contender.wait(10)
-    gap = stub.asked[-1]["gaps"][0]
-    assert (gap["prefix"] + gap.get("middle", "")).endswith("def f(a, b):\n    x = y")
+    # What was asked before, and is cancelled, may reach the engine after it.
+    gaps = [each["gaps"][0] for each in stub.asked]
+    assert any((gap["prefix"] + gap.get("middle", "")).endswith("def f(a, b):\n    x = y") for gap in gaps)
 
 
 async def test_what_is_shown_comes_with_what_the_engine_said(contender: Dlsp, tap: Tap, stub: StubEngine):
@@ -95,6 +97,9 @@ async def test_quiet_has_its_reason(contender: Dlsp, stub: StubEngine):
 async def test_a_key_that_comes_first_leaves_no_answer(contender: Dlsp, tap: Tap, stub: StubEngine):
     stub.hold.set()
     await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    async with asyncio.timeout(30):
+        while not tap.busy:
+            await asyncio.sleep(0.01)
     assert await contender.wait(0.2) is None
     assert contender.quiet == ""
     assert tap.busy
