@@ -242,11 +242,11 @@ def test_what_a_token_costs_does_not_grow_with_the_text(tiny: Engine):
     def seconds(answer: Answer) -> float:
         took = []
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.thread_time()
             for _ in range(10):
                 answer.until_end(list(b"SELECT a1, b1 F"))
                 answer.would_end(list(b"SELECT a1, b1 F"))
-            took.append(time.perf_counter() - began)
+            took.append(time.thread_time() - began)
         return min(took)
 
     assert seconds(after(400)) < 3 * seconds(after(2))
@@ -287,10 +287,10 @@ def test_a_long_stop_text_costs_no_more_than_a_short_one():
         took = []
         for _ in range(5):
             ending = Ending("text", ("a" * length,), "")
-            began = time.perf_counter()
+            began = time.thread_time()
             for _ in range(2000):
                 ending.feed(b"aaaaaaaab")
-            took.append(time.perf_counter() - began)
+            took.append(time.thread_time() - began)
             assert not ending.reason
         return min(took)
 
