@@ -131,7 +131,7 @@ def test_each_wrong_field_is_named_in_one_sentence(client: httpx.Client, body, n
 def test_a_prompt_and_window_that_are_too_long_together_are_refused(client: httpx.Client):
     body = BODY | {"files": [{"path": "b.py", "text": "a" * 20_000}], "windows": [WINDOW | {"text": "b" * 13_000}]}
     answer = client.post("/v1/rewrite", json=body)
-    assert "tokens" in json.loads(answer.text.splitlines()[0])["error"]
+    assert "tokens" in json.loads(answer.text.lstrip().splitlines()[0])["error"]
 
 
 def test_all_windows_share_files_edits_and_margin():

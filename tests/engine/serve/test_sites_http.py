@@ -43,7 +43,7 @@ def prefilled(client: httpx.Client, **changed) -> int:
     """Tokens of the prompts of a request with one site that were not cached."""
     site = SITE | {"candidates": ["size(1)"], "propose": False, "prefix": "a"}
     answer = client.post("/v1/sites", json=BODY | {"sites": [site]} | changed)
-    cost = json.loads(answer.text.splitlines()[0])["cost"]
+    cost = json.loads(answer.text.lstrip().splitlines()[0])["cost"]
     return cost["prompt_tokens"] - cost["cached_tokens"]
 
 

@@ -20,7 +20,7 @@ def template(engine: SlowEngine) -> None:
 def tokens(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     answer = client.post("/v1/tokens", json=body)
     assert answer.status_code == 200, answer.text
-    event, done = (json.loads(line) for line in answer.text.splitlines())
+    event, done = (json.loads(line) for line in answer.text.splitlines() if line)
     assert (event.pop("event"), done) == ("tokens", {"event": "done"})
     return event
 
