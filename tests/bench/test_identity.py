@@ -1,4 +1,4 @@
-"""The proof itself: on a tiny model in the fast set, on four real gaps, of every kind, with the real one; `make prove` runs 200."""
+"""The proof itself: on a tiny model in the fast set, on four gaps with the real one; `make prove` runs 200."""
 
 import pytest
 
