@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from dlsp_engine.costs import faster_dense, remembered
+from dlsp_engine.costs import remembered
 from dlsp_engine.decode.answer import Fill
 from dlsp_engine.decode.budget import FIRST_ACCEPTANCE, Acceptance, Costs
 from dlsp_engine.decode.draft import Drafter
@@ -96,9 +96,7 @@ class Engine:
         trained nor measured on these weights is left out.
 
         `device` is one of `devices.DEVICES`; `auto` takes an NVIDIA GPU if there is one. The dtype `auto` means
-        bfloat16 on a GPU. On a CPU it means int8 if the machine has an int8 matmul, since of the types with as good
-        answers int8 was fastest wherever it was measured; else whichever of bfloat16 and float32 is faster. int4 is
-        faster still, and its answers are worse (docs/notes/step.md).
+        bfloat16 on a GPU, and on a CPU what `usual` returns.
 
         `kv` is one of KV_FORMATS: how KV caches hold keys and values where weights are integers; `auto` takes
         `default_kv`. `adapters` is the folder of infill updates and canvas adapters. Raises EngineError with a sentence
@@ -108,12 +106,12 @@ class Engine:
         from dlsp_engine.model import edit_update
         from dlsp_engine.model.calibration import sample
         from dlsp_engine.model.convert import ABOUT, converted
+        from dlsp_engine.model.dtypes import refusal, usual
         from dlsp_engine.model.hashes import content, identity, stem
         from dlsp_engine.model.int8 import Int8Qwen2
         from dlsp_engine.model.int8_file import stored
         from dlsp_engine.model.source import Description, StoredWeights
         from dlsp_engine.model.update import Update, mismatch
-        from dlsp_kernels.int8_linear.compiled import Compiled
         from dlsp_kernels.int8_linear.kinds import best
         from dlsp_kernels.kv_format import KV_FORMATS
 
@@ -133,10 +131,8 @@ class Engine:
             raise EngineError(
                 "Diffusion checkpoints run on a CPU in bfloat16 or float32 only: set device to cpu and dtype to 'auto'."
             )
-        if dtype == "auto" and not about.architecture.convention.causal:
-            dtype = faster_dense()
         if dtype == "auto":
-            dtype = "bfloat16" if device != "cpu" else "int8" if int8 else faster_dense()
+            dtype = "bfloat16" if device != "cpu" else usual(about.architecture, gguf, int8)
         dense = torch.float32 if dtype == "float32" else torch.bfloat16
         shipped = adapters / f"{stem(gguf)}.safetensors"
         low_rank, no_canvas = None, ""
@@ -147,10 +143,8 @@ class Engine:
             if device == "cpu" and dtype in ("int8", "int4"):
                 if not int8:
                     raise EngineError("This machine has no int8 matmul; set dtype to 'bfloat16' or 'float32'.")
-                if dtype == "int4" and not isinstance(int8, Compiled):
-                    raise EngineError("No 4-bit kernel runs on this machine; set dtype to 'int8'.")
-                if dtype == "int4" and (about.architecture.head_norm or about.architecture.layer_norm):
-                    raise EngineError("4 bits lack the norms of this model's family; set dtype to 'int8'.")
+                if dtype == "int4" and (why := refusal(about.architecture, int8)):
+                    raise EngineError(why)
                 rows = StoredWeights(gguf, about, update)
                 low_rank = low_rank or Adapter.none(rows.embedding, rows.architecture)
                 text = (lambda: sample(tokenizer.result())) if dtype == "int4" else None

@@ -52,6 +52,12 @@ class Architecture:
         """How many matrices are fused in the feed-forward layer's first projection."""
         return 1 if self.gelu else 2
 
+    @property
+    def weights(self) -> int:
+        """How many weights the matrices have, the embedding's too."""
+        layer = self.dim * (self.qkv + self.heads * self.head_dim + (self.mlp_parts + 1) * self.ff)
+        return self.layers * layer + (1 if self.tied else 2) * self.vocab * self.dim
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 

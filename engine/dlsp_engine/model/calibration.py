@@ -24,6 +24,9 @@ TEXTS = Path(__file__).with_name("calibration.json")
 # Tokens that see each other.
 LENGTH = 256
 
+# Rows whose widest results are in memory at once: for all of them these would take a gigabyte at 1.5B.
+WIDE_ROWS = 2048
+
 Matrix = Callable[[Tensor], Tensor]
 
 
@@ -54,8 +57,11 @@ class Calibration:
         """
         shape, ops, levels = self._shape, self._ops, self._levels
 
+        def matrix(name: str, h: Tensor, scale: Tensor) -> Matrix:
+            return quantised(name, (h.float() - (levels + 1)) * scale)
+
         def through(name: str, h: Tensor, scale: Tensor) -> Tensor:
-            return quantised(name, (h.float() - (levels + 1)) * scale)(h)
+            return matrix(name, h, scale)(h)
 
         h, scale = ops.add_norm_quantise(self._x, self._y, self._scale, shape.eps, levels)
         qkv = through("qkv", h, scale)
@@ -63,7 +69,10 @@ class Calibration:
         h, scale = ops.quantise_rows(self._attention(q, k, v), levels)
         y = through("out", h, scale)
         h, scale = ops.add_norm_quantise(self._x, y, scale, shape.eps, levels)
-        h, scale = ops.swiglu_quantise(through("gate_up", h, scale), scale, shape.ff, levels)
+        gate_up = matrix("gate_up", h, scale)
+        parts = zip(h.split(WIDE_ROWS), scale.split(WIDE_ROWS), strict=True)
+        wide = [ops.swiglu_quantise(gate_up(rows), of, shape.ff, levels) for rows, of in parts]
+        h, scale = (torch.cat(each) for each in zip(*wide, strict=True))
         self._y, self._scale = through("down", h, scale), scale
 
     def last(self) -> Tensor:
