@@ -86,7 +86,7 @@ async def ensure(
 
     A new engine gets `threads` threads (0: chosen for the machine) and, with `infill_update`, the update in its
     weights; each line of its log while it loads goes to `progress`. Raises UserError if the model is missing, the
-    engine ends early, or it is not ready `within` seconds.
+    engine ends early, or it is not ready `within` seconds after the last line.
     """
     return await connect(model) or await start(model, progress, within, threads, infill_update)
 
@@ -109,6 +109,7 @@ async def start(
         ended = child is not None and child.poll() is not None
         for line in log.news():
             progress(line)
+            deadline = time.monotonic() + within  # quantising a large model takes minutes
         if engine:
             return engine
         # Another client's engine may be loading. While our own starts, its lock must not be touched.
@@ -123,8 +124,8 @@ async def start(
                 child = None
         await asyncio.sleep(POLL_S)
     raise UserError(
-        f"The engine was not ready after {within:.0f} s. It goes on loading: try again in a minute, or when the "
-        f"machine is less busy (log: {log.path})."
+        f"The engine was not ready after {within:.0f} s in which it said nothing. It goes on loading: try again in a "
+        f"minute, or when the machine is less busy (log: {log.path})."
     )
 
 

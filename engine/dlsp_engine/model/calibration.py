@@ -58,7 +58,7 @@ class Calibration:
         shape, ops, levels = self._shape, self._ops, self._levels
 
         def matrix(name: str, h: Tensor, scale: Tensor) -> Matrix:
-            return quantised(name, (h.float() - (levels + 1)) * scale)
+            return quantised(name, h.float().sub_(levels + 1).mul_(scale))  # in place: the widest take 0.8 GB
 
         def through(name: str, h: Tensor, scale: Tensor) -> Tensor:
             return matrix(name, h, scale)(h)
@@ -69,10 +69,7 @@ class Calibration:
         h, scale = ops.quantise_rows(self._attention(q, k, v), levels)
         y = through("out", h, scale)
         h, scale = ops.add_norm_quantise(self._x, y, scale, shape.eps, levels)
-        gate_up = matrix("gate_up", h, scale)
-        parts = zip(h.split(WIDE_ROWS), scale.split(WIDE_ROWS), strict=True)
-        wide = [ops.swiglu_quantise(gate_up(rows), of, shape.ff, levels) for rows, of in parts]
-        h, scale = (torch.cat(each) for each in zip(*wide, strict=True))
+        h, scale = self._swiglu(matrix("gate_up", h, scale), h, scale)
         self._y, self._scale = through("down", h, scale), scale
 
     def last(self) -> Tensor:
@@ -80,6 +77,13 @@ class Calibration:
         shape = self._shape
         h, scale = self._ops.add_norm_quantise(self._x, self._y, self._scale, shape.eps, self._levels)
         return (h.float() - (self._levels + 1)) * scale
+
+    def _swiglu(self, gate_up: Matrix, h: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `down` is multiplied by and the scales of its rows, both quantised, WIDE_ROWS at a time."""
+        parts = zip(h.split(WIDE_ROWS), scale.split(WIDE_ROWS), strict=True)
+        found = [self._ops.swiglu_quantise(gate_up(rows), of, self._shape.ff, self._levels) for rows, of in parts]
+        rows, scales = zip(*found, strict=True)
+        return torch.cat(rows), torch.cat(scales)
 
     def _attention(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [rows, heads, head_dim], k and v [rows, kv_heads, head_dim] -> float32 [rows, heads * head_dim]."""

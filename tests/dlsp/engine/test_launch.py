@@ -138,6 +138,24 @@ async def test_the_wait_ends(starting: Starting) -> None:
     await (await launch.ensure(DEFAULT)).close()  # for the fixture to end it
 
 
+async def test_it_waits_for_as_long_as_an_engine_tells_of_its_progress(
+    starting: Starting, state_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub = [sys.executable, stub_engine.__file__, "--state", str(state_folder)]
+    code = (
+        "import os, sys, time\n"
+        "for layer in range(11):\n"
+        "    print(f'quantising layer {layer} of 11', flush=True)\n"
+        "    time.sleep(0.4)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    monkeypatch.setattr(launch, "serve_command", lambda *_: [sys.executable, "-c", code, *stub])
+    told: list[str] = []
+    async with await launch.ensure(DEFAULT, told.append, within=4) as engine:
+        assert (await engine.fill({"gaps": []}))["text"] == "a + b"
+    assert told[:11] == [f"quantising layer {layer} of 11" for layer in range(11)]
+
+
 async def test_an_engine_of_another_version_is_replaced(starting: Starting, state_folder: Path) -> None:
     with StubEngine(state_folder, version="0.0.1") as old:
         assert await launch.connect(DEFAULT) is None
