@@ -8,36 +8,35 @@ from bench.report.page import Table, number
 
 PEER = "llama.cpp"
 ROWS = (
-    ("prefill of 1,000 tokens", "int8 autoregressive", "prefill-1000", "tokens/s", "speed"),
-    ("autoregressive decoding, a token", "int8 autoregressive", "decode", "ms", "speed"),
-    ("a line, prompt cached, autoregressive", "int8 autoregressive", "line", "ms", "time"),
-    ("a line, prompt cached, verified", "int8 verified", "line", "ms", "time"),
-    ("the line after one more typed character", "int8 verified", "typed", "ms", "time"),
+    ("prefill of 1,000 tokens", "autoregressive", "prefill-1000", "tokens/s", "speed"),
+    ("autoregressive decoding, a token", "autoregressive", "decode", "ms", "speed"),
+    ("a line, prompt cached, autoregressive", "autoregressive", "line", "ms", "time"),
+    ("a line, prompt cached, verified", "verified", "line", "ms", "time"),
+    ("the line after one more typed character", "verified", "typed", "ms", "time"),
 )
 
 
 def peers(results: Needed) -> str:
-    return beside(results[f"peers-{SMALL}"], "0.5B", ROWS)
+    return beside(results[f"peers-{SMALL}"], "0.5B", "int8", ROWS)
 
 
 def large(results: Needed) -> str:
-    return beside(results[f"peers-{LARGE}"], "1.5B", ROWS)
+    return beside(results[f"peers-{LARGE}"], "1.5B", "int4", ROWS)
 
 
-def beside(found: Result, size: str, wanted: Sequence[Sequence[str]]) -> str:
+def beside(found: Result, size: str, dtype: str, wanted: Sequence[Sequence[str]]) -> str:
     """The table of one model beside llama.cpp."""
     rows = []
-    for label, contender, measure, unit, what in wanted:
-        cells = []
+    for label, mode, measure, unit, what in wanted:
+        cells, contender = [], f"{dtype} {mode}"
         for name in (PEER, contender):
             value = found.metrics[f"{name}/{measure}/median"]
             cells.append(f"{value:.{1 if measure == 'decode' else 0}f} {unit}")
         low, middle, high = (found.metrics[f"{contender}/{measure}/ratio_{end}"] for end in ("q1", "median", "q3"))
         rows.append([label, *cells, f"{what} {middle:.2f} ({low:.2f} to {high:.2f})"])
-    rows.append(
-        ["resident memory", *(f"{found.metrics[f'{name}/resident_mb']:,.0f} MB" for name in (PEER, "int8")), ""]
-    )
-    return Table([f"{size}, {len(found.samples)} gaps", PEER, "dlsp", "ratio (quartiles)"], rows, "").markdown()
+    rows.append(["resident memory", *(f"{found.metrics[f'{name}/resident_mb']:,.0f} MB" for name in (PEER, dtype)), ""])
+    heading = [f"{size} in {dtype}, {len(found.samples)} gaps", PEER, "dlsp", "ratio (quartiles)"]
+    return Table(heading, rows, "").markdown()
 
 
 def avx2(results: Needed) -> str:

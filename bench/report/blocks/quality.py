@@ -1,7 +1,6 @@
 """How good and how equal the answers are."""
 
-from collections.abc import Callable
-from statistics import fmean
+from collections.abc import Callable, Mapping
 
 from bench.quality.paired import paired
 from bench.report.blocks.words import LARGE, SMALL, Needed, listed, prose, ran
@@ -41,7 +40,7 @@ def quality(results: Needed) -> str:
     heading = ["0.5B, int8", "pass@1", "steps a gap", "tau", "same answer as autoregressive"]
     wider = [results[f"quality-single-line-{model}-bfloat16"] for model in (SMALL, LARGE)]
     bf16, large = (interval(result, "autoregressive") for result in wider)
-    drafted = results[f"quality-single-line-{LARGE}-int8-100"]
+    drafted = results[f"quality-single-line-{LARGE}-int4"]
     same = percent(drafted.get("verified", "identical"))
     return (
         Table(heading, rows, "").markdown()
@@ -52,7 +51,7 @@ def quality(results: Needed) -> str:
             f"{interval(several, 'autoregressive')} and {interval(several, 'verified')} verified, tau "
             f"{number(several.get('verified', 'tau'), 2)}. "
             f"Autoregressive over the same {len(wider[1].samples):,} single lines in bf16, as published: 0.5B {bf16}, "
-            f"1.5B {large}. 1.5B in int8, {len(drafted.samples)} of them, where 0.5B has {elsewhere(found, drafted)}: "
+            f"1.5B {large}. 1.5B in int4, as it ships: "
             f"autoregressive {interval(drafted, 'autoregressive')}, verified {interval(drafted, 'verified')} in "
             f"{number(drafted.get('verified', 'forwards_per_gap'))} steps, tau "
             f"{number(drafted.get('verified', 'tau'), 2)}, {same} the same answer."
@@ -67,12 +66,6 @@ def against(before: Result, after: Result) -> str:
     )
     p = "p < 0.001" if one.p < 0.001 else f"p = {one.p:.3f}"
     return f"Against the model as published {one.won} gaps are won and {one.lost} lost of {one.gaps:,} ({p})"
-
-
-def elsewhere(found: Result, other: Result) -> str:
-    """The autoregressive pass@1 of `found` on the gaps of `other`, which must be some of its own."""
-    passed = {sample["task"]: sample["autoregressive"]["pass"] for sample in found.samples}
-    return percent(fmean(passed[sample["task"]] for sample in other.samples))
 
 
 def random_span(results: Needed) -> str:
@@ -94,9 +87,9 @@ def random_span(results: Needed) -> str:
 
 
 def dtypes(results: Needed) -> str:
-    metrics = results[f"dtypes-{SMALL}"].metrics
+    small, large = results[f"dtypes-{SMALL}"].metrics, results[f"dtypes-to-int8-{LARGE}"]
 
-    def one(dtype: str) -> str:
+    def one(dtype: str, metrics: Mapping[str, float] = small) -> str:
         low, high = metrics[f"{dtype}/points_low"], metrics[f"{dtype}/points_high"]
         return (
             f"{percent(metrics[f'{dtype}/identical'])} of the answers are the same and pass@1 is "
@@ -104,8 +97,10 @@ def dtypes(results: Needed) -> str:
         )
 
     return prose(
-        f"Beside float32, autoregressive, {metrics['float32/gaps']:.0f} of these gaps: in bf16 {one('bfloat16')}, in "
-        f"int8 {one('int8')}; with 7 bits an activation, where a processor has AVX2 alone, {one('int8-avx2')}."
+        f"0.5B beside float32, autoregressive, {small['float32/gaps']:.0f} of these gaps: in bf16 {one('bfloat16')}, "
+        f"in int8 {one('int8')}; with 7 bits an activation, where a processor has AVX2 alone, {one('int8-avx2')}. "
+        f"1.5B in int4 beside int8, all {large.metrics['int8/gaps']:,.0f}: {one('int4', large.metrics)} "
+        f"({ran(large)})."
     )
 
 
