@@ -4,6 +4,8 @@ No suggestion waits for an answer: the next request at the place has it.
 """
 
 import asyncio
+import math
+import time
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -17,30 +19,33 @@ from dlsp.server.session import Session
 
 # The most characters that are kept of a text, and the most errors.
 MAX_CHARACTERS, MAX_ERRORS = 2000, 100
+# Seconds after an empty answer until the same is asked again: a server that has just been started knows nothing yet.
+AGAIN_S = 1.0
 
 
 class OtherServers:
-    """Asks once about each place in the row that the user is in."""
+    """Asks about each place in the row that the user is in until something is told about it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._asked: dict[str, set[Place]] = {}
+        self._asked: dict[str, dict[Place, float]] = {}  # by document, the time at which it may be asked again
         self._tasks: set[asyncio.Task[None]] = set()
 
     def look(self, cursor: Cursor) -> None:
-        """Ask about the place at the cursor, if the editor takes questions and this one is new."""
+        """Ask about the place at the cursor, if the editor takes questions and this one is not answered."""
         comments = cursor.language and cursor.language.comment
         if not self._session.client.asks_servers or cursor.eagerness == "off" or not comments:
             return
         here, uri = place(cursor.before), unquote(cursor.uri)
         # Those of other rows are asked about again: an edit elsewhere may have changed the answer.
-        asked = {each for each in self._asked.get(uri, ()) if each.row == here.row}
+        asked = {each: when for each, when in self._asked.get(uri, {}).items() if each.row == here.row}
         question = self._question(cursor, here)
-        if question and here not in asked:
+        if question and asked.get(here, 0.0) <= time.monotonic():
+            asked[here] = math.inf
             task = asyncio.create_task(self._ask(question, cursor, here))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        self._asked[uri] = {*asked, here}
+        self._asked[uri] = asked
 
     def closed(self, uri: str) -> None:
         """The document was closed: answers that are still to come are dropped."""
@@ -53,9 +58,12 @@ class OtherServers:
 
     async def _ask(self, question: Question, cursor: Cursor, here: Place) -> None:
         told = await self._session.client.ask_servers(question)
-        if told and here in self._asked.get(unquote(cursor.uri), ()):
-            workspace = cursor.workspace
-            workspace.server_answers.note(workspace.name(cursor.path), here, _answer(told, cursor))
+        asked = self._asked.get(unquote(cursor.uri), {})
+        if here in asked:
+            answer, workspace = _answer(told or ServersAnswer(), cursor), cursor.workspace
+            workspace.server_answers.note(workspace.name(cursor.path), here, answer)
+            if answer == Answer():
+                asked[here] = time.monotonic() + AGAIN_S
 
     def _question(self, cursor: Cursor, here: Place) -> Question | None:
         """What the context can use at a place; None for nothing."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dlsp.server.features.other_servers import AGAIN_S
 from tests.dlsp.editor import Editor
 from tests.dlsp.server.conftest import Running
 
@@ -133,6 +134,23 @@ async def test_an_edit_in_another_row_may_change_the_answer(running: Running) ->
         editor.type(URI, 1, 11, "a")
         await asked(editor, 2)
         assert [each["hover"] for each in editor.questions] == [{"line": 1, "character": 4}] * 2
+
+
+async def test_where_nothing_is_told_yet_it_is_asked_again(running: Running) -> None:
+    running.stub.reset()
+    running.stub.answer = lambda request: ""
+    told = iter([None, {}, {"hover": HOVER}])
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: next(told)) as editor:
+        editor.open(URI, TEXT)
+        await editor.ready(URI)
+        editor.type(URI, 1, 4, "client.")
+        for count in (1, 2, 3):
+            await asked(editor, count)
+            await asyncio.sleep(AGAIN_S + 0.2)
+            editor.type(URI, 1, 10 + count, "q")
+            await editor.suggestion(URI, 1, 11 + count)
+        assert prompts(running)[-1] == f"def total(client):\n{COMMENT}    client.qqq"
+        assert len(editor.questions) == 3
 
 
 @pytest.mark.parametrize(
