@@ -1,6 +1,7 @@
 import random
 import re
 import time
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,30 @@ def test_the_lexer_says_at_each_line_what_the_whole_text_does():
     assert closed > 3000
 
 
+@pytest.mark.parametrize("path", ["a.py", "a.rs", "a.js"])
+def test_words_at_once_leave_what_their_characters_leave(path: str):
+    """All of the state, of the lexer's too, behind any beginning."""
+    rng = random.Random(1)
+
+    def state(ending: Ending) -> dict[str, Any]:
+        own = {name: value for name, value in vars(ending).items() if name not in ("_tokens", "_behind")}
+        return own | {"_lexer": vars(ending._lexer)}
+
+    for rule in ("token", "line", "block", "body"):
+        for _ in range(60):
+            at_once, singly = (Ending(rule, (), "def f(a):\n    ", ")\n", path) for _ in range(2))
+            for ending in (at_once, singly):
+                ending.feed(b"x")  # white space alone ends by its number of tokens
+            while not at_once.reason and at_once._characters < 150:
+                token = "".join(rng.choices(["ab", "a", "é", "_1", "   ", "\n", *" \t'\"`\\#/()[]{}:\r"], k=5))
+                at_once.feed(token.encode())
+                for char in token:
+                    if not singly.reason:
+                        singly.feed(char.encode())
+                assert (at_once.reason, at_once.cut) == (singly.reason, singly.cut)
+                assert at_once.reason or state(at_once) == state(singly), token
+
+
 def behind(end: str, text: str, before: str, after: str, path: str = "a.py") -> Ending:
     """An ending that has followed `text` in a gap between `before` and `after`; it ends alike however the text comes in
     tokens.
@@ -245,7 +270,7 @@ def test_what_a_token_costs_does_not_grow_with_the_text(tiny: Engine):
             began = time.thread_time()
             for _ in range(10):
                 answer.until_end(list(b"SELECT a1, b1 F"))
-                answer.would_end(list(b"SELECT a1, b1 F"))
+                answer.until_end(list(b"SELECT a1, b1 F"), [[10, 34]] * 15)
             took.append(time.thread_time() - began)
         return min(took)
 

@@ -1,5 +1,6 @@
 """The answer to a gap: the tokens committed so far, and where it ends. All decoding modes use it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -258,24 +259,38 @@ class Answer:
             elif self.constraint.free:
                 self.constraint = None
 
-    def until_end(self, draft: list[int]) -> list[int]:
+    def until_end(
+        self, draft: list[int], others: Sequence[Sequence[int]] = ()
+    ) -> tuple[list[int], list[list[bool]]]:
         """Return the draft up to and including the token that would end the gap, and up to the first that the
-        constraint does not allow: tokens behind these can never be committed.
+        constraint does not allow: tokens behind these can never be committed. Return also, for the places of that draft
+        for which there are `others`, whether each of these tokens would end the gap in place of the draft's.
         """
         if self.constraint:
             draft = draft[: self.constraint.valid(draft)]
-        ending = self._ending.copy()
-        for i, token in enumerate(draft):
-            ending.feed(self.tokenizer.token_bytes(token))
+        draft = draft[: self.options.max_tokens - len(self.tokens)]
+        ending, ends = self._ending, list[list[bool]]()
+        for place, token in enumerate(draft):
+            if place < len(others):
+                ends.append([self._would_end(ending, place, other) for other in others[place]])
+            ending = self._fed(ending, token)
             if token in self.tokenizer.stops or ending.reason:
-                return draft[: i + 1]
-        return draft[: self.options.max_tokens - len(self.tokens)]
+                return draft[: place + 1], ends
+        return draft, ends
 
-    def would_end(self, tokens: list[int]) -> bool:
-        """Whether the last of `tokens` would end the gap if they were committed next."""
-        if tokens[-1] in self.tokenizer.stops or len(self.tokens) + len(tokens) >= self.options.max_tokens:
+    def _would_end(self, before: Ending, place: int, token: int) -> bool:
+        """Whether `token` would end the gap as number `place` of those committed next; `before` is the state of the
+        gap's end before it.
+        """
+        if token in self.tokenizer.stops or len(self.tokens) + place + 1 >= self.options.max_tokens:
             return True
-        return self._ending_after(tokens).reason is not None
+        return self._fed(before, token).reason is not None
+
+    def _fed(self, ending: Ending, token: int) -> Ending:
+        """Return the state of the gap's end after one more token."""
+        after = ending.copy()
+        after.feed(self.tokenizer.token_bytes(token))
+        return after
 
     def _ending_after(self, tokens: list[int]) -> Ending:
         """Return the state of the gap's end if `tokens` were committed next."""

@@ -1,9 +1,9 @@
 """The row budget of verified decoding: chooses the rows of a step by what each is expected to gain."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import mul
 from typing import Any
 
@@ -62,11 +62,11 @@ class Costs:
         return Costs(rows, milliseconds, self.canvas / sessions, self.canvas_row)
 
     def _interpolated(self, rows: int) -> float:
-        points = list(zip(self.rows, self.milliseconds, strict=True))
-        for (low, cheap), (high, dear) in pairwise(points):
-            if rows <= high:
-                return cheap + (dear - cheap) * (rows - low) / (high - low)
-        return self.milliseconds[-1] * rows / self.rows[-1]
+        at = max(1, bisect_left(self.rows, rows))
+        if at >= len(self.rows):
+            return self.milliseconds[-1] * rows / self.rows[-1]
+        low, high, cheap, dear = *self.rows[at - 1 : at + 1], *self.milliseconds[at - 1 : at + 1]
+        return cheap + (dear - cheap) * (rows - low) / (high - low)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Costs":

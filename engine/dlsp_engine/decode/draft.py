@@ -167,7 +167,10 @@ def followed(text: np.ndarray, last: Sequence[int], tokens: np.ndarray) -> np.nd
     """Return for each of `tokens` how many of the `last` tokens, counted from the end, occur right before it somewhere
     in `text`: float [n].
     """
-    return sum((np.isin(tokens, text[at]).astype(float) for at in followers(text, last)), np.zeros(len(tokens)))
+    matched: dict[int, int] = {}
+    for length, at in enumerate(followers(text, last), 1):
+        matched.update(dict.fromkeys(text[at].tolist(), length))
+    return np.array([matched.get(token, 0) for token in tokens.tolist()], float)
 
 
 def followers(text: np.ndarray, last: Sequence[int]) -> Iterator[np.ndarray]:
@@ -185,6 +188,18 @@ def followers(text: np.ndarray, last: Sequence[int]) -> Iterator[np.ndarray]:
         at = at[text[at - back] == last[-back]]
 
 
+class Text:
+    """All tokens so far as an array, which takes over those that were added since the call before."""
+
+    def __init__(self) -> None:
+        self._tokens = np.empty(0, np.int64)
+
+    def __call__(self, tokens: list[int]) -> np.ndarray:
+        """Return `tokens`, which must begin with those of the call before, as an array."""
+        self._tokens = np.append(self._tokens, np.array(tokens[len(self._tokens) :], np.int64))
+        return self._tokens
+
+
 class Copier:
     """A drafter that finds the longest earlier match of the last tokens and proposes what followed it there (prompt
     look-up, arXiv 2304.04487). Tokens in `stops` are never copied.
@@ -192,12 +207,11 @@ class Copier:
 
     def __init__(self, stops: frozenset[int]) -> None:
         self._stops = stops
-        self._text = np.empty(0, np.int64)
+        self._text = Text()
 
     def __call__(self, tokens: list[int]) -> Proposal:
         """Draft what follows `tokens`, which must begin with those of the call before."""
-        self._text = np.append(self._text, np.array(tokens[len(self._text) :], np.int64))
-        matches = list(followers(self._text, tokens[-MAX_COPY_MATCH:]))
+        matches = list(followers(self._text(tokens), tokens[-MAX_COPY_MATCH:]))
         if len(matches) < MIN_COPY_MATCH:
             return [], []
         start = int(matches[-1][-1])

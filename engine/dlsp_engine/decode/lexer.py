@@ -67,6 +67,17 @@ class Lexer:
         if self.in_long_string:
             self._mode = "code"
 
+    def copy(self) -> "Lexer":
+        """Return an independent copy."""
+        twin = Lexer.__new__(Lexer)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def feed_run(self, run: str) -> None:
+        """Process a character, spaces, or a word. Of a word no more than two characters change anything."""
+        for char in run if run[0] == " " else run[:2]:
+            self.feed(char)
+
     def feed(self, char: str) -> None:
         """Process one more character."""
         self._indent(char)

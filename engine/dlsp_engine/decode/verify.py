@@ -8,7 +8,7 @@ import numpy as np
 from dlsp_engine.decode.answer import Answer, masked
 from dlsp_engine.decode.budget import Acceptance, Costs, StepPlan, best_plan, fixed_plan
 from dlsp_engine.decode.decoder import Decoder, masks
-from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, joined, only, pick, read_canvas
+from dlsp_engine.decode.draft import NO_DRAFT, Draft, Drafter, Text, joined, only, pick, read_canvas
 from dlsp_engine.decode.scores import Scores
 from dlsp_engine.decode.session import Session, common
 from dlsp_engine.model.bigrams import Bigrams
@@ -65,6 +65,7 @@ class Verified(Decoder):
         self.drafting = drafting
         self.drafter = drafter
         self._previous, self._start = list(previous), len(session.tokens)
+        self._text = Text()
         self.draft = self._next_draft(NO_DRAFT)
         self._planned: PlannedStep | None = None
 
@@ -131,11 +132,11 @@ class Verified(Decoder):
         """Return the draft that a canvas's rows make. Under a constraint one row is read after the other: each has the
         tokens only that are allowed behind those chosen before.
         """
-        answer, known, bigrams = self.answer, self.session.tokens, self.drafting.bigrams
+        answer, known, bigrams = self.answer, self._text(self.session.tokens), self.drafting.bigrams
         if not (constraint := answer.constraint):
             return read_canvas(canvas, known, bigrams, answer.draft_noise)
         parts: list[Draft] = []
-        text = np.asarray(known)
+        text = known
         log_p, candidates = canvas.likeliest()
         noise = answer.draft_noise(candidates, canvas.logits.shape[1])
         for row in range(len(canvas)):
@@ -185,11 +186,11 @@ class Verified(Decoder):
         """Return the draft up to and including the token that would end the gap, without alternatives that would end
         it: their rows would give nothing more, since the row before already chooses the token.
         """
-        answer = self.answer
-        tokens = answer.until_end(draft.tokens)
+        others = [[token for token, _ in place] for place in draft.alternatives]
+        tokens, ends = self.answer.until_end(draft.tokens, others)
         alternatives = [
-            [one for one in place if not answer.would_end([*tokens[:at], one[0]])]
-            for at, place in enumerate(draft.alternatives[: len(tokens)])
+            [one for one, end in zip(place, ended, strict=True) if not end]
+            for place, ended in zip(draft.alternatives, ends, strict=False)
         ]
         return Draft(tokens, draft.confidence[: len(tokens)], alternatives, draft.canvas)
 
@@ -199,4 +200,4 @@ class Verified(Decoder):
         """
         answered = self.session.tokens[self._start :]
         agreed = self._previous[: len(answered)] == answered
-        return self.answer.until_end(self._previous[len(answered) :][:MAX_PREVIOUS]) if agreed else []
+        return self.answer.until_end(self._previous[len(answered) :][:MAX_PREVIOUS])[0] if agreed else []
