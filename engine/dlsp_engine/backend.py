@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from threading import local
 from typing import TYPE_CHECKING, Protocol
 
-from torch import Tensor
-
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.decode.scores import Scores, Summary
+from dlsp_engine.decode.scores import Scores, Summary, summary_columns
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.threads import using
 
 if TYPE_CHECKING:
     from dlsp_engine.model.qwen2 import Model
+
+STEP_ROWS = 128  # of a step on a CPU at most, so that a new request never waits long for it to end
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,12 @@ def leave_if_asked() -> None:
         raise Interrupted
 
 
-# Takes logits [rows, vocab] and the numbers of the canvas rows.
-Summarise = Callable[[Tensor, list[int]], Summary]
-
-
 class Backend(Protocol):
     """Runs steps of one model, each for any number of sessions. Keeps no state of its own for a session."""
 
     costs: Costs
+    # Of a step at most, unless one request alone needs more.
+    most_rows: int
 
     @property
     def replaced(self) -> dict[str, str]:
@@ -92,6 +90,8 @@ class Backend(Protocol):
 class CpuBackend:
     """Runs one forward pass for all sessions of a step, on as many threads as are fastest for its number of rows."""
 
+    most_rows = STEP_ROWS
+
     def __init__(self, model: "Model", costs: Costs) -> None:
         self.model = model
         self.costs = costs
@@ -107,16 +107,13 @@ class CpuBackend:
         return forward(self.model, self.costs, batch)
 
 
-def forward(
-    model: "Model", costs: Costs, batch: Sequence[RowsStep], summarise: Summarise | None = None
-) -> list[Scored]:
+def forward(model: "Model", costs: Costs, batch: Sequence[RowsStep], summarise: bool = False) -> list[Scored]:
     """Run one forward pass over all rows of `batch`, and the output head for the scored rows only. The results are in
-    the order of `batch`. `summarise` summarises the logits of all.
+    the order of `batch`. `summarise`: whether to bring a summary of all logits from the device.
     """
     began = time.perf_counter()
-    scored, canvas, start = [], [], 0
+    scored, start = [], 0
     for step in batch:
-        canvas += [len(scored) + at for at, row in enumerate(step.rows.scored) if step.rows.canvas[row] > 0]
         scored += [start + row for row in step.rows.scored]
         start += len(step.rows)
     with using(costs.threads_for(start)):
@@ -124,7 +121,10 @@ def forward(
         if scored != list(range(len(hidden))):
             hidden = hidden[scored]
         logits = model.head(hidden) if scored else hidden
-        summary = summarise(logits, canvas) if summarise and scored else None
+        summary = None
+        if summarise and scored:
+            canvas = any(number > 0 for step in batch for number in step.rows.canvas)
+            summary = Summary.of(summary_columns(logits, canvas))
     milliseconds = 1e3 * (time.perf_counter() - began)
     found = Scores(logits, summary)
     results, end = [], 0

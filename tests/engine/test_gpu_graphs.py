@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import Tensor
 
-from dlsp_engine.model.gpu.graphs import FIRST_WAIT, Graphs
+from dlsp_engine.model.gpu.graphs import FIRST_WAIT, Graphs, Result
 from dlsp_kernels import overlap
 
 
@@ -43,8 +42,8 @@ def never() -> int:
     return 0
 
 
-def seven() -> Tensor:
-    return torch.tensor(7)
+def seven() -> Result:
+    return (torch.tensor(7),)
 
 
 FORBIDDEN = RuntimeError("operation not permitted when stream is capturing")
@@ -53,7 +52,7 @@ FORBIDDEN = RuntimeError("operation not permitted when stream is capturing")
 def test_kernels_that_cannot_be_captured_overlapping_are_captured_in_turn(monkeypatch: pytest.MonkeyPatch):
     device(monkeypatch, lambda: FORBIDDEN if overlap.wanted else None)
     graphs = Graphs(True, never)
-    assert graphs("step", seven) == 7
+    assert graphs("step", seven) == (7,)
     assert (len(graphs), graphs.failure, overlap.wanted) == (1, None, False)
 
 
@@ -63,7 +62,7 @@ def test_what_cannot_be_captured_runs_launch_by_launch_and_is_tried_again(monkey
     overlap.wanted = False
     graphs = Graphs(True, never)
     for _ in range(1 + FIRST_WAIT):
-        assert graphs("step", seven) == 7
+        assert graphs("step", seven) == (7,)
     assert (len(graphs), len(tried)) == (0, 2)
     assert graphs.failure == "RuntimeError: operation not permitted when stream is capturing"
     for _ in range(FIRST_WAIT):
@@ -76,7 +75,7 @@ def test_a_moment_without_memory_costs_one_step_its_graph_for_a_while(monkeypatc
     errors: list[Exception | None] = [torch.OutOfMemoryError("CUDA out of memory"), None, None]
     device(monkeypatch, lambda: errors.pop(0))
     graphs = Graphs(True, never)
-    assert graphs("first", seven) == 7
+    assert graphs("first", seven) == (7,)
     assert (len(graphs), overlap.wanted) == (0, True)
     assert "out of memory" in (graphs.failure or "")
     graphs("second", seven)
@@ -105,6 +104,6 @@ def test_only_the_steps_with_slow_versions_are_not_captured(monkeypatch: pytest.
 def test_a_result_is_not_in_the_memory_of_the_graph(monkeypatch: pytest.MonkeyPatch):
     """It is the tensor of the run before the capture, which other graphs' replays do not overwrite."""
     device(monkeypatch, lambda: None)
-    made: list[Tensor] = []
+    made: list[Result] = []
     graphs = Graphs(True, never)
     assert graphs("step", lambda: made.append(seven()) or made[-1]) is made[0]

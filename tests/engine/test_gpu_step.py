@@ -1,27 +1,30 @@
 """The step of a GPU on a tiny random model: by its references, and in part by its kernels in Triton's interpreter."""
 
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from dlsp_engine import Gap, Options
+from dlsp_engine.backend import RowsStep, forward
+from dlsp_engine.decode.budget import Costs
 from dlsp_engine.engine import Engine
 from dlsp_engine.errors import EngineError
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.architecture import Architecture
 from dlsp_engine.model.gpu import device as devices
 from dlsp_engine.model.gpu.buffers import LONG_CONTEXT, ROW_COUNTS, BatchShape, shapes
-from dlsp_engine.model.gpu.graphs import Graphs
+from dlsp_engine.model.gpu.graphs import Graphs, Result
 from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.options import MAX_CONTEXT_TOKENS
-from dlsp_engine.shared_step import STEP_ROWS
 from dlsp_engine.text.tokenizer import ByteTokenizer
 from dlsp_kernels.packed_rows import PAGE
 from tests.engine.test_invariants import GAPS, drafters
@@ -37,14 +40,14 @@ class Replayed(Graphs):
     def __init__(self) -> None:
         super().__init__(wanted=True, slow_calls=lambda: 0)
 
-    def prepare(self, key: Hashable, step: Callable[[], torch.Tensor]) -> None:
+    def prepare(self, key: Hashable, step: Callable[[], Result]) -> None:
         if not self.ready(key):
             self._captured[key] = (step, step())
 
-    def __call__(self, key: Hashable, step: Callable[[], torch.Tensor]) -> torch.Tensor:
+    def __call__(self, key: Hashable, step: Callable[[], Result]) -> Result:
         self.prepare(key, step)
         first, result = self._captured[key]
-        return result.copy_(first())
+        return tuple(kept.copy_(found) for kept, found in zip(result, first(), strict=True))
 
 
 def gpu(fused: bool = False, format: str = "dense") -> GpuQwen2:
@@ -91,6 +94,49 @@ def test_a_step_is_the_reference_step(fused: bool, kernels: GpuQwen2):
         for cache, rows in zip([*ours, *theirs], [*batch, *batch], strict=True):
             cache.length += rows.canvas.count(0)
     assert model.failures == {}
+
+
+def test_a_wide_step_is_the_reference_step():
+    """By the kernels: wider than a tile of rows."""
+    shape, clean = replace(SHAPE, layers=1), Rows()
+    clean.add_clean([at % 250 for at in range(257)], 0)
+    weights, adapter = Weights.random(shape), Adapter.random(shape)
+    models = (GpuQwen2(weights, adapter, "cpu"), Qwen2(weights, adapter))
+    found, expected = (model.head(model.forward([(model.new_cache(), clean)])[-9:]) for model in models)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_the_scores_of_one_graph_are_those_of_head_and_summary_behind_one(every: bool):
+    """Of all rows, or of those that are asked for."""
+    model = gpu()
+    backend, caches = model.backend(Costs()), [model.new_cache() for _ in range(2)]
+    for batch in batches():
+        for rows in batch:
+            rows.scored = list(range(len(rows))) if every else rows.scored or [len(rows) - 1]
+        steps = [RowsStep(cache, rows) for cache, rows in zip(caches, batch, strict=True)]
+        narrow = [(one.scores.logits.clone(), one.scores.summary) for one in backend.step(steps)]
+        behind = forward(model, Costs(), steps, summarise=True)
+        for (logits, summary), expected in zip(narrow, behind, strict=True):
+            assert summary and expected.scores.summary
+            torch.testing.assert_close(logits, expected.scores.logits)
+            for name in ("best", "best_log_p", "top", "top_log_p"):
+                own, other = (getattr(one, name) for one in (summary, expected.scores.summary))
+                np.testing.assert_allclose(own, other, rtol=1e-5, err_msg=name)
+        for step in steps:
+            step.cache.length += step.rows.canvas.count(0)
+
+
+def test_a_prompt_takes_steps_of_all_rows_that_a_gpu_takes(tiny: Engine, engine: Engine):
+    gap, options = Gap("x = 1\n" * 180, "\n"), Options(max_tokens=4)
+    request = engine.request(gap, options)
+    widths: list[int] = []
+    while not request.done:
+        before = request.rows_run
+        engine.step([request])
+        widths.append(request.rows_run - before)
+    assert widths[:2] == [ROW_COUNTS[-1]] * 2
+    assert request.outcome().tokens == tiny_of(tiny, engine).fill(gap, options).tokens
 
 
 @pytest.mark.parametrize("format", ["int8", "fp8"])
@@ -190,7 +236,7 @@ def test_a_fork_shares_pages_until_one_of_the_two_writes():
 
 def test_the_longest_context_fits_into_a_session():
     """With the widest step behind it."""
-    assert MAX_SESSION_PAGES * PAGE >= MAX_CONTEXT_TOKENS + STEP_ROWS
+    assert MAX_SESSION_PAGES * PAGE >= MAX_CONTEXT_TOKENS + ROW_COUNTS[-1]
 
 
 def test_no_batch_has_a_shape_that_is_not_warmed_up():

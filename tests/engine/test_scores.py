@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from dlsp_engine.decode.scores import CANDIDATES, TILE, Scores, summarised, top
+from dlsp_engine.decode.scores import CANDIDATES, TILE, Scores, Summary, summary_columns, top
 
 
 def test_the_largest_are_found_by_their_tiles():
@@ -19,7 +19,7 @@ def test_the_largest_are_found_by_their_tiles():
 def test_a_summary_says_what_the_logits_say():
     logits = torch.randn(7, 70 * TILE, generator=torch.Generator().manual_seed(1))
     canvas, rows = [2, 3, 6], [0, 3, 6]
-    alone, together = Scores(logits), Scores(logits, summarised(logits, canvas))
+    alone, together = Scores(logits), Scores(logits, Summary.of(summary_columns(logits, canvas=True)))
     best = alone.best()
     assert together.best() == best
     assert together.log_p(best) == alone.log_p(best)
@@ -36,5 +36,12 @@ def test_a_summary_says_what_the_logits_say():
 
 def test_a_summary_of_a_vocabulary_that_is_smaller_than_the_candidates():
     logits = torch.randn(2, 9, generator=torch.Generator().manual_seed(1))
-    together = Scores(logits, summarised(logits, [1]))[1:]
+    together = Scores(logits, Summary.of(summary_columns(logits, canvas=True)))[1:]
     assert together.likeliest()[1].tolist() == logits[1:].argsort(descending=True).tolist()
+
+
+def test_without_a_canvas_a_summary_has_no_candidates():
+    logits = torch.randn(2, 70 * TILE, generator=torch.Generator().manual_seed(1))
+    columns = summary_columns(logits, canvas=False)
+    assert columns.shape == (2, 2)
+    assert Summary.of(columns).best.tolist() == logits.argmax(1).tolist()

@@ -17,9 +17,16 @@ class Summary:
 
     best: np.ndarray  # int64 [rows]: the likeliest token
     best_log_p: np.ndarray  # float32 [rows]: its log-probability
-    # For canvas rows, the likeliest CANDIDATES; zeros for other rows.
+    # The likeliest CANDIDATES; none if the step has no canvas rows.
     top_log_p: np.ndarray  # float32 [rows, CANDIDATES]
     top: np.ndarray  # int64 [rows, CANDIDATES]
+
+    @classmethod
+    def of(cls, columns: Tensor) -> "Summary":
+        """What the `summary_columns` of some rows say, brought from the device by one transfer."""
+        found = columns.cpu().numpy()
+        ids = (2 + found.shape[1]) // 2
+        return cls(found[:, 0].astype(np.int64), found[:, 1], found[:, 2:ids], found[:, ids:].astype(np.int64))
 
     def __getitem__(self, rows: slice | Sequence[int]) -> "Summary":
         return Summary(self.best[rows], self.best_log_p[rows], self.top_log_p[rows], self.top[rows])
@@ -58,7 +65,7 @@ class Scores:
 
     def likeliest(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the log-probabilities and ids [rows, CANDIDATES] of each row's likeliest tokens, the likeliest first.
-        All must be canvas rows.
+        A `summary` must be that of a step with canvas rows.
         """
         if self.summary:
             return self.summary.top_log_p, self.summary.top
@@ -73,30 +80,16 @@ def greedy(logits: Tensor) -> list[int]:
     return (logits.numpy() if logits.is_cpu else logits).argmax(-1).tolist()
 
 
-def summarised(logits: Tensor, canvas: list[int]) -> Summary:
-    """Return the summary of logits [rows, vocab], of which the rows `canvas` are canvas rows. One transfer brings all:
-    ids are exact in float32, since no vocabulary has 2^24 tokens.
+def summary_columns(logits: Tensor, canvas: bool) -> Tensor:
+    """What a `Summary` of logits [rows, vocab] needs, on their device: float32 [rows, columns]. `canvas`: whether there
+    are canvas rows. Ids are exact in float32, since no vocabulary has 2^24 tokens.
     """
-    rows, count = len(logits), min(CANDIDATES, logits.shape[1])
     log_p = logits.log_softmax(-1)
     best = logits.argmax(-1, keepdim=True)
-    found = [best.float(), log_p.gather(1, best)]
+    found = [best, log_p.gather(1, best)]
     if canvas:
-        is_canvas = log_p if len(canvas) == rows else log_p[torch.tensor(canvas, device=logits.device)]
-        found += list(top(is_canvas, count))
-    best_of, best_log_p, *tops = _on_cpu(found)
-    every_log_p, every = np.zeros((rows, count), np.float32), np.zeros((rows, count), np.int64)
-    if canvas:
-        every_log_p[canvas], every[canvas] = tops
-    return Summary(best_of[:, 0].astype(np.int64), best_log_p[:, 0], every_log_p, every)
-
-
-def _on_cpu(parts: list[Tensor]) -> list[np.ndarray]:
-    """Return float32 copies of tensors, brought from the device together."""
-    whole = torch.cat([part.float().flatten() for part in parts]).cpu()
-    return [
-        part.view(like.shape).numpy() for part, like in zip(whole.split([p.numel() for p in parts]), parts, strict=True)
-    ]
+        found += top(log_p, min(CANDIDATES, logits.shape[1]))
+    return torch.cat([part.float() for part in found], 1)
 
 
 def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 CPU, so that answers, numbers of steps and drafts are the same.
 """
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,18 @@ import torch
 
 from dlsp_engine.backend import RowsStep, Scored, forward
 from dlsp_engine.decode.budget import Costs
-from dlsp_engine.decode.scores import summarised
+from dlsp_engine.model.gpu.buffers import ROW_COUNTS
 
 if TYPE_CHECKING:
     from dlsp_engine.model.gpu.step import GpuQwen2
 
 
 class CudaBackend:
-    """The `Backend` of one model on a GPU: one forward pass for all sessions of a step."""
+    """The `Backend` of one model on a GPU: one forward pass for all sessions of a step, which for up to EXACT_ROWS rows
+    is one replay of a graph and one transfer.
+    """
+
+    most_rows = ROW_COUNTS[-1]
 
     def __init__(self, model: "GpuQwen2", costs: Costs) -> None:
         self.model = model
@@ -33,4 +38,19 @@ class CudaBackend:
 
     @torch.inference_mode()
     def step(self, batch: Sequence[RowsStep]) -> list[Scored]:
-        return forward(self.model, self.costs, batch, summarised)
+        began = time.perf_counter()
+        scores = self.model.scores([(step.cache, step.rows) for step in batch])
+        if scores is None:
+            return forward(self.model, self.costs, batch, summarise=True)
+        milliseconds = 1e3 * (time.perf_counter() - began)
+        results, start = [], 0
+        for step in batch:
+            results.append(Scored(scores[_slice([start + row for row in step.rows.scored])], milliseconds))
+            start += len(step.rows)
+        return results
+
+
+def _slice(rows: list[int]) -> slice | list[int]:
+    """The same rows as a slice, of which logits are a view, if they follow each other."""
+    end = rows[-1] + 1 if rows else 0
+    return slice(end - len(rows), end) if rows == list(range(end - len(rows), end)) else rows

@@ -11,8 +11,10 @@ from torch import Tensor
 from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache
 from dlsp_engine.model.rows import Rows
 from dlsp_kernels.packed_rows import NOWHERE, PAGE, TILE_ROWS, PackedRows
+from dlsp_kernels.tiling import EXACT_ROWS
 
-ROW_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+# The last is the most rows of a step.
+ROW_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512)
 SESSION_COUNTS = (1, 4, 16, 64, 256)
 LONG_CONTEXT = 8192
 
@@ -47,6 +49,11 @@ class BatchShape:
         )
 
     @property
+    def narrow(self) -> bool:
+        """Whether the step goes on to the scores of all its rows. Of more rows most are a prompt's, without scores."""
+        return self.rows <= EXACT_ROWS
+
+    @property
     def tiles(self) -> int:
         """The number of attention tiles (TILE_ROWS rows of one session) that suffices for every batch of this shape."""
         return self.rows // TILE_ROWS + self.sessions
@@ -65,9 +72,11 @@ class Buffer:
 
     def __init__(self, shape: BatchShape, device: torch.device) -> None:
         self.shape = shape
-        self._sizes = [shape.rows] * 5 + [shape.sessions] * 3 + [shape.sessions * MAX_SESSION_PAGES, shape.tiles * 2]
-        self._buffer = torch.zeros(total(self._sizes), dtype=torch.int32, device=device)
-        self.rows = replace(_rows(self._buffer, self._sizes), long=shape.long)
+        sizes = [shape.rows] * 5 + [shape.sessions] * 3 + [shape.sessions * MAX_SESSION_PAGES, shape.tiles * 2]
+        self._buffer = torch.zeros(total(sizes), dtype=torch.int32, device=device)
+        self.rows = replace(_rows(self._buffer, sizes), long=shape.long)
+        self._host = torch.zeros(len(self._buffer), dtype=torch.int32)
+        self._host_rows = _rows(self._host, sizes)
 
     def fill(self, batch: Sequence[tuple[PagedCache, Rows]]) -> None:
         """Copy the batch's rows to the device, and reserve cache pages for them.
@@ -75,8 +84,8 @@ class Buffer:
         Unused rows get the position NOWHERE, unused tiles the session -1. Raises MemoryError when the page pool is
         exhausted.
         """
-        host = torch.zeros(len(self._buffer), dtype=torch.int32)
-        rows = _rows(host, self._sizes)
+        self._host.zero_()
+        rows = self._host_rows
         end = sum(len(own) for _, own in batch)
         rows.position[end:] = NOWHERE
         rows.tile[:, 0] = -1
@@ -106,7 +115,7 @@ class Buffer:
         ):
             field.numpy()[: len(values)] = values
         rows.tile.numpy()[: len(tiles)] = np.array(tiles, np.int32).reshape(-1, 2)
-        self._buffer.copy_(host)
+        self._buffer.copy_(self._host)
 
 
 def _rows(buffer: Tensor, sizes: list[int]) -> PackedRows:

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 # further failure, twice as often.
 FIRST_WAIT = 16
 
+Result = tuple[Tensor, ...]
+
 
 @dataclass
 class Failure:
@@ -37,7 +39,7 @@ class Graphs:
         """
         self.wanted = wanted
         self._slow_calls = slow_calls
-        self._captured: dict[Hashable, tuple[Any, Tensor]] = {}
+        self._captured: dict[Hashable, tuple[Any, Result]] = {}
         self._failures: dict[Hashable, Failure] = {}
         self._memory: Any = None
 
@@ -53,7 +55,7 @@ class Graphs:
         failure = self._failures.get(key)
         return failure is not None and failure.left > 0
 
-    def prepare(self, key: Hashable, step: Callable[[], Tensor]) -> None:
+    def prepare(self, key: Hashable, step: Callable[[], Result]) -> None:
         """Run `step` once, which compiles its kernels, then capture it under `key`. Does nothing if `key` is `ready`.
 
         The step must read its inputs from the same addresses at every replay. Raises what the device cannot recover
@@ -75,7 +77,8 @@ class Graphs:
         try:
             with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
                 # Outside of the memory that all graphs share: the replay of another one leaves it as it is.
-                result.copy_(step())
+                for kept, found in zip(result, step(), strict=True):
+                    kept.copy_(found)
         except RuntimeError as error:
             full = isinstance(error, torch.OutOfMemoryError)
             if is_devices(error) and not full:
@@ -89,7 +92,7 @@ class Graphs:
         self._failures.pop(key, None)
         self._captured[key] = (graph, result)
 
-    def __call__(self, key: Hashable, step: Callable[[], Tensor]) -> Tensor:
+    def __call__(self, key: Hashable, step: Callable[[], Result]) -> Result:
         """Run the step of this key by replaying its graph, captured first if necessary, and return its result, which
         the next step of this key overwrites.
         """

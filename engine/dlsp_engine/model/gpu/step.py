@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from dlsp_engine.decode.budget import Costs
+from dlsp_engine.decode.scores import Scores, Summary, summary_columns
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.gpu.backend import CudaBackend
 from dlsp_engine.model.gpu.buffers import ROW_COUNTS, BatchShape, Buffer, shapes
-from dlsp_engine.model.gpu.graphs import Graphs
+from dlsp_engine.model.gpu.graphs import Graphs, Result
 from dlsp_engine.model.gpu.pool import MAX_SESSION_PAGES, PagedCache, Pool
 from dlsp_engine.model.gpu.weights import GpuWeights
 from dlsp_engine.model.qwen2 import Model
@@ -24,6 +25,7 @@ from dlsp_kernels.matrix import Matrix
 from dlsp_kernels.normed import Normed
 from dlsp_kernels.ops import StepOps
 from dlsp_kernels.packed_rows import PAGE, PackedRows
+from dlsp_kernels.tiling import EXACT_ROWS
 
 # The tiles of rows of one projection, times its splits, that a step has counts for.
 MOST_TILES = 64
@@ -63,6 +65,8 @@ class GpuQwen2(Model):
         cos, sin = rope_table(positions, self.shape.head_dim, self.shape.theta, self.shape.rope_divisors)
         self._cos, self._sin = (part[:, 0].contiguous().to(self.device) for part in (cos, sin))
         self._buffers: dict[BatchShape, Buffer] = {}
+        # Of the narrow step that ran last; its graph writes them here.
+        self._logits = torch.empty(EXACT_ROWS, self.shape.vocab, device=self.device)
 
     def backend(self, costs: Costs) -> CudaBackend:
         return CudaBackend(self, costs)
@@ -80,21 +84,44 @@ class GpuQwen2(Model):
         sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
         kinds = {cache.published for cache, _ in sessions}
         if len(kinds) == 1:
-            return self._forward(sessions, kinds.pop())
+            return self._run(sessions, kinds.pop())[0]
         found = {
-            kind: iter(self._forward(own, kind).clone().split([len(rows) for _, rows in own]))
+            kind: iter(self._run(own, kind)[0].clone().split([len(rows) for _, rows in own]))
             for kind in sorted(kinds)
             for own in [[one for one in sessions if one[0].published == kind]]
         }
         return torch.cat([next(found[cache.published]) for cache, _ in sessions])
 
-    def _forward(self, sessions: Sequence[tuple[PagedCache, Rows]], published: bool) -> Tensor:
+    @torch.inference_mode()
+    def scores(self, batch: Sequence[tuple[Cache, Rows]]) -> Scores | None:
+        """Run a step as `forward` does, and return the scores of all its rows; the next step overwrites their logits.
+        Returns None, and runs nothing, if that takes more than one replay of a graph.
+        """
+        sessions = cast(Sequence[tuple[PagedCache, Rows]], batch)
+        (published, *other), rows = {cache.published for cache, _ in sessions}, sum(len(rows) for _, rows in sessions)
+        if other or rows > EXACT_ROWS:
+            return None
+        _, columns = self._run(sessions, published)
+        return Scores(self._logits[:rows], Summary.of(columns))
+
+    def _run(self, sessions: Sequence[tuple[PagedCache, Rows]], published: bool) -> Result:
+        """One step of sessions that are all published, or none -> what `to_scores` returns, without unused rows."""
         context = max(cache.length for cache, _ in sessions)
         shape = BatchShape.of([rows for _, rows in sessions], published, context)
         buffer = self._buffer(shape)
         buffer.fill(sessions)
-        hidden = self.graphs(shape, lambda: self.layers(buffer.rows, shape))
-        return hidden[: sum(len(rows) for _, rows in sessions)]
+        found = self.graphs(shape, lambda: self.to_scores(buffer.rows, shape))
+        return tuple(part[: sum(len(rows) for _, rows in sessions)] for part in found)
+
+    def to_scores(self, rows: PackedRows, shape: BatchShape) -> Result:
+        """All launches of a step -> the hidden states [rows, dim]. Those of a narrow step go on to the logits of all
+        rows, and their `summary_columns` are returned too.
+        """
+        hidden = self.layers(rows, shape)
+        if not shape.narrow:
+            return (hidden,)
+        logits = self._logits[: len(rows)].copy_(self.head(hidden))
+        return hidden, summary_columns(logits, shape.canvas)
 
     def _buffer(self, shape: BatchShape) -> Buffer:
         return self._buffers.get(shape) or self._buffers.setdefault(shape, Buffer(shape, self.device))
@@ -109,7 +136,7 @@ class GpuQwen2(Model):
         for shape in shapes(self.removes_update):
             buffer = self._buffer(shape)
             buffer.fill([])
-            self.graphs.prepare(shape, lambda buffer=buffer, shape=shape: self.layers(buffer.rows, shape))
+            self.graphs.prepare(shape, lambda buffer=buffer, shape=shape: self.to_scores(buffer.rows, shape))
         for rows in ROW_COUNTS:
             self.head(torch.zeros(rows, self.shape.dim, dtype=self.weights.dtype, device=self.device))
 
