@@ -14,8 +14,8 @@ import psutil
 import torch
 import torch.nn.functional as F
 
+from dlsp_engine.backend import RowsStep
 from dlsp_engine.decode.budget import MEASURED_CONTEXT, Costs
-from dlsp_engine.decode.scores import greedy
 from dlsp_engine.machine import machine
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.qwen2 import Model
@@ -23,7 +23,7 @@ from dlsp_engine.model.rows import MASK, Rows
 from dlsp_engine.threads import using
 
 LONG_CONTEXT, LONG_CONTEXT_ROWS = 4096, 16  # of the step that tells what a longer context adds
-TIMED_ROWS = (1, 4, 8, 16, 32, 128)
+TIMED_ROWS = (1, 4, 8, 16, 32, 128)  # and the most that a step may have, where that is more
 # (Clean rows, canvas rows) of the steps that show what canvas rows add.
 TIMED_CANVASES = ((1, 4), (4, 12))
 
@@ -153,6 +153,8 @@ def measure(model: Model) -> Costs:
     """Measure the costs of a step. Each is the median time of whole steps, output head included, behind a context of
     MEASURED_CONTEXT tokens. Steps of different kinds are timed in random order.
     """
+    most_rows = model.backend(Costs()).most_rows
+    timed_rows = (*TIMED_ROWS, *([most_rows] if most_rows > TIMED_ROWS[-1] else []))
     cache = model.new_cache()
     for start in range(0, MEASURED_CONTEXT, 128):
         model.forward([(cache, _rows(128, 0, start))])
@@ -161,12 +163,12 @@ def measure(model: Model) -> Costs:
     fewer = [2**power for power in range(every.bit_length()) if 2**power < every] if model.fewer_threads else []
     plain = [
         StepKind(rows, 0, threads)
-        for rows in TIMED_ROWS
+        for rows in timed_rows
         for threads in (*(fewer if rows <= MAX_NARROW_ROWS else ()), every)
     ]
     cost = _usual(model, cache, plain, TURNS)
-    best = [_fewest_threads({kind: ms for kind, ms in cost.items() if kind.clean == rows}) for rows in TIMED_ROWS]
-    costs = Costs(TIMED_ROWS, tuple(cost[kind] for kind in best), threads=tuple(kind.threads for kind in best))
+    best = [_fewest_threads({kind: ms for kind, ms in cost.items() if kind.clean == rows}) for rows in timed_rows]
+    costs = Costs(timed_rows, tuple(cost[kind] for kind in best), threads=tuple(kind.threads for kind in best))
 
     drafts = [StepKind(clean, canvas, costs.threads_for(clean + canvas) or every) for clean, canvas in TIMED_CANVASES]
     found = _usual(model, cache, drafts, TURNS)
@@ -210,9 +212,10 @@ def _fewest_threads(cost: dict[StepKind, float]) -> StepKind:
 
 def _step(model: Model, cache: Cache, clean: int, canvas: int) -> None:
     rows = _rows(clean, canvas, cache.length)
-    hidden = model.forward([(cache, rows)])
     # Steps of many rows measure prefill, which needs no logits but those of the last row.
-    greedy(model.head(hidden if len(rows) <= 32 else hidden[-1:]))  # this waits until a device has finished
+    rows.scored = list(range(len(rows))) if len(rows) <= 32 else [len(rows) - 1]
+    (found,) = model.backend(Costs()).step([RowsStep(cache, rows)])
+    found.scores.best()
 
 
 def _rows(clean: int, canvas: int, start: int) -> Rows:

@@ -262,7 +262,7 @@ class Engine:
         """Run one step for as many of `requests` as fit into it, and return those that took part. See `share_step`,
         also for `sharing` and `short`.
         """
-        batch = share_step(requests, self.backend.costs, sharing, short)
+        batch = share_step(requests, self.backend.costs, self.backend.most_rows, sharing, short)
         for request, _ in batch:
             request.start()
         results = self.backend.step([step for _, step in batch])
@@ -326,7 +326,7 @@ class Engine:
         known = self.prompt(gap).tokens
         session = near.fork(known) if near else self.new_session()
         session.advance(known)
-        while rows := session.prefill():
+        while rows := session.prefill(self.backend.most_rows):
             self.model.forward([(session.cache, rows)])
             session.extend([], len(rows))
         return session

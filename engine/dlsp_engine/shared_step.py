@@ -8,7 +8,6 @@ from dlsp_engine.decode.budget import Costs
 from dlsp_engine.decode.session import MIN_COPIED_ROWS
 from dlsp_engine.request import Request
 
-STEP_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
 PREFILL_MS = 250  # that rows of prompts add to a step at most, so that a request that is cancelled ends soon
 SHORT_STEP_TIMES = 2.0  # as long as a step of one row, which reads all weights, too
 MIN_PREFILL_ROWS = 16  # of a prompt in a step, whatever they cost: fewer would hardly be faster
@@ -20,10 +19,11 @@ AnyRequest = TypeVar("AnyRequest", bound=Request)
 def share_step(
     requests: Sequence[AnyRequest],
     costs: Costs,
+    most_rows: int,
     sharing: int | None = None,
     short: bool = False,
 ) -> list[tuple[AnyRequest, RowsStep]]:
-    """Choose the requests of the next step, and return each with its part of the step. The step has at most STEP_ROWS
+    """Choose the requests of the next step, and return each with its part of the step. The step has at most `most_rows`
     rows, unless the first request alone needs more. By what they cost behind their contexts (`costs`), rows of prompts
     add at most PREFILL_MS, or MIN_PREFILL_ROWS rows if these take longer. A `short` step takes at most
     SHORT_STEP_TIMES as long as a step of one row, or has MIN_PREFILL_ROWS rows.
@@ -38,12 +38,12 @@ def share_step(
     decoding.sort(key=lambda one: -one.left_out)
     if sharing is None:
         # If another request's prompt fills the step, every row displaces one of that prompt's rows.
-        sharing = STEP_ROWS if prefilling and len(requests) > 1 else len(requests)
+        sharing = most_rows if prefilling and len(requests) > 1 else len(requests)
     batch: list[tuple[AnyRequest, RowsStep]] = []
-    room, left_ms = STEP_ROWS, PREFILL_MS
+    room, left_ms = most_rows, PREFILL_MS
     if short:
         left_ms = min(PREFILL_MS, SHORT_STEP_TIMES * costs(1))
-        room = max(MIN_PREFILL_ROWS, costs.rows_within(left_ms, STEP_ROWS))
+        room = max(MIN_PREFILL_ROWS, costs.rows_within(left_ms, most_rows))
     most_ms, reserved_rows = left_ms, min(PREFILL_RESERVED_ROWS, room // 2)
     for request in [*decoding, *prefilling]:
         reserved = reserved_rows if prefilling and not request.prefilling else 0

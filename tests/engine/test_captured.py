@@ -14,7 +14,7 @@ from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.captured import CapturedSteps
 from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.rows import MASK, Rows
-from dlsp_engine.shared_step import STEP_ROWS
+from dlsp_engine.backend import STEP_ROWS
 from dlsp_kernels.program.instructions import usable
 from tests.engine.test_int8 import int8
 

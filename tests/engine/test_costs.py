@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from dlsp_engine import costs
+from dlsp_engine.backend import CpuBackend
 
 
 @pytest.fixture
@@ -136,6 +137,12 @@ def test_the_first_two_steps_of_a_shape_do_not_count(tiny, monkeypatch):
     assert measured.milliseconds == pytest.approx([10.0] * len(costs.TIMED_ROWS))
     seen.clear()
     assert costs._measured_busy(tiny.model, costs.Costs((1, 128), (100.0, 100.0), threads=(1, 1)))
+
+
+def test_the_widest_step_is_measured_too_where_it_is_wider(tiny, monkeypatch):
+    monkeypatch.setattr(costs, "_step", lambda *_: None)
+    monkeypatch.setattr(CpuBackend, "most_rows", 512)
+    assert costs.measure(tiny.model).rows == (*costs.TIMED_ROWS, 512)
 
 
 def test_good_seconds_of_the_memory_do_not_count(tiny, monkeypatch):

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from dlsp_engine.backend import RowsStep
+from dlsp_engine.backend import STEP_ROWS, RowsStep
 from dlsp_engine.decode.budget import Costs
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import MODES, SCHEDULES, Options
 from dlsp_engine.request import GapRequest
-from dlsp_engine.shared_step import MIN_PREFILL_ROWS, PREFILL_MS, SHORT_STEP_TIMES, STEP_ROWS, share_step
+from dlsp_engine.shared_step import MIN_PREFILL_ROWS, PREFILL_MS, SHORT_STEP_TIMES, share_step
 from dlsp_engine.text.prompt import File, Gap
 
 FILES = (File("a.py", "import os\n\n\ndef area(w, h):\n    return w * h\n" * 9), File("b.py", "x = 1\n" * 20))
@@ -21,7 +21,7 @@ class Counted(Engine):
     """Counts the rows of its steps, and looks at the budget."""
 
     def step(self, requests, sharing=None, short=False):
-        planned = share_step(requests, self.backend.costs, sharing=sharing)
+        planned = share_step(requests, self.backend.costs, STEP_ROWS, sharing)
         rows = sum(len(step.rows) for _, step in planned if isinstance(step, RowsStep))
         assert rows <= STEP_ROWS or len(planned) == 1
         self.rows = getattr(self, "rows", 0) + rows
@@ -124,7 +124,7 @@ def test_rows_of_prompts_are_bounded_by_time_at_any_length(tiny: Engine):
     other = engine.request(Gap("y = 2\n" * 400, ""), options)
     widths = []
     while request.prefilling:
-        planned = share_step([request, other], costs)
+        planned = share_step([request, other], costs, STEP_ROWS)
         steps = [step for _, step in planned if isinstance(step, RowsStep)]
         took = sum(costs.behind(step.cache.length)(len(step.rows)) for step in steps)
         assert took <= PREFILL_MS or [len(step.rows) for step in steps] == [MIN_PREFILL_ROWS]

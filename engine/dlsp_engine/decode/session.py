@@ -6,7 +6,7 @@ from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.convention import CAUSAL_CONVENTION, Convention
 from dlsp_engine.model.rows import Rows
 
-PREFILL_ROWS = 128  # in a step at most, so that a new request never waits long for it to end
+PREFILL_ROWS = 128  # of a prompt in a step, where nothing else is said
 COMPARED_AT_ONCE = 64  # tokens
 MIN_COPIED_ROWS = 16  # rows that copying from another session must save to be worth it
 
@@ -84,15 +84,15 @@ class Session:
         """Return the next uncached rows of `tokens[:end]`, at most `room`, but at least one block of a block model;
         None if all that can be cached is.
         """
-        start, most, block = self.cache.length, min(room, PREFILL_ROWS), self.convention.block
+        start, block = self.cache.length, self.convention.block
         uncached = self.tokens[start : self.convention.cacheable(len(self.tokens[:end]))]
         if not uncached:
             return None
         rows = Rows()
         if not block:
-            rows.add_clean(uncached[:most], start)
+            rows.add_clean(uncached[:room], start)
             return rows
-        for at in range(0, max(block, min(len(uncached), most // block * block)), block):
+        for at in range(0, max(block, min(len(uncached), room // block * block)), block):
             rows.add_block(uncached[at : at + block], start + at)
         return rows
 
