@@ -50,10 +50,13 @@ def parts(rehearse: bool) -> list[list[Part]]:
     comes last is left out when the time is over.
     """
     checks = [*(Part(("check", op), 240) for op in NAMES), Part(("invariants",), 240)]
-    step, *later = [
-        Part(("steps", "0.5b"), 60),
+    first = [
+        Part(("steps", "0.5b"), 75),
         Part(("decode", "0.5b"), 60),
+        Part(("profile", "0.5b"), 60),
         Part(("many",), 60),
+    ]
+    later = [
         Part(("steps", "1.5b"), 45),
         Part(("steps", "7b"), 60),
         *(Part(("steps", "0.5b", format), 40) for format in ("int8", "fp8", "int4")),
@@ -61,18 +64,17 @@ def parts(rehearse: bool) -> list[list[Part]]:
     peers = [Part(("peer", "installed"), 60), Part(("peer", "static"), 120)]
     if find_spec("vllm"):
         peers.append(Part(("peer", "vllm"), 180))
-    tunes = [Part(("tune", name), 60) for name in ("qkv", "out", "gate_up", "down")]
-    measured = [step, *later[:2], peers[0], *later[2:], *peers[1:]]
+    tunes = [Part(("tune", name), 80) for name in ("gate_up", "down", "qkv", "out")]
     if rehearse:
-        return [[replace(part, seconds=300)] for part in (*checks, *measured, *tunes, Part(("profile", "0.5b"), 60))]
-    groups = [[*checks, *map(_warm, (step, *later))], *([part] for part in measured)]
+        return [[replace(part, seconds=300)] for part in (*checks, *first, *tunes, *peers, *later)]
+    groups = [[*checks, *map(_warm, first)], *([part] for part in first)]
     tools = SANITIZERS if shutil.which(SANITIZER) else ()
     sanitized = [[Part(("check", op, "small"), 240, tool=tool) for op in NAMES] for tool in tools]
     last = [
-        [_warm(part) for part in tunes],
-        *([part] for part in tunes),
-        [Part(("decode", "1.5b"), 60)],
-        [Part(("profile", "0.5b"), 60)],
+        [*map(_warm, tunes)],
+        *([part] for part in (*tunes, peers[0])),
+        [*map(_warm, later)],
+        *([part] for part in (*later, *peers[1:], Part(("decode", "1.5b"), 60))),
     ]
     return [*groups, *last, *sanitized]
 

@@ -106,7 +106,7 @@ class Maker:
             [(1, 1152, 896), (25, 896, 4864), (128, 9728, 896)] if real else [(1, 32, 64), (5, 48, 192), (17, 80, 128)]
         )
         if real and dtype == torch.bfloat16:
-            shapes.append((320, 896, 896))  # the widest tiles
+            shapes += [(320, 896, 896), (512, 896, 4864)]  # the widest tiles
         for rows, outs, ins in shapes:
             # Only the invariants take float32, with the weights as they are.
             for format in ("dense",) if real and dtype == torch.float32 else FORMATS:
@@ -177,6 +177,7 @@ class Maker:
             yield self.attention([(1024, 5, 4)], 14, 2, 64, dtype)
             yield self.attention([(1024, 1, 0)], 14, 2, 64, dtype)
             yield self.attention([(4000, 128, 0), (0, 64, 0), (130, 5, 4)], 12, 2, 128, dtype)
+            yield self.attention([(1000, 511, 0)], 14, 2, 64, dtype)
             yield self.attention([(700 + 9 * i, 2, 1) for i in range(64)], 14, 2, 64, dtype)
             yield self.attention([(20_000, 5, 4)], 14, 2, 64, dtype, long=True)
             return
@@ -248,7 +249,8 @@ class Maker:
 
     def projections(self, dtype: torch.dtype, real: bool) -> Iterator[Case]:
         """In every format; heads of which a tile takes a part, all of it, and more than there is."""
-        lengths = [[(4000, 120, 0), (130, 5, 4)], [(1000, 0, 0)]] if real else [[(3, 2, 1), (63, 3, 2)]]
+        wide = [[(4000, 120, 0), (130, 5, 4)], [(1000, 0, 0)], [(1000, 511, 0)]]
+        lengths = wide if real else [[(3, 2, 1), (63, 3, 2)]]
         for sessions, format in product(lengths, FORMATS):
             if not (real and dtype == torch.float32 and format != "dense"):  # as `linears`
                 yield self.projection(sessions, 14, 2, 64, 896 if real else 64, format, dtype)

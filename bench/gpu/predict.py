@@ -25,7 +25,7 @@ LAUNCH_US = 1.9
 L2_GB_S = 5500
 MEMORY_GB_S = {"H200": 4300, "H100": 3000}  # of a copy
 CONTEXT = 1024
-ROWS = (1, 5, 25, 32, 128)
+ROWS = (1, 5, 25, 32, 128, 512)
 
 
 @dataclass(frozen=True)

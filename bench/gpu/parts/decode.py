@@ -1,4 +1,6 @@
-"""Modes side by side at batch 1: milliseconds a step and a gap, tokens a second, tau where weights are real."""
+"""Modes side by side at batch 1: milliseconds a step, those of the host besides the model's, and a gap; tokens a second,
+tau where weights are real.
+"""
 
 import statistics
 import time
@@ -6,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bench.gpu.setting import Sample, Setting, clocked
+from dlsp_engine.backend import STEP_ROWS
 from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
+from dlsp_engine.shared_step import share_step
 from dlsp_engine.text.prompt import Gap
 
 TOKENS, LINE = 32, 12
@@ -28,7 +32,7 @@ def run(setting: Setting, name: str) -> Iterator[Sample]:
     """Each gap is prefilled once; each mode fills it from a copy of that session."""
     engine = setting.engine(name, setting.model(name, pages=1024))
     gaps = first_gaps(setting, name)
-    yield prefill(setting, engine, name)
+    yield from prefill(setting, engine, name)
     base: dict[int, tuple[int, ...]] = {}
     ms: dict[str, list[float]] = {}
     for mode, options in variants().items():
@@ -48,6 +52,7 @@ def run(setting: Setting, name: str) -> Iterator[Sample]:
         ratios = [own / other for own, other in zip(walls, ms["autoregressive"], strict=True)]
         same = sum(fill.tokens == base[number] for number, fill in enumerate(fills)) / len(fills)
         sample = {"name": f"{name} {mode}", "gaps": len(gaps), "real_weights": setting.is_real(name)}
+        sample["host_ms"] = host(engine, gaps, options)
         sample |= {"gap_ms_p50": statistics.median(walls), "step_ms": sum(walls) / forwards, "tau": tokens / forwards}
         sample |= {
             "tokens_s": 1e3 * tokens / sum(walls),
@@ -72,12 +77,35 @@ def lines(setting: Setting, engine: Engine, gaps: list[Gap], options: Options) -
     return statistics.median(walls) if walls else None
 
 
-def prefill(setting: Setting, engine: Engine, name: str) -> Sample:
+def host(engine: Engine, gaps: list[Gap], options: Options) -> float:
+    """Milliseconds of a step of decoding in which the model does not run: planning, and what follows from scores."""
+    model_ms: list[float] = []
+    all_ms = 0.0
+    for gap in gaps:
+        request = engine.request(gap, options, engine.prefilled(gap))
+        while not request.done:
+            began, before = time.perf_counter(), request.cost.forwards
+            (step,) = (step for _, step in share_step([request], engine.backend.costs, engine.backend.most_rows))
+            (result,) = engine.backend.step([step])
+            request.take(step, result)
+            if request.cost.forwards > before:
+                all_ms += 1e3 * (time.perf_counter() - began)
+                model_ms.append(result.milliseconds)
+    return (all_ms - sum(model_ms)) / len(model_ms)
+
+
+def prefill(setting: Setting, engine: Engine, name: str) -> Iterator[Sample]:
+    """A prompt in the widest steps that a GPU takes, and in those of a CPU."""
     gap = Gap("x = 1\n" * (setting.context // 6 if not setting.is_real(name) else setting.context // 4), "\n")
     tokens = engine.request(gap, Options()).cost.prompt_tokens
-    engine.prefilled(gap)
-    times = [clocked(lambda: (engine.prefilled(gap), setting.wait())) for _ in range(5)]
-    return {"name": f"{name} prefill", "tokens": tokens, "ms": 1e3 * statistics.median(times)}
+    widest = engine.backend.most_rows
+    for rows in (widest, STEP_ROWS):
+        engine.backend.most_rows = rows
+        engine.prefilled(gap)
+        times = [clocked(lambda: (engine.prefilled(gap), setting.wait())) for _ in range(5)]
+        sample = {"name": f"{name} prefill by {rows} rows", "tokens": tokens, "ms": 1e3 * statistics.median(times)}
+        yield sample
+    engine.backend.most_rows = widest
 
 
 def first_gaps(setting: Setting, name: str) -> list[Gap]:

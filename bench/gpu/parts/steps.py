@@ -1,18 +1,22 @@
-"""What a step costs by its rows, beside the floor: its weights read once at the rate of a copy."""
+"""What a step costs by its rows, beside the floor: its weights read once at the rate of a copy. Of narrow steps also as
+the engine runs them: to the scores of all rows, by one graph, beside the same by a graph to the hidden states.
+"""
 
+import statistics
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-from bench.gpu.setting import Sample, Setting
+from bench.gpu.setting import Sample, Setting, clocked
+from dlsp_engine.decode.scores import Summary, summary_columns
 from dlsp_engine.model.gpu.buffers import BatchShape, Buffer
 from dlsp_engine.model.gpu.step import GpuQwen2
 from dlsp_engine.model.rows import MASK, Rows
 from dlsp_kernels import overlap
 from dlsp_kernels.ops import StepOps
 
-ROWS = (1, 2, 5, 8, 16, 25, 32, 64, 128)
+ROWS = (1, 2, 5, 8, 16, 25, 32, 64, 128, 256, 512)
 
 REPLAYS = 50
 
@@ -33,6 +37,7 @@ def run(setting: Setting, name: str, format: str = "dense") -> Iterator[Sample]:
         sample["again_ms"] = setting.median_ms(captured)
         sample["as_references"] = same(model, captured, launch)
         sample |= beside_in_turn(setting, model, captured, launch, buffer)
+        sample |= to_scores(setting, model, buffer)
         yield sample | {"replaced": dict(model.failures), "graphs": len(model.graphs)}
 
 
@@ -57,7 +62,7 @@ def beside_in_turn(
     key, wanted = object(), overlap.wanted  # it is False where no overlapping step could be captured
     overlap.wanted = False
     try:
-        found = model.graphs(key, launch).clone()
+        found = model.graphs(key, lambda: (launch(),))[0].clone()
     finally:
         overlap.wanted = wanted
     differ = 0
@@ -66,7 +71,7 @@ def beside_in_turn(
         captured()
         buffer.rows.token.sub_(1)
         differ += not torch.equal(captured(), found)
-    in_turn = setting.median_ms(lambda: model.graphs(key, launch))
+    in_turn = setting.median_ms(lambda: model.graphs(key, lambda: (launch(),)))
     return {"in_turn_ms": in_turn, "differ": differ, "overlapping": wanted}
 
 
@@ -93,4 +98,29 @@ def step(
         assert cache  # or its pages are another's
         return model.head(model.layers(buffer.rows, shape))
 
-    return torch.inference_mode()(lambda: model.graphs(buffer, launch)), launch, buffer
+    return torch.inference_mode()(lambda: model.graphs(buffer, lambda: (launch(),))[0]), launch, buffer
+
+
+@torch.inference_mode()
+def to_scores(setting: Setting, model: GpuQwen2, buffer: Buffer) -> Sample:
+    """Milliseconds by the clock of a step to the scores of all its rows, the transfer included: all by one graph, and
+    with the head and the summary launched behind one.
+    """
+    shape = buffer.shape
+    if not shape.narrow:
+        return {}
+    one, behind = object(), object()
+
+    def one_graph() -> None:
+        Summary.of(model.graphs(one, lambda: model.to_scores(buffer.rows, shape))[1])
+
+    def head_behind() -> None:
+        (hidden,) = model.graphs(behind, lambda: (model.layers(buffer.rows, shape),))
+        Summary.of(summary_columns(model.head(hidden), shape.canvas))
+
+    times: dict[str, list[float]] = {}
+    for step in (one_graph, head_behind, one_graph, head_behind):
+        step()
+        setting.heat()
+        times.setdefault(step.__name__, []).extend(1e3 * clocked(step) for _ in range(2 if setting.rehearse else 30))
+    return {f"{name}_ms": statistics.median(found) for name, found in times.items()}

@@ -23,7 +23,7 @@ Launch = Callable[[Matrix, Tiling], object]
 
 def run(setting: Setting, name: str) -> Iterator[Sample]:
     """`name` is qkv, out, gate_up or down."""
-    for rows in (1, 25, 128):
+    for rows in (1, 25, 128, 512):
         weight, launch, guess = made(setting, name, rows)
         count = 1 if setting.rehearse else int(READ / weight.data.nbytes) + 1
         copies = [replace(weight, data=weight.data.clone()) for _ in range(count)]
