@@ -68,7 +68,7 @@ def tiling(rows: int, weight: Matrix, divides: int = 0, splits: bool = False, wh
 
 def rows_of_tile(rows: int) -> int:
     """How many rows a tile has, of a step with so many."""
-    return next((size for size in (EXACT_ROWS, 64) if rows <= size), 64 if rows <= 256 else 128)
+    return EXACT_ROWS if rows <= EXACT_ROWS else 64 if rows <= 128 else 128
 
 
 @cache

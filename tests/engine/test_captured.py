@@ -8,13 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from dlsp_engine.backend import Interrupted, interruptible
+from dlsp_engine.backend import STEP_ROWS, Interrupted, interruptible
 from dlsp_engine.model import captured
 from dlsp_engine.model.cache import Cache
 from dlsp_engine.model.captured import CapturedSteps
 from dlsp_engine.model.int8 import Int8Qwen2
 from dlsp_engine.model.rows import MASK, Rows
-from dlsp_engine.backend import STEP_ROWS
 from dlsp_kernels.program.instructions import usable
 from tests.engine.test_int8 import int8
 

@@ -5,10 +5,10 @@ import time
 import pytest
 
 from dlsp_engine import Engine, Gap, Options
+from dlsp_engine.backend import STEP_ROWS
 from dlsp_engine.decode.budget import Acceptance, Costs, best_plan
 from dlsp_engine.decode.draft import Draft
 from dlsp_engine.options import MODES
-from dlsp_engine.backend import STEP_ROWS
 
 
 def test_the_time_of_drafting_is_part_of_the_decoding(tiny: Engine):

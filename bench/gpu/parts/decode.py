@@ -1,4 +1,4 @@
-"""Modes side by side at batch 1: milliseconds a step, those of the host besides the model's, and a gap; tokens a second,
+"""Modes side by side at batch 1: milliseconds of a gap, of a step, and of the host's part of it; tokens a second, and
 tau where weights are real.
 """
 

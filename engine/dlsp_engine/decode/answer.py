@@ -259,9 +259,7 @@ class Answer:
             elif self.constraint.free:
                 self.constraint = None
 
-    def until_end(
-        self, draft: list[int], others: Sequence[Sequence[int]] = ()
-    ) -> tuple[list[int], list[list[bool]]]:
+    def until_end(self, draft: list[int], others: Sequence[Sequence[int]] = ()) -> tuple[list[int], list[list[bool]]]:
         """Return the draft up to and including the token that would end the gap, and up to the first that the
         constraint does not allow: tokens behind these can never be committed. Return also, for the places of that draft
         for which there are `others`, whether each of these tokens would end the gap in place of the draft's.
@@ -269,11 +267,11 @@ class Answer:
         if self.constraint:
             draft = draft[: self.constraint.valid(draft)]
         draft = draft[: self.options.max_tokens - len(self.tokens)]
-        ending, ends = self._ending, list[list[bool]]()
+        ending, ends = self._ending.copy(), list[list[bool]]()
         for place, token in enumerate(draft):
             if place < len(others):
                 ends.append([self._would_end(ending, place, other) for other in others[place]])
-            ending = self._fed(ending, token)
+            ending.feed(self.tokenizer.token_bytes(token))
             if token in self.tokenizer.stops or ending.reason:
                 return draft[: place + 1], ends
         return draft, ends
@@ -284,13 +282,9 @@ class Answer:
         """
         if token in self.tokenizer.stops or len(self.tokens) + place + 1 >= self.options.max_tokens:
             return True
-        return self._fed(before, token).reason is not None
-
-    def _fed(self, ending: Ending, token: int) -> Ending:
-        """Return the state of the gap's end after one more token."""
-        after = ending.copy()
-        after.feed(self.tokenizer.token_bytes(token))
-        return after
+        ending = before.copy()
+        ending.feed(self.tokenizer.token_bytes(token))
+        return ending.reason is not None
 
     def _ending_after(self, tokens: list[int]) -> Ending:
         """Return the state of the gap's end if `tokens` were committed next."""
