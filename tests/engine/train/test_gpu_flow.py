@@ -31,13 +31,14 @@ VOCAB = 151_936
 
 
 def write_tokenizer(folder: Path) -> None:
-    """One token a byte, and those of gaps."""
+    """One token a byte, and those of gaps and files."""
     folder.mkdir()
     alphabet = {char: number for number, char in enumerate(sorted(ByteLevel.alphabet()))}
     tokenizer = Tokenizer(models.BPE(vocab=alphabet, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(["<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"])
+    gaps = [f"<|fim_{part}|>" for part in ("prefix", "suffix", "middle")]
+    tokenizer.add_special_tokens(["<|endoftext|>", *gaps, "<|repo_name|>", "<|file_sep|>"])
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
