@@ -18,6 +18,14 @@ def test_unsteady():
     assert before
 """
 FAILS = "import pytest\n@pytest.mark.model\ndef test_fails(): assert False\n"
+# Each process finds its cases in another order, so that none runs.
+DIFFERS = """
+import os
+import pytest
+
+@pytest.mark.parametrize("case", sorted("ab", reverse=os.environ.get("PYTEST_XDIST_WORKER") == "gw0"))
+def test_differs(case): pass
+"""
 LONG = "import pytest\n@pytest.mark.prove\ndef test_long(): assert False\n"
 
 
@@ -27,8 +35,9 @@ LONG = "import pytest\n@pytest.mark.prove\ndef test_long(): assert False\n"
         ([LONG, UNSTEADY], 0, True),
         ([UNSTEADY, FAILS], 1, False),
         ([PASSES, FAILS.replace("assert False", "raise KeyboardInterrupt")], 1, False),
+        ([PASSES, DIFFERS], 1, False),
     ],
-    ids=["one is unsteady", "one is broken", "one is interrupted"],
+    ids=["one is unsteady", "one is broken", "one is interrupted", "none runs"],
 )
 def test_what_failed_runs_once_more(
     files: list[str], status: int, unsteady: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
