@@ -26,7 +26,7 @@ import pytest
 @pytest.mark.parametrize("case", sorted("ab", reverse=os.environ.get("PYTEST_XDIST_WORKER") == "gw0"))
 def test_differs(case): pass
 """
-LONG = "import pytest\n@pytest.mark.prove\ndef test_long(): assert False\n"
+LONG = "from pytest import mark\n@mark.prove\ndef test_long(): assert False\n"
 
 
 @pytest.mark.parametrize(

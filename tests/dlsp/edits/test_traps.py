@@ -371,13 +371,13 @@ async def test_whole_words_rename_a_name_from_elsewhere() -> None:
     assert found == {"a.c:5": "return total_sum(a);"}
 
 
-async def test_in_a_text_that_is_one_error_names_are_bound_but_never_certain() -> None:
+async def test_in_a_text_that_is_one_error_only_what_is_local_is_certain() -> None:
     text = "fn area(w: u8) -> u8 {\n    w\n}\n\nfn f(v: u8) {\n    area(v);\n    let w = v;\n"
     page = Page("a.rs", "a.rs", text, languages.of("a.rs"))
     assert page.names
     assert page.names.is_broken
     assert offered({"a.rs": text}, "a.rs", "fn area", "fn surface") == {"a.rs:6": "surface(v);"}
-    assert offered({"a.rs": text}, "a.rs", "area(w:", "area(width:") == {"a.rs:2": "width"}
+    assert offered({"a.rs": text}, "a.rs", "area(w:", "area(width:") == {"a.rs:2": "width!"}
 
 
 async def test_a_member_follows_in_a_part_of_its_class() -> None:
