@@ -54,8 +54,8 @@ class Binding(Standing):
         return Verdict.REFUSED if found is Verdict.OPEN and self.is_key(page, offset) else found
 
     def _is_part(self, names: Names) -> bool:
-        """Whether the text of a page is broken and what was renamed is known in all of it, or the text begins within
-        the class whose member was renamed.
+        """Whether a page may lack some of what the name means: its text is one parse error and the name is not a local
+        one, or the text begins inside the class whose member was renamed.
         """
         is_local = bool(self.scopes) and all(scope.kind in LOCAL for scope in self.scopes)
         return (names.is_broken and not is_local) or names.outer in self.scopes

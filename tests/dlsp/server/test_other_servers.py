@@ -136,11 +136,11 @@ async def test_an_edit_in_another_row_may_change_the_answer(running: Running) ->
         assert [each["hover"] for each in editor.questions] == [{"line": 1, "character": 4}] * 2
 
 
-async def test_where_nothing_is_told_yet_it_is_asked_again(running: Running) -> None:
+async def test_after_an_empty_answer_the_editor_is_asked_again(running: Running) -> None:
     running.stub.reset()
     running.stub.answer = lambda request: ""
-    told = iter([None, {}, {"hover": HOVER}])
-    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: next(told)) as editor:
+    answers = iter([None, {}, {"hover": HOVER}])
+    async with Asking(Path("/project"), options=OPTIONS, servers=lambda _: next(answers)) as editor:
         editor.open(URI, TEXT)
         await editor.ready(URI)
         editor.type(URI, 1, 4, "client.")
