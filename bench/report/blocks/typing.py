@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from bench.replay.files import FILES
-from bench.report.blocks.words import SMALL, Needed, prose, ran, spread
+from bench.report.blocks.words import LARGE, SMALL, Needed, prose, ran, spread
 from bench.report.load import Result
 from bench.report.page import Table, percent
 
 OURS, PEER = "dlsp", "llama.vim"
+SIZES = ("0.5B", "1.5B")
 PEERS = ("completed", "wrong_per_100", "late")
 
 
@@ -34,34 +35,48 @@ def replay(results: Needed) -> str:
 
 
 def languages(results: Needed) -> str:
-    found = results[f"replay-languages-{SMALL}"]
-    metrics = found.metrics
+    both = [results[f"replay-languages-{model}"] for model in (SMALL, LARGE)]
+    metrics = both[0].metrics
     rows = [
         (
             name.title().replace("script", "Script"),
             f"{metrics[f'{OURS}/{name}/scripts']:.0f}",
-            share(metrics, f"{name}/completed"),
-            share(metrics, f"{name}/right_first"),
-            f"{metrics[f'{OURS}/{name}/wrong_per_100']:.1f}",
+            *(cell for found in both for cell in _language(found.metrics, name)),
         )
         for name in FILES
         if f"{OURS}/{name}/scripts" in metrics
     ]
-    table = Table(
-        ["", "scripts", "characters completed", "right when shown", "keys of 100 with a wrong one visible"], rows, ""
+    columns = [f"{size}: {what}" for size in SIZES for what in ("completed", "right", "wrong visible")]
+    return "\n\n".join(
+        [
+            Table(["", "scripts", *columns], rows, "").markdown(),
+            *(prose(f"{size}: {_of_all(found)}") for size, found in zip(SIZES, both, strict=True)),
+        ]
     )
+
+
+def _language(metrics: Mapping[str, float], name: str) -> tuple[str, str, str]:
+    return (
+        share(metrics, f"{name}/completed"),
+        share(metrics, f"{name}/right_first"),
+        f"{metrics[f'{OURS}/{name}/wrong_per_100']:.1f}",
+    )
+
+
+def _of_all(found: Result) -> str:
+    metrics = found.metrics
     engine, shown, memory = (_taken(metrics, which) for which in ("warm", "shown", "memory"))
     kept, undone = (metrics[f"{OURS}/all/{what}"] for what in ("kept_30_s", "reversals_per_100_shown"))
-    said = (
-        f"All of them, and {metrics[f'{OURS}/editing/scripts']:.0f} real edits, other programs taking "
+    return (
+        f"all of them, and {metrics[f'{OURS}/editing/scripts']:.0f} real edits, other programs taking "
         f"{metrics[f'{OURS}/others']:.0%} of the machine: {share(metrics, 'writing/completed')} of the characters "
         f"completed where lines are written, right when shown {share(metrics, 'all/right_first')}, a wrong one "
         f"visible at {metrics[f'{OURS}/all/wrong_per_100']:.1f} of 100 keys, quiet where quiet is right "
         f"{share(metrics, 'all/quiet')}. Of what was accepted {kept:.0%} still stands 30 seconds later; {undone:.1f} "
         f"of 100 suggestions put back what was just deleted. From the key to a suggestion of the engine {shown}, to "
-        f"any answer of its {engine}, to one from memory {memory} ({ran(found)})."
+        f"any answer of its {engine}, to one from memory {memory}; at {metrics[f'{OURS}/all/late']:.0%} of the keys "
+        f"the next one came first ({ran(found)})."
     )
-    return f"{table.markdown()}\n\n{prose(said)}"
 
 
 def _taken(metrics: Mapping[str, float], which: str) -> str:
