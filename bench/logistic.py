@@ -20,3 +20,12 @@ def logistic(x: np.ndarray, right: np.ndarray, ridge: np.ndarray, counts: np.nda
         bend = (x * (counts * predicted * (1 - predicted))[:, None]).T @ x + np.diag(ridge)
         weights += np.linalg.solve(bend, slope)
     return weights
+
+
+def intercept(logits: np.ndarray, right: np.ndarray, counts: np.ndarray | float = 1.0) -> float:
+    """What to add to the logits [samples] so that they foretell `right` best; each sample `counts` so much."""
+    added = 0.0
+    for _ in range(STEPS):
+        predicted = sigmoid(logits + added)
+        added += np.sum(counts * (right - predicted)) / np.sum(counts * predicted * (1 - predicted))
+    return added

@@ -3,12 +3,14 @@
 First the scripts of `--split fit` are played, those that were not yet, with every answer shown and none accepted: every
 answer, what is left of it at each key that agrees with it, and each part of it that could be offered, is judged. Then
 the table is fitted on them and written.
+
+With `--model 1.5b`, whose weights are as published, only what the table adds for such weights is fitted and written.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import numpy as np
 from bench import results
 from bench.command import MEND
 from bench.journal import Journal
-from bench.logistic import logistic, sigmoid
+from bench.logistic import intercept, logistic, sigmoid
 from bench.replay.__main__ import main as play
 from bench.replay.samples import CONTENDER, Answered, Samples, asked, places, samples, shown
 from dlsp.completions.gate.calibration import FILE
@@ -91,14 +93,13 @@ def _short(value: float) -> float:
 
 
 def fitted(answers: Sequence[Answered], keystrokes: Sequence[Answered], origin: str) -> dict[str, Any]:
-    """The whole table, with the reliability of both models on scripts that their fit had not seen."""
+    """What the table says of answers of updated weights, and how reliable that is on scripts that no fit had seen."""
     show, ask = samples(answers), samples(keystrokes, FACTS)
     shows, asks = held_out(show), held_out(ask)
     return {
         "origin": origin,
         "ask": _model(ask),
         "show": _model(show),
-        "infill_update": {},  # the fit is of the weights as they ship
         "least": {
             "ask": {"auto": least_kept(asks, ask.right, LOST), "eager": 0.0},
             "show": {"auto": least_right(answers, shows, RIGHT), "eager": EAGER},
@@ -144,7 +145,9 @@ def write(model: catalogue.Model, out: Path) -> int:
         return MEND
     known = json.loads(FILE.read_text(encoding="utf-8"))
     origin = f"python -m bench.replay.fit: answers at {len(answers)} keys of {scripts} scripts"
-    table = known | fitted(answers, keystrokes, origin)
+    if model != catalogue.DEFAULT:
+        return _keep(known | _published(answers, known, f"{origin}, {model.name}"), out)
+    table = known | {"model": model.name} | fitted(answers, keystrokes, origin)
     ask, show = samples(keystrokes, list(table["ask"]["weights"])), samples(answers)
     _print("ask", ask, held_out(ask))
     _print("show", show, predicted := held_out(show))
@@ -152,6 +155,23 @@ def write(model: catalogue.Model, out: Path) -> int:
     for least in LOOK:
         seen = shown(answers, predicted, least)
         print(f"  from {least:.2f}: {seen.number} shown, {seen.right} right, {seen.characters} characters")
+    return _keep(table, out)
+
+
+def _published(answers: Sequence[Answered], table: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """What the table adds for weights as published, by what was answered with such."""
+    bias, weights = table["show"]["bias"], table["show"]["weights"]
+    data = samples(answers, list(weights))
+    logits = bias + data.features @ np.array(list(weights.values()))
+    added = intercept(logits, data.right, data.weights)
+    for name, predicted in (("as for the default", sigmoid(logits)), (f"{added:+.2f}", sigmoid(logits + added))):
+        seen = shown(answers, predicted, table["least"]["show"]["auto"])
+        _print(f"show, {name}", data, predicted)
+        print(f"  {seen.number} shown, {seen.right} right, {seen.characters} characters")
+    return {"published": _short(added), "published_origin": origin}
+
+
+def _keep(table: Mapping[str, Any], out: Path) -> int:
     out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     print(f"Written to {out}")
     return 0

@@ -12,8 +12,7 @@ from urllib.parse import unquote
 
 from dlsp.completions import selection, trimming
 from dlsp.completions.alternatives import alternatives
-from dlsp.completions.gate import gate
-from dlsp.completions.gate.calibration import update_shift
+from dlsp.completions.gate import calibration, gate
 from dlsp.completions.gate.learning import Learning
 from dlsp.completions.generation import Generator, InThread
 from dlsp.completions.selection import Candidate
@@ -312,7 +311,7 @@ class CompletionService:
             state.facts(cursor, candidate.completion, candidate.remainder.typed),
             lambda text: state.is_dismissed(cursor.position.line, text),
             self._learning.shift(cursor.language_id)
-            + update_shift(cursor.settings.model.name, cursor.settings.infill_update),
+            + calibration.shift(cursor.settings.model.name, cursor.settings.infill_update),
         )
         if selected and (text := selected[0].text):
             state.shown(candidate.completion, candidate.remainder, selected[1], text, candidate.invoked)

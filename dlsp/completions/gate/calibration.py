@@ -28,23 +28,27 @@ class Calibration:
     """Two logistic models and the thresholds they are compared with.
 
     `ask` predicts, before the engine is asked, that its answer will be shown and be right; `show` predicts that a given
-    answer is right. `least` are their thresholds by eagerness. `infill_update` is added to the logit of `show` for
-    models with the infill update: their answers are right more often than their token probabilities suggest.
+    answer is right. `least` are their thresholds by eagerness. Both were fitted on answers of `model` with its infill
+    update. `published` is added to the logit of `show` for weights without an infill update: their answers are right
+    less often, or more, at the same token probabilities.
     """
 
     ask: Model
     show: Model
     least: Mapping[str, Mapping[str, float]]
-    infill_update: Mapping[str, float]
+    model: str
+    published: float
 
 
 @cache
 def calibration() -> Calibration:
     """The fitted models and thresholds, read once from `calibration.json`."""
     table = json.loads(FILE.read_text())
-    return Calibration(Model(**table["ask"]), Model(**table["show"]), table["least"], table["infill_update"])
+    show = Model(**table["show"])
+    return Calibration(Model(**table["ask"]), show, table["least"], table["model"], table["published"])
 
 
-def update_shift(model: str, infill_update: bool) -> float:
-    """The logit shift of `show` for answers of `model`: 0 for the published weights, else that of its infill update."""
-    return calibration().infill_update.get(model, 0.0) if infill_update else 0.0
+def shift(model: str, infill_update: bool) -> float:
+    """What is added to the logit of `show` for answers of `model`."""
+    table = calibration()
+    return 0.0 if infill_update and model == table.model else table.published

@@ -11,6 +11,7 @@ from bench.journal import Journal
 from bench.replay import fit
 from bench.replay.samples import CONTENDER, asked, places, samples, shown
 from dlsp.completions.gate.calibration import FILE, Model
+from dlsp.models import catalogue
 from dlsp.models.catalogue import DEFAULT
 
 
@@ -100,6 +101,23 @@ def test_the_table_has_what_the_shipped_one_has(journal: Journal, tmp_path: Path
     written, shipped = (json.loads(file.read_text()) for file in (out, FILE))
     assert written.keys() == shipped.keys()
     assert written["reliability"]["show"][0].keys() == shipped["reliability"]["show"][0].keys()
+
+
+def test_of_weights_as_published_only_the_shift_is_fitted(journal: Journal, tmp_path: Path):
+    """Answers that are right much more often than the table says raise it, and nothing else changes."""
+    published, out = catalogue.find("1.5b"), tmp_path / "table.json"
+    theirs = Journal(results.kept() / "replay" / f"replay-fit-patient-nothing-{published.name}.jsonl")
+    features = {"log_p": -1.0, "p": 0.37}
+    for script in range(10):
+        answers = [keystroke("x", key % 10 > 0, {"decision": {"features": features}}, 60 - key, 1) for key in range(60)]
+        theirs.add(f"{CONTENDER} script {script}", {"moments": answers})
+    assert fit.write(published, out) == 0
+    written, shipped = (json.loads(file.read_text()) for file in (out, FILE))
+    assert Model(**written["show"])(features, written["published"]) == pytest.approx(0.9, abs=0.01)
+    ours = ("published", "published_origin")
+    assert {key: value for key, value in written.items() if key not in ours} == {
+        key: value for key, value in shipped.items() if key not in ours
+    }
 
 
 def test_what_is_missing_is_played_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
