@@ -32,6 +32,7 @@ def main() -> int:
     serve.add_argument("--prompts-mb", default=prompts_mb, help="megabytes for these; 0: none; empty: 500")
     serve.add_argument("--threads", type=int, default=0, help="0: as many as cores, half of them on battery")
     serve.add_argument("--infill-update", default="on", choices=("on", "off"), help="whether weights have it added")
+    serve.add_argument("--edit-format", default="", help="in which others trained the model to write windows anew")
     serve.add_argument("--idle-seconds", type=float, default=1800)
     serve.add_argument("--version", default="", help="what clients compare; they replace an engine of another one")
     tcp = {"action": "store_true", "default": sys.platform == "win32", "help": argparse.SUPPRESS}
@@ -39,9 +40,10 @@ def main() -> int:
     inspect = commands.add_parser("inspect", help="say as JSON what a checkpoint is, or why it cannot run")
     inspect.add_argument("path", type=Path)
     inspect.add_argument("--before-weights", action="store_true", help="by all that a folder holds besides them")
+    inspect.add_argument("--edit-format", default="", help="as for serve: refused without the tokens that it needs")
     options = parser.parse_args()
     try:
-        return _inspect(options.path, options.before_weights) if options.command == "inspect" else _serve(options)
+        return _inspect(options) if options.command == "inspect" else _serve(options)
     except EngineError as error:
         print(error, file=sys.stderr)
         return 1
@@ -54,10 +56,11 @@ def main() -> int:
         return 1
 
 
-def _inspect(path: Path, before_weights: bool) -> int:
+def _inspect(options: argparse.Namespace) -> int:
     from dlsp_engine.model.inspect import inspected, inspected_before_weights
 
-    print(json.dumps(inspected_before_weights(path) if before_weights else inspected(path)))
+    ask = inspected_before_weights if options.before_weights else inspected
+    print(json.dumps(ask(options.path, options.edit_format)))
     return 0
 
 
@@ -88,6 +91,7 @@ def _serve(options: argparse.Namespace) -> int:
         options.kv_mb,
         options.prompts,
         options.prompts_mb,
+        options.edit_format,
     )
     return 0
 

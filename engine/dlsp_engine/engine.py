@@ -29,9 +29,11 @@ from dlsp_engine.rewrite import RewriteRequest
 from dlsp_engine.shared_step import AnyRequest, share_step
 from dlsp_engine.site import Site, SiteRequest
 from dlsp_engine.text.chat import Chat, Generation, Writing, prompt_tokens, template_in
+from dlsp_engine.text.edit_formats.named import checked
+from dlsp_engine.text.edit_formats.own import OWN
 from dlsp_engine.text.grammars import Grammars
 from dlsp_engine.text.prompt import Gap, Prompt, prompt, prompt_around
-from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
+from dlsp_engine.text.rewrite import Rewrite
 from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 from dlsp_engine.threads import using
 
@@ -56,7 +58,11 @@ class Engine:
         update: str = "",
         no_canvas: str = "",
         no_update: str = "",
+        edit_format: str = "",
     ) -> None:
+        """`edit_format` names the format in which others trained the model to write windows anew; empty if nobody did.
+        Raises EngineError if the vocabulary lacks what that needs.
+        """
         self.model = model
         self.backend = model.backend(costs)
         self.dtype = dtype
@@ -66,6 +72,7 @@ class Engine:
         if model.shape.convention.suffix_first:
             tokenizer.template = tokenizer.template.with_suffix_first()
         self.tokenizer = tokenizer
+        self.edit_format = checked(edit_format, tokenizer.added)
         # Without an adapter the model cannot denoise canvases: no token of theirs is expected to be accepted.
         first = FIRST_ACCEPTANCE if model.adapter.has_updates else (0.0,)
         self.acceptance = Acceptance(list(first))
@@ -87,6 +94,7 @@ class Engine:
         infill_update: bool = True,
         kv: str = "auto",
         adapters: Path = ADAPTERS,
+        edit_format: str = "",
     ) -> "Engine":
         """Load the model in a GGUF file or a folder of safetensors, with its tokenizer, the infill update and canvas
         adapter that ship for it, and the costs of a step, measured if needed.
@@ -99,8 +107,8 @@ class Engine:
         bfloat16 on a GPU, and on a CPU what `usual` returns.
 
         `kv` is one of KV_FORMATS: how KV caches hold keys and values where weights are integers; `auto` takes
-        `default_kv`. `adapters` is the folder of infill updates and canvas adapters. Raises EngineError with a sentence
-        for the user.
+        `default_kv`. `adapters` is the folder of infill updates and canvas adapters. `edit_format` is as for `Engine`.
+        Raises EngineError with a sentence for the user.
         """
         # Imported here because only loading needs what they import: a GGUF reader, file locks, LLVM.
         from dlsp_engine.model import edit_update
@@ -167,7 +175,7 @@ class Engine:
         kind = f"{identity(gguf, cache)} {dtype}{'' if device == 'cpu' else ' ' + device}"
         costs = remembered(model, kind, cache / "costs.json")
         version = update.metadata["version"] if update else ""
-        engine = cls(model, tokenizer.result(), costs, dtype, version, no_canvas, no_update)
+        engine = cls(model, tokenizer.result(), costs, dtype, version, no_canvas, no_update, edit_format)
         engine.gguf, engine.weights = gguf, folder.name
         return engine
 
@@ -199,7 +207,7 @@ class Engine:
         if isinstance(asked, Rewrite | Site):
             self.model.shape.convention.demand_causal("judge edits or write windows anew")
         if isinstance(asked, Rewrite):
-            return rewrite_prompt(asked, self.tokenizer)
+            return self.edit_format.prompt(asked, self.tokenizer)
         if isinstance(asked, Generation):
             return prompt_tokens(asked, self.tokenizer)
         gap, convention = asked if isinstance(asked, Gap) else asked.gap, self.model.shape.convention
@@ -248,12 +256,13 @@ class Engine:
         """
         session, opening = session or self.new_session(), opening or self.prompt(asked)
         drafting = self._drafting(self.rewrite_acceptance)
-        return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting, self.writes_edits)
+        updated, form = bool(self.model.edits), self.edit_format
+        return RewriteRequest(asked, opening, options, session, self.tokenizer, drafting, updated, form)
 
     @property
     def writes_edits(self) -> bool:
-        """Whether an edit update has taught the model to write windows anew."""
-        return bool(self.model.edits)
+        """Whether the model was taught to write windows anew: by an edit update, or by others in their format."""
+        return bool(self.model.edits) or self.edit_format is not OWN
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:
         return Drafting(self.backend.costs, acceptance, self.model.adapter.bigrams, self.model.alternatives)

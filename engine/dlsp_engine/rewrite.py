@@ -16,6 +16,7 @@ from dlsp_engine.decode.verify import Drafting
 from dlsp_engine.model.rows import Rows
 from dlsp_engine.options import MAX_CONTEXT_TOKENS, TEXT_END, Options
 from dlsp_engine.request import Request
+from dlsp_engine.text.edit_formats.own import OWN, EditFormat, Read
 from dlsp_engine.text.prompt import Gap, Prompt
 from dlsp_engine.text.rewrite import Rewrite
 from dlsp_engine.text.tokenizer import Tokenizer
@@ -43,8 +44,8 @@ class Rewritten:
     `doubt` is the largest number of nats by which a token is likelier than the one that the window has in its place,
     below 0 if none is; `doubted` is where in the window's text that is, in characters. Both are of the places where the
     answer agrees with the window, its first disagreements included. Where the doubt is not above the margin, a change
-    was forced. `reason` is `end` after the end token, `window`
-    where the answer came to the window's end, or `length` if it grew too long: then nothing is changed.
+    was forced. `reason` is `end` after the end token, `stop` after a text that ends answers in the model's edit format,
+    `window` where the answer came to the window's end, or `length` if it grew too long: then nothing is changed.
     """
 
     text: str
@@ -71,13 +72,15 @@ class RewriteRequest(Request):
         tokenizer: Tokenizer,
         drafting: Drafting,
         edits: bool = False,
+        form: EditFormat = OWN,
     ) -> None:
-        """`edits` says whether the model has an edit update."""
-        old = asked.rest(tokenizer)
-        most = min(len(old) + options.max_tokens, MAX_CONTEXT_TOKENS - len(opening.tokens))
-        options = replace(options, end=TEXT_END, max_tokens=max(1, most))
+        """`edits` says whether the model has an edit update; `form` is the format of the prompt and the answer."""
+        old = form.draft(asked, tokenizer)
+        longest = max(len(old), len(tokenizer.encode(asked.body))) if form.ends else len(old)
+        most = min(longest + options.max_tokens, MAX_CONTEXT_TOKENS - len(opening.tokens))
+        options = replace(options, end=TEXT_END, stop=form.stops, max_tokens=max(1, most))
         super().__init__(session, options)
-        self.asked = asked
+        self.asked, self._form = asked, form
         self.set_aside = session.set_aside(opening.tokens, edits)
         self.cost.prompt_tokens = len(opening.tokens)
         self.cost.cached_tokens = session.advance(opening.tokens, options.max_tokens, edits)
@@ -86,7 +89,7 @@ class RewriteRequest(Request):
         self._old = old
         self._drafting = drafting
         self._copier = Copier(tokenizer.stops) if options.copy else None
-        self._decoder = Rewriting(session, self.answer, drafting, self._copier, old, asked.margin)
+        self._decoder = Rewriting(session, self.answer, drafting, self._copier, old, asked.margin, ends=form.ends)
 
     @property
     def decoder(self) -> Rewriting:
@@ -99,10 +102,11 @@ class RewriteRequest(Request):
     def outcome(self) -> Rewritten:
         asked, answer, doubt = self.asked, self.answer, self._decoder.doubt or Doubt(0.0, 0)
         reason = answer.reason or "cancelled"
-        text = asked.text if reason == "length" else asked.whole(answer.text)
-        before = len(asked.kept) + len(answer.tokenizer.decode(self._old[: doubt.at]))
-        found = weighed(changes(asked.text, text), len(asked.kept), answer.confidence)
-        return Rewritten(text, found, tuple(answer.tokens), doubt.nats, before, reason, self.cost)
+        read, decode = self._form.read(asked, answer.text), answer.tokenizer.decode
+        text = asked.text if reason == "length" else read.text
+        doubted = self._form.read(asked, decode(self._old)).place(len(decode(self._old[: doubt.at])))
+        found = weighed(changes(asked.text, text), read, answer.confidence)
+        return Rewritten(text, found, tuple(answer.tokens), doubt.nats, doubted, reason, self.cost)
 
     def plan(self, room: int, sharing: int, separate_prefill: bool = False) -> RowsStep:
         """As in `Request`. The draft is read in a step with the end of the prompt only if all of it fits there."""
@@ -131,7 +135,14 @@ class RewriteRequest(Request):
         known = [*session.tokens[: self.cost.prompt_tokens], *begun]
         session.advance(known, self.options.max_tokens - len(begun), session.cache.edits)
         found = Rewriting(
-            session, self.answer, self._drafting, self._copier, self._old, self.asked.margin, forbidden=doubt.at
+            session,
+            self.answer,
+            self._drafting,
+            self._copier,
+            self._old,
+            self.asked.margin,
+            forbidden=doubt.at,
+            ends=self._form.ends,
         )
         found.doubt = doubt
         self._decoder = found
@@ -152,14 +163,16 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def weighed(found: Sequence[Change], start: int, confidence: Sequence[tuple[int, float]]) -> tuple[Change, ...]:
+def weighed(found: Sequence[Change], read: Read, confidence: Sequence[tuple[int, float]]) -> tuple[Change, ...]:
     """Return the changes with their `log_p`. `confidence` are the characters and the log-probability of each token of
-    the new text from the character `start` on.
+    the answer, which was `read`; those of marks belong to no change.
     """
     spans: list[tuple[int, int, float]] = []
+    at = 0
     for width, log_p in confidence:
-        spans.append((start, start + width, log_p))
-        start += width
+        first, last = read.place(at), read.place(at + width)
+        spans += [(first, last, log_p)] if first < last or not width else []
+        at += width
     weighed: list[Change] = []
     shift = 0  # from places in the old text to those in the new one
     for one in found:
@@ -167,7 +180,7 @@ def weighed(found: Sequence[Change], start: int, confidence: Sequence[tuple[int,
         last = first + max(1, len(one.text))
         own = [log_p for begin, end, log_p in spans if begin < last and first < max(end, begin + 1)]
         # Behind the last token stand line breaks alone, which are never written anew.
-        weighed.append(replace(one, log_p=sum(own or [spans[-1][2]])))
+        weighed.append(replace(one, log_p=sum(own or [confidence[-1][1]])))
         shift += len(one.text) - (one.end - one.start)
     return tuple(weighed)
 

@@ -11,6 +11,7 @@ from dlsp_engine.engine import Engine
 from dlsp_engine.options import Options
 from dlsp_engine.request import GapRequest
 from dlsp_engine.rewrite import Change, RewriteRequest, Rewritten, changes, weighed
+from dlsp_engine.text.edit_formats.own import Read
 from dlsp_engine.text.prompt import File, Gap
 from dlsp_engine.text.rewrite import Rewrite, rewrite_prompt
 from dlsp_engine.text.tokenizer import ByteTokenizer
@@ -253,8 +254,8 @@ def test_each_change_has_the_probability_of_its_own_tokens():
     """The tokens are `a = `, `pl`, `us`, `(1)\\n`, `x\\n`, `c\\n` and the end."""
     found = changes("a = add(1)\nx\nb\nc\n", "a = plus(1)\nx\nc\n")
     given = [(4, -1.0), (2, -2.0), (2, -4.0), (4, -8.0), (2, -16.0), (2, -32.0), (0, -64.0)]
-    assert weighed(found, 0, given) == (Change(4, 7, "plus", -6.0), Change(13, 15, "", -32.0))
-    (one,) = weighed((Change(5, 6, "x"),), 4, [(1, -1.0), (1, -2.0)])
+    assert weighed(found, Read("", 0), given) == (Change(4, 7, "plus", -6.0), Change(13, 15, "", -32.0))
+    (one,) = weighed((Change(5, 6, "x"),), Read("", 4), [(1, -1.0), (1, -2.0)])
     assert one.log_p == -2.0, "behind the lines that stay"
 
 

@@ -38,7 +38,8 @@ class Rewriting(Verified):
     the answer is that of autoregressive decoding. `doubt` is the largest one at these places so far.
 
     Besides at the end token, the answer ends where it has come to the end of the old text (`Alignment.ended`), with the
-    reason `window`. The model would go on with what stands behind the window, unless it was trained to stop there.
+    reason `window`: the model would go on with what stands behind the window. If it was trained to end its answer
+    (`ends`), it may write more there, and says itself where the answer ends.
 
     `forbidden` is the number of a token of the old text that must not stand where all tokens before it do: the
     likeliest other one is written there.
@@ -55,9 +56,11 @@ class Rewriting(Verified):
         old: list[int],
         margin: float,
         forbidden: int | None = None,
+        ends: bool = False,
     ) -> None:
         self.margin = margin
         self.forbidden = forbidden
+        self.ends = ends
         self.doubt: Doubt | None = None
         self._alone = answer.options.mode == "autoregressive"
         self._alignment, self._followed = Alignment(tuple(old)), 0
@@ -120,10 +123,10 @@ class Rewriting(Verified):
 
     def _commit(self, tokens: list[int], log_p: list[float], cached: int) -> None:
         alignment, count = self._alignment, 0
-        while count < len(tokens) and not alignment.ended:
+        while count < len(tokens) and (self.ends or not alignment.ended):
             alignment, count = alignment.after(tokens[count]), count + 1
         super()._commit(tokens[:count], log_p[:count], cached)
-        if alignment.ended:
+        if alignment.ended and not self.ends:
             self.answer.reason = self.answer.reason or "window"
 
     def _decide(self, sharing: int) -> StepPlan:
@@ -160,16 +163,17 @@ def rewritten_plainly(
     most: int,
     margin: float = 0.0,
     force: float | None = None,
+    ends: bool = False,
 ) -> list[int]:
     """Return the new text of `old` after `prompt`, with the end token if there is one, at most `most` tokens: one token
     after the other, each from a forward over all tokens before it. If that is `old` and the largest doubt is above
     `force`, the text goes on with another token where that is. The reference for `Rewriting` and `RewriteRequest`.
     """
-    answer, doubts = _written(model, prompt, old, stops, most, margin, None)
+    answer, doubts = _written(model, prompt, old, stops, most, margin, None, ends)
     doubt = max(doubts, key=lambda each: each.nats, default=None)
     if force is None or doubt is None or doubt.nats <= force or [one for one in answer if one not in stops] != old:
         return answer
-    return _written(model, prompt, old, stops, most, margin, doubt.at)[0]
+    return _written(model, prompt, old, stops, most, margin, doubt.at, ends)[0]
 
 
 def _written(
@@ -180,11 +184,12 @@ def _written(
     most: int,
     margin: float,
     forbidden: int | None,
+    ends: bool,
 ) -> tuple[list[int], list[Doubt]]:
     answer: list[int] = []
     doubts: list[Doubt] = []
     alignment = Alignment(tuple(old))
-    while len(answer) < most and not alignment.ended and not (answer and answer[-1] in stops):
+    while len(answer) < most and (ends or not alignment.ended) and not (answer and answer[-1] in stops):
         rows = Rows()
         rows.add_clean([*prompt, *answer], 0)
         logits = model.head(model.forward([(model.new_cache(), rows)])[-1:])[0].clone()

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def serve(
     kv_mb: str = "",
     prompts: Path | None = None,
     prompts_mb: str = "",
+    edit_format: str = "",
 ) -> None:
     """Run the engine until it is told to stop or has had no request for `idle_seconds`. Prompt caches are saved in the
     folder `prompts`, if there is one. Raises EngineError if it cannot start.
@@ -58,7 +60,7 @@ def serve(
     with lock(state, model), Listener.open(state, model, tcp) as listener:
         raise_file_limit()
         return_large_blocks()
-        engine = load(gguf, cache, dtype, device, infill_update)
+        engine = load(gguf, cache, dtype, device, infill_update, edit_format)
         kv_bytes, prompts_bytes = kv_budget(kv_mb, engine.model.kv_pool_bytes), size_limit(prompts_mb)
         scheduler = Scheduler(engine, kv_bytes)
         prompt_caches = restoring = None
@@ -93,15 +95,16 @@ def serve(
                 prompt_caches.save(scheduler.sessions)
 
 
-def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool = True) -> Engine:
+def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool = True, edit_format: str = "") -> Engine:
     """Load the engine. If the converted weights turn out to be damaged, convert them again, once."""
+    load = partial(Engine.load, gguf, cache, dtype, device=device, infill_update=infill_update, edit_format=edit_format)
     try:
-        return Engine.load(gguf, cache, dtype, device=device, infill_update=infill_update)
+        return load()
     except Damaged as error:
         log.warning("converting %s again: %s", gguf.name, error)
         update = Update.beside(ADAPTERS, gguf) if infill_update else None
         shutil.rmtree(converted(gguf, cache, update=update, dense=False), ignore_errors=True)
-        return Engine.load(gguf, cache, dtype, device=device, infill_update=infill_update)
+        return load()
 
 
 def warm_up(engine: Engine) -> None:
@@ -119,6 +122,7 @@ def step_of(engine: Engine, device: str) -> dict[str, Any]:
         "update": engine.update,
         "no_update": engine.no_update,
         "writes_edits": engine.writes_edits,
+        "edit_format": engine.edit_format.name,
         "no_canvas": engine.no_canvas,
         "costs": _table(engine.backend.costs),
     }

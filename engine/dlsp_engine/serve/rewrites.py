@@ -27,7 +27,7 @@ MAX_MARGIN_NATS = 100.0
 MODES = ("verified", "autoregressive")
 OPTION_FIELDS = {"max_tokens", "mode", "schedule", "draft", "copy"}
 FIELDS = {"files", "edits", "windows", "margin", "force", "priority", "client"} | OPTION_FIELDS
-WINDOW_FIELDS = {"path", "text", "before", "keep", "diagnostics"}
+WINDOW_FIELDS = {"path", "text", "before", "keep", "diagnostics", "prefix", "suffix", "row", "cursor"}
 
 
 def parse_rewrites(body: Any) -> Parsed[Rewrite]:
@@ -40,9 +40,8 @@ def parse_rewrites(body: Any) -> Parsed[Rewrite]:
         raise EngineError(f"'windows' must hold 1 to {MAX_WINDOWS} windows.")
     if any(max(len(window.text), len(window.before)) > MAX_WINDOW_CHARACTERS for window in windows):
         raise TooLarge(f"'text' and 'before' of a window hold at most {MAX_WINDOW_CHARACTERS} characters each.")
-    bounded(
-        [part for each in windows for part in (each.path, each.text, each.before, *each.diagnostics)], given + edits
-    )
+    texts = ((each.path, each.text, each.before, each.prefix, each.suffix, *each.diagnostics) for each in windows)
+    bounded([part for each in texts for part in each], given + edits)
     chosen = gap_options(body)
     if chosen.mode not in MODES:
         raise EngineError(f"'mode' must be one of {', '.join(MODES)}.")
@@ -54,6 +53,11 @@ def _window(raw: Any, given: tuple[File, ...], edits: tuple[File, ...], margin: 
     keep = raw.get("keep", 0)
     if type(keep) is not int or keep < 0:
         raise EngineError("'keep' in 'windows' must be a number of lines.")
+    row, cursor = raw.get("row", 0), raw.get("cursor")
+    if type(row) is not int or row < 0:
+        raise EngineError("'row' in 'windows' must be the number of the first line, counted from 0.")
+    if cursor is not None and (type(cursor) is not int or cursor < 0):
+        raise EngineError("'cursor' in 'windows' must be a place in 'text', in characters.")
     diagnostics = listed(raw, "diagnostics")
     if len(diagnostics) > MAX_DIAGNOSTICS or not all(isinstance(each, str) for each in diagnostics):
         raise EngineError(f"'diagnostics' of a window must hold at most {MAX_DIAGNOSTICS} texts.")
@@ -67,6 +71,10 @@ def _window(raw: Any, given: tuple[File, ...], edits: tuple[File, ...], margin: 
         tuple(unicode(each, "'diagnostics' of a window") for each in diagnostics),
         margin,
         force,
+        text(raw, "prefix", "windows", ""),
+        text(raw, "suffix", "windows", ""),
+        row,
+        cursor,
     )
 
 

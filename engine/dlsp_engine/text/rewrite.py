@@ -11,6 +11,10 @@ class Rewrite:
     """A window of the file `path`: lines whose text is `text` now and was `before` when the latest edit began. The
     first `keep` lines stay as they are, but never the last one.
 
+    `prefix` and `suffix` are what is shown of the file before and behind the window; `row` is the number of the
+    window's first line in the file, counted from 0; `cursor` is where the cursor is or was last, in characters of
+    `text`. Formats that others trained show them (`text.edit_formats`), dlsp's own does not.
+
     `files` are other files, `edits` are earlier edits as diffs, and `diagnostics` are messages about the window. A
     token of the window stands unless another one is more than `margin` nats likelier (`decode.rewriting`).
 
@@ -27,6 +31,10 @@ class Rewrite:
     diagnostics: tuple[str, ...] = ()
     margin: float = 0.0
     force: float | None = None
+    prefix: str = ""
+    suffix: str = ""
+    row: int = 0
+    cursor: int | None = None
 
     @property
     def body(self) -> str:
@@ -49,9 +57,9 @@ class Rewrite:
 
 
 def rewrite_prompt(asked: Rewrite, tokenizer: Tokenizer) -> Prompt:
-    """Return the prompt. Each part is a file of the repository format; those that a keystroke does not change come
-    first: other files, earlier edits, the window before the edit. Then come the diagnostics and the window as it is,
-    and last the lines of the new window that stay. Raises EngineError if no token separates files.
+    """Return the prompt in dlsp's own format. Each part is a file of the repository format; those that a keystroke does
+    not change come first: other files, earlier edits, the window before the edit. Then come the diagnostics and the
+    window as it is, and last the lines of the new window that stay. Raises EngineError if no token separates files.
     """
     name = asked.path
     parts = [*asked.files, *asked.edits]

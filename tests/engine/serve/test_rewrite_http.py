@@ -7,7 +7,9 @@ import httpx
 import pytest
 
 from dlsp_engine.serve.rewrites import parse_rewrites
+from dlsp_engine.text.edit_formats.named import FORMATS
 from tests.engine.serve.conftest import SlowEngine, has_stopped
+from tests.engine.test_edit_formats import NAMED
 
 WINDOW = {"path": "c.py", "text": "x = area(1)\ny = 2\n", "before": "x = size(1)\ny = 2\n", "keep": 1}
 BODY = {
@@ -103,6 +105,11 @@ def test_typing_goes_before_windows(client: httpx.Client, engine: SlowEngine):
         ({"windows": [WINDOW | {"keep": -1}]}, "keep"),
         ({"windows": [WINDOW | {"keep": True}]}, "keep"),
         ({"windows": [WINDOW | {"before": 1}]}, "before"),
+        ({"windows": [WINDOW | {"row": -1}]}, "row"),
+        ({"windows": [WINDOW | {"row": "1"}]}, "row"),
+        ({"windows": [WINDOW | {"cursor": -1}]}, "cursor"),
+        ({"windows": [WINDOW | {"cursor": True}]}, "cursor"),
+        ({"windows": [WINDOW | {"prefix": 1}]}, "prefix"),
         ({"windows": [WINDOW | {"diagnostics": "x"}]}, "diagnostics"),
         ({"windows": [WINDOW | {"diagnostics": ["x"] * 65}]}, "diagnostics"),
         ({"windows": [WINDOW | {"text": "\ud800"}]}, "surrogate"),
@@ -138,3 +145,13 @@ def test_all_windows_share_files_edits_and_margin():
     one, other = parse_rewrites(BODY).asked
     assert (one.files, one.edits, one.margin) == (other.files, other.edits, other.margin)
     assert (one.margin, one.keep, other.diagnostics) == (100.0, 1, ("area is unknown",))
+
+
+def test_a_model_that_others_taught_is_asked_in_their_format(client: httpx.Client, engine: SlowEngine):
+    engine.tokenizer, engine.edit_format = NAMED, FORMATS["sweep"]
+    body = {"edits": [], "windows": [WINDOW | {"row": 4, "cursor": 3, "prefix": "a\n", "suffix": "b\n"}]}
+    (told,) = events(client.post("/v1/rewrite", json=body))
+    shown = "<|file_sep|>original/c.py:5:6\nx = size(1)\ny = 2\n<|file_sep|>current/c.py:5:6\nx =<|cursor|> area(1)\n"
+    prompt = shown + "y = 2\n<|file_sep|>updated/c.py:5:6\nx = area(1)\n"
+    assert told["cost"]["prompt_tokens"] == len(prompt) - 3 * len("<|file_sep|>") + 3
+    assert told["reason"] in ("end", "length")
