@@ -20,8 +20,8 @@ class Inside:
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
 
-    async def writes_edits(self) -> bool:
-        return self._engine.writes_edits
+    async def edit_format(self) -> str:
+        return self._engine.edit_format.name if self._engine.writes_edits else ""
 
     async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         from dlsp_engine.serve.sites import parse_sites

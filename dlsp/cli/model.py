@@ -55,6 +55,11 @@ def add(subparsers: Any) -> None:
         "--revision", metavar="R", help="a branch, tag or commit of the hub's repository; default: main"
     )
     adding.add_argument("--file", metavar="F", help="which GGUF file, if there are several")
+    adding.add_argument(
+        "--edit-format",
+        choices=("none", "sweep", "zeta2", "zeta2.1"),
+        help="in which others trained it to write edits; default: by its name",
+    )
 
 
 def pull(args: Namespace) -> int:
@@ -82,13 +87,15 @@ def add_(args: Namespace) -> int:
     local.require()
     try:
         with Terminal() as progress:
-            model = take(args.what, args.name, args.revision, args.file, progress)
+            model = take(args.what, args.name, args.revision, args.file, progress, args.edit_format)
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130
     print(f"{model.short} is ready: {_described(model)}, at {store.place(model)}")
     print(f"The family {model.family}: {RUN.get(model.family, NEVER)}.")
     print(f"{_decoding(model)[0].upper()}{_decoding(model)[1:]}.")
+    if model.edit_format:
+        print(f"Next edits: {_edits(model)}.")
     print(f'Set `model` to "{model.short}" to use it; `dlsp engine start --model {model.short}` measures it here.')
     return 0
 
@@ -116,10 +123,11 @@ def show(args: Namespace) -> int:
         "licence": model.licence or "see where it is from",
         "here": _cost(model),
         "decoding": _decoding(model),
+        "next edits": _edits(model),
         "family": f"{model.family}: {RUN.get(model.family, NEVER)}",
     }
     for name, fact in facts.items():
-        print(f"{name:8} {fact}")
+        print(f"{name:10} {fact}")
     return 0
 
 
@@ -233,6 +241,12 @@ def _decoding(model: Model) -> str:
     if not model.fills:
         return "it has no tokens for gaps: it writes on at the end of a file, and `auto` does not take it"
     return "it fills gaps, and verified answers are its autoregressive ones"
+
+
+def _edits(model: Model) -> str:
+    if not model.edit_format:
+        return "those that an edit teaches by itself, judged by the model"
+    return f"also what the model writes, in the format `{model.edit_format}`, which never ran with published weights"
 
 
 def _origin(model: Model) -> str:

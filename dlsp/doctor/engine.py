@@ -72,7 +72,7 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
         try:
             health = await engine.health()
             found = [process(health, started), destination(engine.state), update(health), adapter(health)]
-            return [*found, *step(health), await completion(engine)]
+            return [*found, *edits(health), *step(health), await completion(engine)]
         except UserError as error:
             return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
 
@@ -112,6 +112,14 @@ def adapter(health: Mapping[str, Any]) -> Check:
     said = f"canvas adapter {version}" if version else missing
     todo = "" if version else "Suggestions stay right, at the speed of mode `autoregressive`."
     return Check("adapter", bool(version), said, todo, {"version": version})
+
+
+def edits(health: Mapping[str, Any]) -> list[Check]:
+    """In which format the model writes next edits; empty if it was not taught to."""
+    if not _step(health).get("writes_edits"):
+        return []
+    form = _step(health).get("edit_format", "")
+    return [Check("edits", True, f"the model writes next edits in the format {form}", data={"edit_format": form})]
 
 
 def step(health: Mapping[str, Any]) -> list[Check]:

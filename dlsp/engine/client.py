@@ -69,10 +69,12 @@ class Engine:
         except (ValueError, TypeError, RecursionError) as error:
             raise _gone(error) from error
 
-    async def writes_edits(self) -> bool:
-        """Whether its model was taught to write windows anew (`rewrite`). Raises EngineGone."""
+    async def edit_format(self) -> str:
+        """The format in which its model was taught to write windows anew (`rewrite`); empty if it was not. Raises
+        EngineGone.
+        """
         step: dict[str, Any] = (await self.health()).get("step", {})
-        return step.get("writes_edits") is True
+        return str(step.get("edit_format", "")) if step.get("writes_edits") is True else ""
 
     async def metrics(self) -> str:
         """The answer to `GET /metrics`."""

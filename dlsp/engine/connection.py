@@ -175,9 +175,9 @@ class EngineConnection:
         """Yield the events of a request to judge sites. Raises NotReady, EngineError and EngineGone."""
         return self._events(lambda engine: engine.sites(request))
 
-    async def writes_edits(self) -> bool:
-        """Whether its model was taught to write windows anew. Raises NotReady and EngineGone."""
-        return await self._ready_engine().writes_edits()
+    async def edit_format(self) -> str:
+        """The format in which its model was taught to write windows anew, if it was. Raises NotReady and EngineGone."""
+        return await self._ready_engine().edit_format()
 
     def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the events of a request to write windows anew, likewise."""

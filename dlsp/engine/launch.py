@@ -176,6 +176,7 @@ def serve_command(model: Model, threads: int = 0, infill_update: bool = True) ->
         "version": __version__,
         "threads": threads,
         "infill-update": "on" if infill_update else "off",
+        "edit-format": model.edit_format,
     }
     try:
         options["prompts"] = paths.prompts_dir()

@@ -22,6 +22,15 @@ from dlsp.paths import cache_dir
 # How long the engine may take to say what a checkpoint is.
 INSPECT_S = 300.0
 
+# Models that others trained to write edits, by what their files and repositories are called, and the engine's name of
+# their format.
+EDIT_FORMATS = (
+    (re.compile(r"sweep-next-edit"), "sweep"),
+    (re.compile(r"zeta-?2[.-]1"), "zeta2.1"),
+    (re.compile(r"zeta-?2(?![.-]?\d)"), "zeta2"),
+)
+NO_EDIT_FORMAT = "none"
+
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -31,9 +40,12 @@ def add(
     revision: str | None = None,
     file: str | None = None,
     progress: Progress = SILENT,
+    edit_format: str | None = None,
 ) -> Model:
     """Add the checkpoint in a file or folder, which stays where it is, or else in a repository of the model hub, which
-    is downloaded; returns its model. `file` says which of several GGUF files is meant. Raises UserError.
+    is downloaded; returns its model. `file` says which of several GGUF files is meant. `edit_format` says in which
+    format others trained it to write edits, NO_EDIT_FORMAT that nobody did; by default its name says it. Raises
+    UserError.
     """
     path = Path(what).expanduser()
     if path.exists():
@@ -41,13 +53,25 @@ def add(
             raise UserError(f"{what} is on this machine, and only repositories of the model hub have revisions.")
         path = _checkpoint(path.resolve(), file)
         name = _free(usable_name(name, str(path)), str(path))
-        model = _model(name, path, inspect(path), progress)
+        form = _edit_format(edit_format, path.name)
+        model = _model(name, path, inspect(path, form), progress, form)
         added.keep(model)
         store.accept_in_place(model)
         return model
     if not REPOSITORY.fullmatch(what):
         raise UserError(f"There is no {what}: name a GGUF file, a folder with a model, or a hub id such as ORG/MODEL.")
-    return _from_hub(what, name, revision, file, progress)
+    return _from_hub(what, name, revision, file, progress, edit_format)
+
+
+def named_format(name: str) -> str:
+    """The edit format of models with such a name of file or repository; empty for none."""
+    return next((form for pattern, form in EDIT_FORMATS if pattern.search(name.lower())), "")
+
+
+def _edit_format(wanted: str | None, name: str) -> str:
+    if wanted is None:
+        return named_format(name)
+    return "" if wanted == NO_EDIT_FORMAT else wanted
 
 
 def remove(model: Model) -> list[Path]:
@@ -87,12 +111,15 @@ def _checkpoint(path: Path, file: str | None) -> Path:
     return found[0]
 
 
-def _from_hub(what: str, name: str | None, revision: str | None, file: str | None, progress: Progress) -> Model:
+def _from_hub(
+    what: str, name: str | None, revision: str | None, file: str | None, progress: Progress, edit_format: str | None
+) -> Model:
     from filelock import FileLock, Timeout
 
     name = _free(usable_name(name, file or what), what)
     repository = Repository.listed(what, revision)
     files, gguf = repository.model_files(file)
+    form = _edit_format(edit_format, f"{what} {gguf}")
     target = added.folder() / name
     partial = target.with_name(f"{name}-{repository.commit[:12]}.partial")
     try:
@@ -103,11 +130,11 @@ def _from_hub(what: str, name: str | None, revision: str | None, file: str | Non
                     shutil.rmtree(other, ignore_errors=True)
             if not gguf:
                 repository.bring([each for each in files if not each.name.endswith(WEIGHTS)], partial, progress)
-                inspect(partial, before_weights=True)  # so that nothing large comes in vain
+                inspect(partial, form, before_weights=True)  # so that nothing large comes in vain
                 files = indexed(files, partial)
             repository.bring(files, partial, progress)
             (partial / "hub.log").unlink(missing_ok=True)
-            model = _model(name, partial / gguf, inspect(partial / gguf), progress)
+            model = _model(name, partial / gguf, inspect(partial / gguf, form), progress, form)
             shutil.rmtree(target, ignore_errors=True)
             partial.replace(target)
     except Timeout:
@@ -137,7 +164,7 @@ def _free(name: str, origin: str) -> str:
     return name
 
 
-def _model(name: str, path: Path, about: dict[str, Any], progress: Progress) -> Model:
+def _model(name: str, path: Path, about: dict[str, Any], progress: Progress, edit_format: str) -> Model:
     """The model at a path, hashed. `about` is what the engine says of it."""
     size = sum(file.stat().st_size for file in files_of(path))
     return Model(
@@ -154,15 +181,16 @@ def _model(name: str, path: Path, about: dict[str, Any], progress: Progress) -> 
         family=about["family"],
         attention=about["convention"]["attention"],
         fills=about["fills"],
+        edit_format=edit_format,
     )
 
 
-def inspect(path: Path, before_weights: bool = False) -> dict[str, Any]:
+def inspect(path: Path, edit_format: str = "", before_weights: bool = False) -> dict[str, Any]:
     """The checkpoint's family, sizes and number of parameters; with `before_weights`, what its folder says without its
-    weights. Raises UserError with the engine's reason if it cannot run.
+    weights. Raises UserError with the engine's reason if it cannot run, or not write edits in this format.
     """
     # -P keeps a torch.py in the current folder from being imported instead of the library.
-    command = [sys.executable, "-P", "-m", "dlsp_engine", "inspect", str(path)]
+    command = [sys.executable, "-P", "-m", "dlsp_engine", "inspect", str(path), "--edit-format", edit_format]
     try:
         done = subprocess.run(
             command + ["--before-weights"] * before_weights,

@@ -19,6 +19,7 @@ RESERVED = ("auto",)
 LINE_TOKENS = 8.4
 
 FIELDS = ("name", "size", "sha256", "repo", "revision", "family", "parameters", "attention", "fills")
+LATER_FIELDS = ("edit_format",)  # that earlier versions did not write
 
 
 def folder() -> Path:
@@ -50,7 +51,7 @@ def keep(model: Model) -> None:
     assert model.path
     folder().mkdir(parents=True, exist_ok=True)
     path = model.path.relative_to(folder()) if model.path.is_relative_to(folder()) else model.path
-    content = {name: getattr(model, name) for name in FIELDS} | {"path": str(path)}
+    content = {name: getattr(model, name) for name in (*FIELDS, *LATER_FIELDS)} | {"path": str(path)}
     atomic.write(folder() / f"{model.name}.json", json.dumps(content, indent=1).encode())
 
 
@@ -79,7 +80,7 @@ def _model(record: Path) -> Model | None:
     with suppress(OSError, ValueError, KeyError, TypeError):
         found: dict[str, Any] = json.loads(record.read_text())
         path = folder() / found["path"]  # an absolute one stays what it is
-        known = {name: found[name] for name in FIELDS}
+        known = {name: found[name] for name in FIELDS} | {name: found.get(name, "") for name in LATER_FIELDS}
         if found["name"] == record.stem and NAME.fullmatch(record.stem):
             return Model(file=path.name, path=path, mirror=NO_MIRROR, licence="", steps=LINE_TOKENS, **known)
     return None

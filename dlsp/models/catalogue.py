@@ -54,6 +54,7 @@ class Model:
     attention: str = "causal"  # or "block" or "whole", for a diffusion checkpoint
     fills: bool = True  # whether it can fill gaps, and not only write on from left to right
     revision: str = ""  # the commit of `repo` that was added
+    edit_format: str = ""  # the engine's name of the format in which others trained it to write edits
 
     @property
     def short(self) -> str:

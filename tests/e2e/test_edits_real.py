@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest_asyncio
 from pygls.exceptions import JsonRpcException
 
 from dlsp.edits.history.edit import Edit
+from dlsp.edits.rewrite.formats import FORMATS
 from dlsp.edits.rewrite.windows import request, windows
-from dlsp.edits.rewrite.written import written
+from dlsp.edits.rewrite.written import next_edits, written
 from dlsp.edits.search.page import Page
 from dlsp.engine import launch, state
 from dlsp.models.catalogue import DEFAULT
@@ -63,7 +65,8 @@ async def test_windows_are_written_by_the_engine_and_only_their_lines_change(
     try:
         async with await launch.ensure(DEFAULT) as engine:
             found = [site async for site, _ in written(engine, edit, own, START_S)]
-            assert (await engine.health())["step"]["writes_edits"] is await engine.writes_edits() is False, "none ships"
+            assert (await engine.health())["step"]["writes_edits"] is False
+            assert await engine.edit_format() == "", "none ships"
             body = request(edit, windows(edit, own))
             events = [event async for event in engine.rewrite(body | {"force": -100})]
     finally:
@@ -74,6 +77,40 @@ async def test_windows_are_written_by_the_engine_and_only_their_lines_change(
         assert any(first <= site.start and site.start + len(site.old) <= last for first, last in looked_at)
         assert not own.is_edited(site.start, site.start + len(site.old))
         assert not own.breaks([site])
+
+
+async def test_a_model_described_as_sweep_s_writes_windows_in_that_format(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No weights of Sweep's are here: the model that ships was never taught this format, so anything may come, but
+    nothing outside the windows changes, and nothing gets lost.
+    """
+    monkeypatch.setenv("DLSP_STATE_DIR", str(tmp_path / "state"))
+    form = "sweep"
+    model = replace(DEFAULT, name="swept", path=gguf, edit_format=form)
+    text = "import os\n\n\n" + FEES + "".join(f"a{n} = total({n})\n" for n in range(40))
+    after = text.replace("def total(days):", "def total(days, rate):")
+    edit = Edit.between("fees.py", text, after)
+    own = Page("u", "fees.py", after, languages.of("fees.py"), tuple(edit.ranges()))
+    asked = windows(edit, own, FORMATS[form])
+    try:
+        async with await launch.ensure(model) as engine:
+            assert await engine.edit_format() == form
+            events = [event async for event in engine.rewrite(request(edit, asked, FORMATS[form]))]
+            found = [each async for each in next_edits(engine, edit, own, [own], START_S)]
+    finally:
+        await launch.stop(model)
+    assert {event["window"] for event in events} == set(range(len(asked)))
+    assert {event["reason"] for event in events} <= {"end", "length"}, "the model says where its answer ends"
+    for event in events:
+        kept = len("".join(asked[event["window"]].lines[: asked[event["window"]].keep]))
+        assert all(change["start"] >= kept for change in event["changes"])
+    looked_at = [(each.start + each.keep, each.end) for each in asked]
+    for each in found:
+        assert not own.is_edited(each.hunk.start, each.hunk.end)
+        assert not own.breaks([each.site])
+        inside = any(first <= each.hunk.start and each.hunk.end <= last for first, last in looked_at)
+        assert inside or each.certain
 
 
 async def asked(place: Place, method: str, **more: Any) -> Any:

@@ -1,6 +1,7 @@
 """What the model wrote in windows of a file, as sites; and all proposals for an edit, ranked by one probability."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -13,12 +14,14 @@ from dlsp.edits.rank.evidence import score
 from dlsp.edits.rank.proposals import JudgingEngine, Proposal, probability, proposals
 from dlsp.edits.rank.sites import brings_secret, is_unfinished
 from dlsp.edits.rank.weights import WEIGHTS
+from dlsp.edits.rewrite.formats import FORMATS, OWN, Format
 from dlsp.edits.rewrite.windows import Window, request, windows
 from dlsp.edits.search.page import Page, Site
 
 # Doubts and losses are cut to so many nats.
 MAX_DOUBT_NATS, MAX_LOSS_NATS = 8.0, 12.0
 MAX_COUNTED_HUNKS = 5
+MOST_LOG_P = -0.01  # of a text that a model is sure of: rounding alone makes it likelier
 # The most seconds that the model may write: a later proposal finds the user elsewhere.
 WRITING_S = 4.0
 NUMBERS = ("always", "doubt", "forced", "hunks", "only adds", "only takes away", "log p", "log p of all")
@@ -27,7 +30,7 @@ NUMBERS = ("always", "doubt", "forced", "hunks", "only adds", "only takes away",
 class WritingEngine(JudgingEngine, Protocol):
     """An engine, or a connection to one."""
 
-    async def writes_edits(self) -> bool: ...
+    async def edit_format(self) -> str: ...
     def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]: ...
 
 
@@ -48,6 +51,16 @@ def numbers(window: Window, site: Site, count: int, event: dict[str, Any]) -> li
         max(-MAX_LOSS_NATS, sum(own)) / MAX_LOSS_NATS,
         max(-MAX_LOSS_NATS, sum(each["log_p"] for each in event["changes"])) / MAX_LOSS_NATS,
     ]
+
+
+def odds(form: Format, given: Sequence[float]) -> float:
+    """The log odds that a site with these features is right. A model that others trained says itself how sure it is of
+    the text that it writes.
+    """
+    if form.is_own:
+        return score(WEIGHTS.written, given)
+    log_p = min(MOST_LOG_P, MAX_LOSS_NATS * given[NUMBERS.index("log p")])
+    return log_p - math.log1p(-math.exp(log_p))
 
 
 def changed(window: Window, event: dict[str, Any]) -> list[Hunk]:
@@ -80,7 +93,7 @@ def without_blank(hunk: Hunk, lines: Sequence[str]) -> list[Hunk]:
     return found
 
 
-def sites(window: Window, event: dict[str, Any]) -> list[tuple[Site, list[float]]]:
+def sites(window: Window, event: dict[str, Any], form: Format = OWN) -> list[tuple[Site, list[float]]]:
     """The sites of one answer that may be offered, each with its features: none in the user's own lines, of white space
     alone, with a secret from elsewhere, or that would add syntax errors.
     """
@@ -89,7 +102,7 @@ def sites(window: Window, event: dict[str, Any]) -> list[tuple[Site, list[float]
     for hunk in found:
         site = Site(page, hunk.start, tuple(page.lines[hunk.start : hunk.end]), hunk.lines, 0.0)
         given = numbers(window, site, len(found), event)
-        site = replace(site, odds=score(WEIGHTS.written, given))
+        site = replace(site, odds=odds(form, given))
         if page.is_edited(hunk.start, hunk.end) or site.is_blank or site.is_long or brings_secret(site):
             continue
         if not page.breaks([site]):
@@ -98,7 +111,7 @@ def sites(window: Window, event: dict[str, Any]) -> list[tuple[Site, list[float]
 
 
 async def written(
-    engine: WritingEngine, edit: Edit, own: Page, seconds: float = WRITING_S
+    engine: WritingEngine, edit: Edit, own: Page, seconds: float = WRITING_S, form: Format = OWN
 ) -> AsyncGenerator[tuple[Site, list[float]]]:
     """Yield the sites that the model writes within `seconds`, each with its features (NUMBERS). The gate has not been
     asked. Nothing follows an edit that leaves its page broken.
@@ -106,17 +119,17 @@ async def written(
     until = time.monotonic() + seconds
     if await asyncio.to_thread(is_unfinished, edit, own):
         return
-    asked = windows(edit, own)
+    asked = windows(edit, own, form)
     if not asked:
         return
-    async with aclosing(engine.rewrite(request(edit, asked))) as events:
+    async with aclosing(engine.rewrite(request(edit, asked, form))) as events:
         while (left := until - time.monotonic()) > 0:
             try:
                 event: dict[str, Any] = await asyncio.wait_for(anext(events), left)
             except (StopAsyncIteration, TimeoutError):
                 return
             number: int = event["window"]
-            for each in await asyncio.to_thread(sites, asked[number], event):
+            for each in await asyncio.to_thread(sites, asked[number], event, form):
                 yield each
 
 
@@ -125,17 +138,20 @@ async def next_edits(
 ) -> AsyncGenerator[Proposal]:
     """Yield what should follow `edit`, each line once: what the edit proves and the model has judged, then what the
     model writes, if it is likely enough to be right. A model that was not taught to write edits is not asked, nor is
-    any while no gate is fitted (`WEIGHTS.written_from`). May raise EngineGone.
+    one that dlsp taught while no gate is fitted (`WEIGHTS.written_from`). One that others taught has no gate: it was
+    taught when to leave a window alone. May raise EngineGone.
     """
     offered: list[Site] = []
     async with aclosing(proposals(engine, edit, own, pages)) as found:
         async for proposal in found:
             offered.append(proposal.site)
             yield proposal
-    least = WEIGHTS.written_from
-    if engine is None or least is None or not await engine.writes_edits():
+    if engine is None or not (form := FORMATS.get(await engine.edit_format())):
         return
-    async with aclosing(written(engine, edit, own, seconds)) as more:
+    least = WEIGHTS.written_from if form.is_own else -math.inf
+    if least is None:
+        return
+    async with aclosing(written(engine, edit, own, seconds, form)) as more:
         async for site, _ in more:
             if site.odds > least and not any(site.touches(other) for other in offered):
                 offered.append(site)

@@ -5,9 +5,13 @@ import pytest
 
 from dlsp.api.edit_prompts import of_message, of_prompt
 from dlsp.api.edits import Edit
+from dlsp_engine.text.edit_formats.named import FORMATS
+from dlsp_engine.text.prompt import File
+from dlsp_engine.text.rewrite import Rewrite
 from tests.dlsp.api.test_chat import content, streamed
 from tests.dlsp.api.test_dialects import events
 from tests.dlsp.stub_engine import StubEngine
+from tests.engine.test_edit_formats import NAMED
 
 REGION, NEW = "def f(x):\n    return y", "def f(x):\n    return x"
 DIFF = "```diff\n@@ -1 +1 @@\n-def f(x, z):\n+def f(x):\n```"
@@ -132,3 +136,31 @@ def test_what_is_read() -> None:
 def test_other_prompts_are_no_edits(prompt: str) -> None:
     assert of_prompt(prompt) is None
     assert of_message(prompt) is None
+
+
+@pytest.mark.parametrize("name", ["sweep", "zeta2", "zeta2.1"])
+def test_what_the_engine_writes_in_a_format_is_taken_apart_and_the_reply_is_read_by_it(name: str) -> None:
+    """Both sides of each format agree: the engine asks in it, and the server of other clients answers in it."""
+    form = FORMATS[name]
+    region = f"{REGION}\n"
+    window = Rewrite(
+        f"import b\n{region}" if name == "sweep" else region,
+        path="src/a.py",
+        before="import b\ndef f(x, z):\n    return y\n",
+        keep=int(name == "sweep"),
+        files=(File("b.py", "B = 1\n"), File("src/a.py", "import b\ndef f(x, z):\n    return y\n\nprint(f(1))\n")),
+        edits=(File("src/a.py", "--- a/src/a.py\n+++ b/src/a.py\n@@ -2 +2 @@\n-def f(x, z):\n+def f(x):\n"),),
+        prefix="import b\n",
+        suffix="\nprint(f(1))\n",
+        cursor=3,
+    )
+    file = "<|file_sep|>" if name == "sweep" else "<filename>"
+    taken = of_prompt(NAMED.spelled_out(form.prompt(window, NAMED).tokens, file))
+    assert taken
+    edit = taken.edit
+    assert (edit.path, edit.before, edit.after.strip()) == ("src/a.py", "import b\n" * (name != "sweep"), "print(f(1))")
+    assert edit.region.removeprefix("import b\n") == REGION
+    assert "-def f(x, z):\n+def f(x):\n" in edit.changes
+    assert ("b.py", "B = 1") in [(path, text.strip()) for path, text in edit.snippets]
+    for new, text in ((edit.region, window.text), (edit.region.replace("y", "x"), window.text.replace("y", "x"))):
+        assert form.read(window, taken.reply(new).removesuffix(">>>>>>> UPDATED\n")).text == text

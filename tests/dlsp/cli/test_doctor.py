@@ -97,6 +97,13 @@ def test_what_is_in_the_weights_and_why_no_canvas_drafts_for_them() -> None:
     assert engine.adapter({"adapter": "cpu-3", "step": step}).good
 
 
+def test_in_which_format_a_model_writes_edits() -> None:
+    (check,) = engine.edits({"step": {"writes_edits": True, "edit_format": "sweep"}})
+    assert check.good
+    assert "in the format sweep" in check.said
+    assert engine.edits({"step": {"writes_edits": False, "edit_format": "dlsp"}}) == []
+
+
 def sockets() -> Iterator[tuple[socket.socket, str | None]]:
     """Network sockets, and what is said of each: None where it stays on this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:

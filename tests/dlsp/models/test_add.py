@@ -14,6 +14,7 @@ from dlsp.cli import main
 from dlsp.doctor import trial
 from dlsp.doctor.engine import size
 from dlsp.engine import state
+from dlsp.engine.launch import serve_command
 from dlsp.errors import UserError
 from dlsp.models import add, added, store
 from dlsp.models.added import find
@@ -93,6 +94,57 @@ def test_a_folder_is_added_listed_used_and_removed(mine: Path, capsys: pytest.Ca
     assert not [*added.folder().iterdir()]
 
 
+def with_token(folder: Path, token: str) -> None:
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_special_tokens([token])
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def test_a_model_that_others_taught_to_write_edits_is_known_by_its_name_or_as_told(
+    mine: Path, capsys: pytest.CaptureFixture[str]
+):
+    folder = mine.rename(mine.with_name("sweep-next-edit-0.5B"))
+    assert dlsp("add", str(folder)) == 1
+    assert "in the format 'sweep', since its vocabulary has no token <|file_sep|>" in capsys.readouterr().err
+    assert dlsp("add", str(folder), "--edit-format", "none") == 0
+    assert find("sweep-next-edit-0.5b").edit_format == ""
+    with_token(folder, "<|file_sep|>")
+    assert dlsp("add", str(folder)) == 0
+    assert "Next edits: also what the model writes, in the format `sweep`" in capsys.readouterr().out
+    model = find("sweep-next-edit-0.5b")
+    assert model.edit_format == "sweep"
+    command = serve_command(model)
+    assert command[command.index("--edit-format") + 1] == "sweep"
+    assert dlsp("add", str(folder), "--edit-format", "zeta2", "--name", "other") == 1
+    assert "no token <[fim-suffix]> or <[fim-prefix]> or <[fim-middle]>" in capsys.readouterr().err
+
+
+def test_a_record_without_a_format_is_one_of_a_model_that_nobody_taught(mine: Path):
+    assert dlsp("add", str(mine)) == 0
+    (record,) = added.folder().glob("*.json")
+    kept = json.loads(record.read_text())
+    assert kept.pop("edit_format") == ""
+    record.write_text(json.dumps(kept))
+    assert find("tiny-coder").edit_format == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("sweepai/sweep-next-edit-1.5B sweep-next-edit-1.5b.q8_0.v2.gguf", "sweep"),
+        ("sweep-next-edit-v2-7B", "sweep"),
+        ("zed-industries_zeta-2-Q4_K_M.gguf", "zeta2"),
+        ("zed-industries/zeta-2.1", "zeta2.1"),
+        ("zeta2.1-8b-q4_0.gguf", "zeta2.1"),
+        ("zed-industries/zeta", ""),
+        ("zed-industries/zeta-2.2", ""),
+        ("Qwen/Qwen2.5-Coder-0.5B", ""),
+    ],
+)
+def test_names_of_models_that_others_taught(name: str, form: str):
+    assert add.named_format(name) == form
+
+
 def test_a_model_of_the_hub_comes_is_checked_and_goes_with_its_files(hub: Hub, made: Path, tmp_path: Path):
     shards = [each.name for each in made.glob("*.safetensors")]
     hub.repositories["org/Tiny"]["consolidated.safetensors"] = b"not needed"
@@ -163,7 +215,8 @@ def test_what_is_wrong_is_said_with_what_to_pass(
 
 def recorded(path: Path, name: str, **values: object) -> None:
     """A record as `add` writes it."""
-    model = add._model(name, path, {"parameters": 1, "family": "qwen2", "fills": True} | _CAUSAL | values, add.SILENT)
+    about = {"parameters": 1, "family": "qwen2", "fills": True} | _CAUSAL | values
+    model = add._model(name, path, about, add.SILENT, "")
     added.keep(model)
     store.accept_in_place(model)
 

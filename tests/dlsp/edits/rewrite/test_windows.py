@@ -1,9 +1,11 @@
 """Which lines of a file the model is asked to write anew after an edit."""
 
+import random
 from itertools import pairwise
 
 from dlsp.edits.history.edit import Edit
-from dlsp.edits.rewrite.windows import ABOVE_LINES, BELOW_LINES, MAX_WINDOWS, request, windows
+from dlsp.edits.rewrite.formats import FORMATS, OWN, before, numbered
+from dlsp.edits.rewrite.windows import MAX_WINDOWS, request, windows
 from dlsp.edits.search.page import Page
 from dlsp.syntax import languages
 from dlsp_engine.serve.rewrites import parse_rewrites
@@ -23,7 +25,7 @@ def test_the_lines_from_the_edit_on_come_first_and_the_edit_itself_stays() -> No
     edit, own = edited(FILLER, "a20 = 20", "b20 = 20")
     first, *others = windows(edit, own)
     assert others == []
-    assert (first.start, first.keep, first.end) == (20 - ABOVE_LINES, ABOVE_LINES + 1, 21 + BELOW_LINES)
+    assert (first.start, first.keep, first.end) == (20 - OWN.above, OWN.above + 1, 21 + OWN.below)
     assert first.lines[first.keep - 1] == "b20 = 20\n"
 
 
@@ -71,3 +73,65 @@ def test_secret_values_of_the_edit_stay_where_they_are() -> None:
     for line, value in LINES.values():
         edit, own = edited("x = 1\n" + FILLER, "x = 1", line.rstrip("\n"))
         assert value not in request(edit, windows(edit, own))["edits"][0]["text"]
+
+
+SWEEP, ZETA = FORMATS["sweep"], FORMATS["zeta2"]
+
+
+def test_sweep_s_windows_have_21_lines_of_which_those_down_to_the_edit_stay() -> None:
+    edit, own = edited(FILLER, "a20 = 20", "b20 = 20")
+    (one,) = parse_rewrites(request(edit, windows(edit, own, SWEEP), SWEEP)).asked
+    assert one.text.count("\n") == 21
+    assert (one.row, one.kept.count("\n")) == (10, 11)
+    assert one.cursor == len(one.kept) - 1, "at the end of the edit"
+    assert one.before == one.text.replace("b20", "a20")
+    assert one.files[0].path == "a.py"
+    assert one.files[0].text == FILLER, "as it was"
+    assert (one.prefix, one.suffix, one.force) == ("", "", None)
+
+
+def test_zeta_s_regions_are_around_the_edit_with_some_lines_of_the_file_on_each_side() -> None:
+    edit, own = edited(FILLER, "a30 = 30", "b30 = 30")
+    (one,) = parse_rewrites(request(edit, windows(edit, own, ZETA), ZETA)).asked
+    assert (one.text.count("\n"), one.kept) == (31, "")
+    whole = own.text
+    at = whole.index(one.prefix + one.text + one.suffix)
+    assert one.prefix.count("\n") == one.suffix.count("\n") == ZETA.context
+    assert whole[: at + len(one.prefix)].count("\n") == one.row
+    assert one.cursor is not None
+    assert one.text[: one.cursor].endswith("b30 = 30")
+    assert one.files == ()
+
+
+def test_a_window_elsewhere_has_the_cursor_at_the_line_with_the_word() -> None:
+    text = "late_fee = 1\n" + FILLER + "print(late_fee)\n" + FILLER
+    edit, own = edited(text, "late_fee = 1", "overdue = 1")
+    for form in (SWEEP, ZETA):
+        other = parse_rewrites(request(edit, windows(edit, own, form), form)).asked[1]
+        assert other.cursor is not None
+        assert other.text[: other.cursor].endswith("print(late_fee)")
+        assert other.before == other.text
+
+
+def test_a_diff_s_heads_say_where_its_hunks_are() -> None:
+    after = FILLER.replace("a1 = 1\n", "a1 = 1\nb = 1\n").replace("a40 = 40\n", "").replace("a59 = 59\n", "c\n")
+    edit = Edit.between("a.py", FILLER, after)
+    diff = numbered(edit)
+    heads = [line for line in diff.splitlines() if line.startswith("@@")]
+    assert heads == ["@@ -1,5 +1,6 @@", "@@ -38,7 +39,6 @@", "@@ -57,4 +57,4 @@"]
+    rows = after.splitlines()
+    for head, hunk in zip(heads, diff.split("@@\n")[1:], strict=True):
+        first, count = (int(each) for each in head.split("+")[1].removesuffix(" @@").split(","))
+        lines = [line[1:] for line in hunk.splitlines() if line[:1] in " +"]
+        assert lines == rows[first - 1 : first - 1 + count]
+
+
+def test_what_a_window_was_before_the_edit() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        old, new = ("".join(rng.choices(["a\n", "b\n", "c\n", "d\n"], k=12)) for _ in range(2))
+        edit = Edit.between("a.py", old, new)
+        rows = len(new.splitlines())
+        first, last = sorted(rng.sample(range(rows + 1), 2))
+        parts = [before(edit, 0, first), before(edit, first, last), before(edit, last, rows)]
+        assert "".join(parts) == old

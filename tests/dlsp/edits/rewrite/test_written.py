@@ -2,6 +2,7 @@
 `tests/e2e/test_edits_real.py` asks the real one."""
 
 import asyncio
+import math
 import random
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -13,6 +14,7 @@ import dlsp.edits.rewrite.written as module
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import applied
 from dlsp.edits.rank.weights import WEIGHTS
+from dlsp.edits.rewrite.formats import FORMATS
 from dlsp.edits.rewrite.windows import Window
 from dlsp.edits.rewrite.written import changed, next_edits, written
 from dlsp.edits.search.page import Page
@@ -26,13 +28,13 @@ class Scripted:
     """An engine that changes the window's texts as told: pairs of an old and a new text."""
 
     def __init__(
-        self, *changes: tuple[str, str], doubt: float = 2.0, wait_s: float = 0.0, is_taught: bool = True
+        self, *changes: tuple[str, str], doubt: float = 2.0, wait_s: float = 0.0, taught: str = "dlsp"
     ) -> None:
-        self.changes, self.doubt, self.wait_s, self.is_taught = changes, doubt, wait_s, is_taught
+        self.changes, self.doubt, self.wait_s, self.taught = changes, doubt, wait_s, taught
         self.asked: list[dict[str, Any]] = []
 
-    async def writes_edits(self) -> bool:
-        return self.is_taught
+    async def edit_format(self) -> str:
+        return self.taught
 
     async def sites(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         for number, site in enumerate(request["sites"]):
@@ -163,7 +165,7 @@ async def _all(engine: Scripted, edit: Edit, own: Page) -> None:
 @pytest.mark.usefixtures("gate")
 async def test_a_model_that_was_not_taught_to_write_edits_is_not_asked() -> None:
     edit, own = edited()
-    engine = Scripted(("x = 1", "x = 2"), doubt=8.0, is_taught=False)
+    engine = Scripted(("x = 1", "x = 2"), doubt=8.0, taught="")
     assert [each async for each in next_edits(engine, edit, own, [own]) if each.hunk.lines == ("x = 2\n",)] == []
     assert engine.asked == []
 
@@ -174,3 +176,32 @@ async def test_without_a_gate_the_model_is_not_asked_to_write(monkeypatch: pytes
     engine = Scripted(("x = 1", "x = 2"), doubt=8.0)
     assert [each async for each in next_edits(engine, edit, own, [own]) if each.hunk.lines == ("x = 2\n",)] == []
     assert engine.asked == []
+
+
+@pytest.mark.parametrize("form", ["sweep", "zeta2", "zeta2.1"])
+async def test_a_model_that_others_taught_needs_no_gate_and_says_how_sure_it_is(form: str) -> None:
+    edit, own = edited()
+    engine = Scripted(("x = 1", "x = 2"), taught=form)
+    found = [each async for each in next_edits(engine, edit, own, [own])]
+    (mine,) = [each for each in found if each.hunk.lines == ("x = 2\n",)]
+    assert mine.confidence == pytest.approx(math.exp(-0.5))
+    assert not mine.certain
+    (asked,) = engine.asked
+    assert "force" not in asked
+    assert asked["windows"][0]["before"].startswith("import os\n\n\ndef fee(a):\n")
+
+
+async def test_a_model_of_an_unknown_format_is_not_asked() -> None:
+    edit, own = edited()
+    engine = Scripted(("x = 1", "x = 2"), taught="zeta9")
+    assert [each async for each in next_edits(engine, edit, own, [own]) if each.hunk.lines == ("x = 2\n",)] == []
+    assert engine.asked == []
+
+
+@pytest.mark.parametrize("form", ["sweep", "zeta2", "zeta2.1"])
+async def test_what_would_do_harm_is_no_site_whoever_taught_the_model(form: str) -> None:
+    edit, own = edited()
+    harm = ("def fee(a, b)", "def fee(a)"), ("x = 1\n", "x = 1\n\n"), ("print(fee(1))", "print(fee(1)")
+    for change in harm:
+        engine = Scripted(change, taught=form)
+        assert [site async for site, _ in written(engine, edit, own, form=FORMATS[form])] == []
