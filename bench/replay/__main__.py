@@ -53,6 +53,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         help="what the user takes: words, too, where a line is wrong; or nothing, so that all that is left of a "
         "suggestion is judged",
     )
+    parser.add_argument(
+        "--closing", action="store_true", help="the editor closes brackets and quotes as they are opened"
+    )
     parser.add_argument("--minutes", type=float, help="begin no script after that; the same command goes on")
     parser.add_argument("--fresh", action="store_true", help="forget what was played before")
     parser.add_argument("--model", default="0.5b")
@@ -63,7 +66,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _name(asked: argparse.Namespace, model: str) -> str:
-    how = ["patient"] * asked.patient + [asked.accepts] * (asked.accepts != "lines")
+    how = ["patient"] * asked.patient + ["closing"] * asked.closing + [asked.accepts] * (asked.accepts != "lines")
     parts = [asked.split if asked.split != "test" else "", *how, model]
     return "-".join(part for part in ("replay", *parts) if part)
 
@@ -121,7 +124,7 @@ async def _play(asked: argparse.Namespace, scripts: list[Script], journal: Journ
                     if time.monotonic() > until:
                         return False
                     load = Load()
-                    keystrokes = await play(script, contender, asked.patient, TAKES[asked.accepts])
+                    keystrokes = await play(script, contender, asked.patient, TAKES[asked.accepts], asked.closing)
                     entry = {
                         "moments": [asdict(keystroke) for keystroke in keystrokes],
                         "work": asdict(contender.work),
@@ -173,6 +176,7 @@ def _command(asked: argparse.Namespace) -> str:
     words = ["python -m bench.replay --contenders", *asked.contenders, "--edits", str(asked.edits)]
     words += ["--model", asked.model] + (["--limit", str(asked.limit)] if asked.limit else [])
     words += ["--split", asked.split] + (["--patient"] if asked.patient else [])
+    words += ["--closing"] if asked.closing else []
     words += ["--accepts", asked.accepts] if asked.accepts != "lines" else []
     return " ".join(words)
 

@@ -8,13 +8,17 @@ from bench.replay.scripts import Script
 
 @dataclass(frozen=True)
 class Place:
-    """The document around the cursor, and how many characters before it the last key put there or took away."""
+    """The document around the cursor, and how many characters before it the last key put there or took away.
+
+    `closers` are the brackets and quotes that the editor has put behind the cursor, before `after`.
+    """
 
     before: str
     after: str
     typed: str = ""
     deleted: int = 0
     key: str = "type"  # type, newline, delete, move, accept
+    closers: str = ""
 
 
 @dataclass(frozen=True)

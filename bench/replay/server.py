@@ -78,7 +78,7 @@ class Dlsp:
     async def act(self, place: Place) -> None:
         if place.key == "accept":
             self._tell_accepted(place.typed)
-        if place.typed or place.deleted:
+        if place.key != "move":
             self._change(place)
         self._place, self._item, self.quiet = place, None, ""
         self._begun, self._noted = len(self._tap.exchanges), len(self._editor.answers)
@@ -120,7 +120,8 @@ class Dlsp:
         answer = self._answer()
         fill = answer.fill if answer else None
         said = {name: value for name, value in fill.items() if name not in ("event", "gap")} if fill else {}
-        line = [self._place.before.rpartition("\n")[2], self._place.after.partition("\n")[0]]
+        after = self._place.closers + self._place.after
+        line = [self._place.before.rpartition("\n")[2], after.partition("\n")[0]]
         return said | {"decision": self._answered().get("decision", {}), "line": line}
 
     def _tokens(self, text: str) -> list[tuple[int, float]]:
@@ -137,22 +138,30 @@ class Dlsp:
         return told[-1] if told else {}
 
     def _left(self, item: types.InlineCompletionItem) -> str:
-        """What of an item comes after the cursor; its range may begin before that."""
+        """What of an item comes after the cursor; its range may begin before that.
+
+        What it ends with, and replaces behind the cursor, is left out, but for what the editor has put there itself.
+        """
         assert isinstance(item.insert_text, str)
+        assert item.range
         here = _position(self._place.before)
-        start = item.range.start.character if item.range else here.character
-        return item.insert_text[here.character - start :]
+        text = item.insert_text[here.character - item.range.start.character :]
+        replaced = item.range.end.character - here.character - len(self._place.closers)
+        return text.removesuffix(self._place.after[: max(0, replaced)])
 
     def _change(self, place: Place) -> None:
-        start = _position(place.before[: len(place.before) - len(place.typed)])
-        end = _position(self._place.before) if place.deleted else start
-        if place.deleted:
-            start = _position(place.before)
+        known = place.before[: len(place.before) - len(place.typed)]
+        old, new = self._place.before[len(known) :] + self._place.closers, place.typed + place.closers
+        while old and new and old[-1] == new[-1]:
+            old, new = old[:-1], new[:-1]
+        if not old and not new:  # a closer was typed over
+            return
+        start, end = _position(known), _position(known + old)
         self._editor.versions[self._uri] += 1
         self._editor.client.text_document_did_change(
             types.DidChangeTextDocumentParams(
                 types.VersionedTextDocumentIdentifier(self._editor.versions[self._uri], self._uri),
-                [types.TextDocumentContentChangePartial(types.Range(start, end), place.typed)],
+                [types.TextDocumentContentChangePartial(types.Range(start, end), new)],
             )
         )
 

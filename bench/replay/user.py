@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.replay.contender import Contender, Place, Shown
+from bench.replay import pairs
 from bench.replay.kept import Kept
 from bench.replay.pace import Pace
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common, keys
+from dlsp.completions.closers import replaced
 
 # What editors accept by the key for a word.
 _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
@@ -82,9 +84,13 @@ def nothing(_text: str, _rest: str) -> int:
 TAKES: dict[str, Takes] = {"lines": lines, "words": words, "nothing": nothing}
 
 
-async def play(script: Script, contender: Contender, patient: bool = False, takes: Takes = lines) -> list[Keystroke]:
-    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet."""
-    user = _User(script, contender, patient, takes)
+async def play(
+    script: Script, contender: Contender, patient: bool = False, takes: Takes = lines, closing: bool = False
+) -> list[Keystroke]:
+    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet. `closing`: the
+    editor closes brackets and quotes as they are opened.
+    """
+    user = _User(script, contender, patient, takes, closing)
     await contender.open(script)
     for index, step in enumerate(script.steps):
         await user.do(step, script.steps[index + 1 :])
@@ -92,11 +98,11 @@ async def play(script: Script, contender: Contender, patient: bool = False, take
 
 
 class _User:
-    def __init__(self, script: Script, contender: Contender, patient: bool, takes: Takes) -> None:
+    def __init__(self, script: Script, contender: Contender, patient: bool, takes: Takes, closing: bool) -> None:
         self.keystrokes: list[Keystroke] = []
         self._contender, self._patient, self._takes = contender, patient, takes
-        self._pace = Pace(script.id)
-        self._before, self._after = "", script.text
+        self._pace, self._closing = Pace(script.id), closing
+        self._before, self._closers, self._after = "", "", script.text
         self._shown = ""  # what is left of the suggestion that was visible when the last key came
         self._deleted = ""  # what was deleted at the cursor and has not been typed again
         self._kept = Kept(len(script.text))
@@ -134,10 +140,16 @@ class _User:
             done += len(taken)
             self._kept.inserted(len(self._before), len(taken), len(self.keystrokes) - 1 if key == "accept" else None)
             self._deleted = self._deleted.removeprefix(taken) if self._deleted.startswith(taken) else ""
+            self._closers = self._closers_after(key, taken) if self._closing and done < len(text) else ""
             self._before += taken
             # A key that an accepted text ends within is typed in one stroke of its own.
             wait = times[starts[done]] if done in starts else self._pace.key()
             await self._keystroke(key, key, text[done:], later, wait, typed=taken)
+
+    def _closers_after(self, key: str, taken: str) -> str:
+        if key == "accept":
+            return self._closers[replaced(taken, self._closers) :]
+        return pairs.closers(taken, self._before, self._closers, self._after)
 
     async def _keystroke(
         self, key: str, after: str, rest: str, later: tuple[Step, ...], wait_s: float, typed: str = "", deleted: int = 0
@@ -147,7 +159,7 @@ class _User:
         following = "newline" if rest.startswith("\n") else "type" if rest else _kind(later)
         shown_before = self._shown
         began = self._contender.now()
-        await self._contender.act(Place(self._before, self._after, typed, deleted, key))
+        await self._contender.act(Place(self._before, self._after, typed, deleted, key, self._closers))
         shown = await self._contender.wait(None if self._patient else wait_s)
         took = self._contender.now() - began
         left = wait_s - took

@@ -10,6 +10,7 @@ import itertools
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -72,7 +73,8 @@ class Vim:
         self._ring.around(self._name, *self._lines())
 
     async def act(self, place: Place) -> None:
-        self._place, self._hint, self.quiet, self._moved = place, "", "", self._now
+        self._place = replace(place, after=place.closers + place.after)
+        self._hint, self.quiet, self._moved = "", "", self._now
         await self._look(memory=True)
         await self._ask("")
 

@@ -97,6 +97,7 @@ def _as_json(args: Namespace, here: place.Place, end: str, made: CompletionResul
         "line": here.line,
         "column": here.column,
         "text": made.text,
+        "replaced": made.replaced,
         "quiet": made.skip.value if made.skip else None,
         "mode": args.mode,
         "schedule": args.schedule,
@@ -113,7 +114,7 @@ def _show(args: Namespace, here: place.Place, made: CompletionResult) -> None:
 
     console = Console(highlight=False)
     marks = ("", "") if console.color_system else MARKS
-    console.print(excerpt(here.before, made.text, here.after, width=console.width, marks=marks), soft_wrap=True)
+    console.print(excerpt(here.before, made.text, here.after[made.replaced :], width=console.width, marks=marks), soft_wrap=True)
     if made.skip:
         console.print(f"No suggestion: {made.skip.value}.", style="yellow")
     mode = f"{args.mode}, {args.schedule}" if args.mode == "verified" else args.mode

@@ -4,6 +4,7 @@ from contextlib import aclosing
 from typing import Any
 
 from dlsp.completions import infill, trimming
+from dlsp.completions.closers import replaced
 from dlsp.completions.filters.text import line_ending, with_endings
 from dlsp.completions.generation import Generator, InThread
 from dlsp.completions.state import DocumentState
@@ -14,7 +15,9 @@ ANSWERS = 4
 TEMPERATURE = 0.8
 
 
-async def alternatives(generator: Generator, in_thread: InThread, cursor: Cursor, state: DocumentState) -> list[str]:
+async def alternatives(
+    generator: Generator, in_thread: InThread, cursor: Cursor, state: DocumentState
+) -> list[CompletionResult]:
     """The texts to insert, with the document's line endings, the likeliest first; none if the engine is not ready.
     Raises UserError if it fails.
     """
@@ -26,13 +29,14 @@ async def alternatives(generator: Generator, in_thread: InThread, cursor: Cursor
     async with aclosing(generator.connection(cursor).infill(asked)) as events:
         fills = [event async for event in events if event["event"] == "fill"]
     facts = state.facts(cursor)
-    texts: dict[str, None] = {}
+    texts: dict[str, None] = {}  # in their order
     for fill in sorted(fills, key=_log_p, reverse=True):
         lines = infill.without_cut_line(fill["text"], fill["reason"])
         text, _ = await in_thread(trimming.trimmed, cursor, facts, lines, fill["reason"])
         if text:
-            texts[with_endings(text, line_ending(cursor.before + cursor.after))] = None
-    return list(texts)
+            texts[text] = None
+    ending = line_ending(cursor.before + cursor.after)
+    return [CompletionResult(with_endings(text, ending), replaced=replaced(text, cursor.closers)) for text in texts]
 
 
 def _log_p(fill: dict[str, Any]) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dlsp.completions.cache import UNFINISHED, CachedCompletion, Remainder, before_closers
+from dlsp.completions.closers import replaced
 from dlsp.completions.filters.text import line_ending, with_endings
 from dlsp.completions.gate import gate
 from dlsp.completions.gate.features import Edit, Facts
@@ -39,9 +40,10 @@ def first_line(text: str) -> str:
 
 
 def still_shown(cursor: Cursor, completion: CachedCompletion, remainder: Remainder) -> str:
-    """The rest of the text that was last shown, with `\\n` line endings; "" if nothing is left."""
-    line_before = cursor.before[cursor.before.rfind("\n") + 1 :]
-    return before_closers(completion.still_shown(remainder), line_before, remainder.closers)
+    """The rest of the text that was last shown, with `\\n` line endings; "" if nothing is left that is not behind the
+    cursor."""
+    text = before_closers(completion.still_shown(remainder), cursor.line_before, remainder.closers)
+    return "" if cursor.closers.startswith(text.strip()) else text
 
 
 def whole_lines(completion: CachedCompletion, remainder: Remainder) -> str:
@@ -86,7 +88,8 @@ def select(
             return CompletionResult(skip=verdict.skip, verdict=verdict, from_cache=cached), ""
     inserted = with_endings(text, line_ending(cursor.before + cursor.after))
     note = _note(completion, inserted, verdict, cached)
-    return CompletionResult(inserted, None, note, verdict, cached, completion.reason, completion.cost), text
+    count = replaced(text, cursor.closers)
+    return CompletionResult(inserted, None, note, verdict, cached, completion.reason, completion.cost, count), text
 
 
 def _verdict(cursor: Cursor, candidate: Candidate, facts: Facts, shift: float) -> Verdict:

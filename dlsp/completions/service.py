@@ -95,7 +95,7 @@ class CompletionService:
         `invoked`: the user requested it explicitly. After `timeout_s` the engine stops, unless `keep_generating` says
         to go on for the next request. `overrides` replaces fields of the engine's request.
         """
-        began = self._clock()
+        began, cursor = self._clock(), cursor.apart_from_closers()
         state = self._state(cursor)
         work = asyncio.create_task(self._answer(cursor, state, invoked, timeout_s, keep_generating, overrides))
         state.begin_request(work)
@@ -122,13 +122,14 @@ class CompletionService:
         place = (cursor.uri, cursor.version, cursor.language_id, cursor.position)
         return self._completed(*place, invoked, result, began)
 
-    async def alternatives(self, cursor: Cursor) -> list[str]:
+    async def alternatives(self, cursor: Cursor) -> list[CompletionResult]:
         """Other texts for the cursor than the one that is suggested, the likeliest first. Raises UserError."""
+        cursor = cursor.apart_from_closers()
         state = self._state(cursor)
         shown = state.lookup(cursor)
         found = await alternatives(self._generator, self._in_thread, cursor, state)
         suggested = plain(shown[1].text).rstrip() if shown else ""
-        return [text for text in found if plain(text) != suggested]
+        return [each for each in found if plain(each.text) != suggested]
 
     def skip(self, uri: str, position: Position, reason: SkipReason, *, invoked: bool) -> CompletionResult:
         """Answer a request without a valid cursor with a skip; observers see it like any other."""
@@ -142,6 +143,7 @@ class CompletionService:
         `cursor` is where the edit left the cursor and `change` what was changed; each is None if unknown. A running
         stream that disagrees with the edit is cancelled; speculative work may start.
         """
+        cursor = cursor.apart_from_closers() if cursor else None
         state = self._state(snapshot)
         state.edited(change)
         kept = state.keep_stream(cursor)
@@ -153,6 +155,7 @@ class CompletionService:
 
     def rested(self, cursor: Cursor) -> None:
         """The cursor rests at this position."""
+        cursor = cursor.apart_from_closers()
         state = self._state(cursor)
         off = cursor.eagerness == "off" or self.is_snoozed
         if state.client_is_requesting and not off and self._speculation:

@@ -37,7 +37,7 @@ class Speculation:
         """Request what follows the shown suggestion, so that it is ready when this one is accepted."""
         if not shown.text:
             return
-        accepted = cursor.with_before(cursor.before + shown.text)
+        accepted = cursor.accepted(shown.text, shown.replaced)
 
         async def work() -> None:
             if running := state.running_stream:

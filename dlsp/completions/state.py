@@ -61,7 +61,7 @@ class DocumentState:
         self._edit = kind_of_edit(change.start != change.end, change.text)
         removed = change.end.character - change.start.character if change.start.line == change.end.line else 0
         added = _added_to_word(change, removed) if len(change.text) > 1 else ""
-        if added and self._shown.startswith(added):
+        if added and (self._shown.startswith(added) or self._shown == change.text):
             self._edit = Edit.ACCEPTED
         if self._edit in (Edit.ACCEPTED, Edit.NEWLINE):
             self._keys_over = 0
@@ -132,8 +132,8 @@ class DocumentState:
     def facts(self, cursor: Cursor, completion: CachedCompletion | None = None, agreed: int = 0) -> Facts:
         """What the gate's features are computed from; `agreed` characters were typed that agree with `completion`."""
         return Facts(
-            line_before=cursor.before[max(cursor.before.rfind("\n"), cursor.before.rfind("\r")) + 1 :],
-            line_after=cursor.after.partition("\n")[0].rstrip("\r"),
+            line_before=cursor.line_before,
+            line_after=cursor.line_after,
             edit=self._edit,
             moved=cursor.position not in self._cursors,
             inside=text_kind(cursor.before, cursor.language_id, cursor.path.name),

@@ -1,6 +1,7 @@
 """What can be shown of a completion's text: what the filters leave of it, without a stump at its end."""
 
 from dlsp.completions import infill
+from dlsp.completions.closers import replaced
 from dlsp.completions.gate.features import Facts
 from dlsp.completions.gate.stumps import without_cut_end, without_stump
 from dlsp.completions.types import Cursor, SkipReason
@@ -29,5 +30,13 @@ def draft(cursor: Cursor, facts: Facts, text: str) -> str:
 
 def _filtered(cursor: Cursor, text: str) -> tuple[str, SkipReason | None]:
     source = cursor.workspace.source(cursor.path, cursor.language)
-    kept, skip = infill.trimmed(text, cursor.before, cursor.after, source)
+    closers = cursor.closers[: replaced(text, cursor.closers)]
+    while True:
+        stays = cursor.closers[len(closers) :]
+        kept, skip = infill.trimmed(text, cursor.before, stays + cursor.after, source)
+        if (count := replaced(kept, closers)) == len(closers):
+            break
+        closers = closers[:count]  # what was cut off had the others
+    if closers and kept.strip() == closers:
+        return "", SkipReason.REPEAT
     return plain(kept), skip

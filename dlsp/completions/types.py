@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dlsp.completions.closers import behind
 from dlsp.context.workspace import Workspace
 from dlsp.settings.schema import Settings
 from dlsp.syntax.languages import Language
@@ -88,16 +89,34 @@ class Cursor(Snapshot):
     """A cursor in a snapshot, between the texts `before` and `after`.
 
     A notebook is one document: `before` and `after` include the cells around the cursor's cell, while `position` is
-    relative to the cell and `text` is the cell's own text.
+    relative to the cell and `text` is the cell's own text. `closers` are closing brackets and quotes that stand between
+    the two, if they are not in `after`.
     """
 
     position: Position = START
     before: str = ""
     after: str = ""
+    closers: str = ""
 
-    def with_before(self, before: str) -> "Cursor":
-        """The same cursor with other text before it; `position` is no longer valid."""
-        return replace(self, before=before)
+    @property
+    def line_before(self) -> str:
+        """The cursor's line up to the cursor."""
+        return self.before[max(self.before.rfind("\n"), self.before.rfind("\r")) + 1 :]
+
+    @property
+    def line_after(self) -> str:
+        """The cursor's line from the cursor on."""
+        return self.closers + self.after.partition("\n")[0].rstrip("\r")
+
+    def apart_from_closers(self) -> "Cursor":
+        """The same cursor with the closing brackets and quotes that a suggestion may replace in `closers`, not in
+        `after`."""
+        found = "" if self.closers else behind(self.line_before, self.line_after)
+        return replace(self, closers=found, after=self.after[len(found) :]) if found else self
+
+    def accepted(self, text: str, replaced: int) -> "Cursor":
+        """The cursor after `text`, in place of so many `closers`; `position` is no longer valid."""
+        return replace(self, before=self.before + text, closers=self.closers[replaced:])
 
 
 @dataclass(frozen=True)
@@ -136,7 +155,8 @@ class Verdict:
 class CompletionResult:
     """The text to insert at the cursor, with the document's line endings, or the skip reason.
 
-    `note` is a detail for the log, without document text. `from_cache`: the engine was not asked. `reason` says why the
+    The text replaces so many of the characters behind the cursor, which are closing brackets and quotes that it has
+    itself. `note` is a detail for the log, without document text. `from_cache`: the engine was not asked. `reason` says why the
     engine's text ended, `cost` what it took; both are defined by the engine's HTTP API. `id` is that of a text that was
     completed for an editor.
     """
@@ -148,6 +168,7 @@ class CompletionResult:
     from_cache: bool = False
     reason: str = ""
     cost: dict[str, Any] = field(default_factory=dict[str, Any])
+    replaced: int = 0
     id: str = field(default="", compare=False)
 
 

@@ -5,7 +5,7 @@ import re
 from dlsp.syntax.brackets import CLOSERS, QUOTES, blank, closes_own
 
 # An apostrophe inside a word or before one (a Rust lifetime) does not start a string.
-_STRING = re.compile(
+STRING = re.compile(
     r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE
 )
 
@@ -24,9 +24,9 @@ def cut_rest_of_line(text: str, line_before: str, rest: str) -> str:
         return text
     if rest[0] in CLOSERS:
         text = text[: unmatched(text, rest[0])]
-    elif rest[0] in QUOTES and _unescaped(line_before).count(rest[0]) % 2 == 1:
+    elif rest[0] in QUOTES and unescaped(line_before).count(rest[0]) % 2 == 1:
         triple = rest[0] * 3
-        end = _unescaped(text).find(triple if rest.startswith(triple) else rest[0])
+        end = unescaped(text).find(triple if rest.startswith(triple) else rest[0])
         text = text[:end] if end >= 0 else text
     if rest.startswith(text.rstrip()) and sum(map(str.isalnum, text)) >= MIN_REPEATED_CHARACTERS:
         return ""  # only repeats the start of the rest
@@ -40,13 +40,13 @@ def unmatched(text: str, closer: str) -> int:
     """The offset where `closer`, outside of strings, first closes something not opened in `text`; else the length of
     `text`."""
     depth = 0
-    for at, char in enumerate(_STRING.sub(blank, text)):
+    for at, char in enumerate(STRING.sub(blank, text)):
         depth += (char == CLOSERS[closer]) - (char == closer)
         if depth < 0:
             return at
     return len(text)
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """The text with backslashes and the characters they escape replaced by blanks."""
     return re.sub(r"\\.", blank, text)

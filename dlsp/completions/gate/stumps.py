@@ -31,7 +31,10 @@ def is_stump(facts: Facts, text: str, left_out: str = "") -> bool:
         return quote not in facts.line_after
     if text.endswith(_DOTS) or left_out.startswith(_DOTS) or text[-1:] + left_out[:1] in _DOTS:
         return True
-    closers = [OPENERS[opener] for opener in reversed(unclosed(text))]
+    if not unclosed(text):
+        return False
+    # The line's first closers are the text's own only if it has as many as the line before the cursor needs, too.
+    closers = [OPENERS[opener] for opener in reversed(unclosed(facts.line_before + text))]
     after = [char for char in facts.line_after if char in CLOSERS]
     return after[: len(closers)] != closers
 

@@ -41,4 +41,5 @@ async def found(session: Session, service: CompletionService, place: read.Place)
     if not isinstance(cursor, Cursor):
         raise UserError(f"There are no other suggestions here: {cursor.value}.")
     texts = await service.alternatives(cursor)
-    return types.InlineCompletionList([item(text, types.Position(*cursor.position)) for text in texts])
+    here = types.Position(*cursor.position)
+    return types.InlineCompletionList([item(each.text, here, each.replaced) for each in texts])

@@ -5,6 +5,7 @@ from weakref import WeakKeyDictionary
 
 from lsprotocol import types
 
+from dlsp.completions.closers import inserted
 from dlsp.completions.filters.text import with_newlines
 from dlsp.completions.selection import first_line
 from dlsp.completions.service import TIMEOUT_S, CompletionService
@@ -69,7 +70,9 @@ class CompletionMenu:
             )
         end = types.Position(*cursor.position)
         span = types.Range(types.Position(end.line, end.character - session.units(word)), end)
-        items = [self._item(cursor.language_id, span, word + text) for text in self._texts(result.text)]
+        # Not all editors replace what stands behind the cursor when an item is taken from the menu.
+        offered = inserted(result.text, cursor.after[: result.replaced])
+        items = [self._item(cursor.language_id, span, word + text) for text in self._texts(offered)]
         for rank, item in enumerate(items):
             item.sort_text = "0" * (rank + 1)  # sorted before other servers' items
             item.preselect = not (rank or by_key)  # it passed the gate, so it may go before a list of names

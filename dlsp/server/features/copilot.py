@@ -96,16 +96,17 @@ def register(server: Server, session: Session, suggest: Suggest, outcomes: Outco
 
 
 def _old_item(session: Session, found: Suggestion) -> dict[str, Any]:
-    """A suggestion as `getCompletions` answers: `text` replaces the line up to the cursor."""
+    """A suggestion as `getCompletions` answers: `text` replaces the line up to the cursor, and what the suggestion
+    replaces behind it."""
     cursor: Cursor = found.cursor
     line, character = cursor.position
     start = cursor.before[cursor.before.rfind("\n") + 1 :]
-    end = {"line": line, "character": character}
+    here, end = ({"line": line, "character": each} for each in (character, character + found.replaced))
     return {
         "uuid": found.id,
         "text": start + found.text,
         "displayText": found.text,
         "range": {"start": {"line": line, "character": 0}, "end": end},
-        "position": end,
+        "position": here,
         "docVersion": cursor.version,
     }

@@ -15,11 +15,14 @@ ACCEPTED = "dlsp.didAcceptCompletion"
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What is inserted at a cursor, and its id, by which its outcome is reported."""
+    """What is inserted at a cursor, how many characters behind the cursor it replaces, and its id, by which its outcome
+    is reported.
+    """
 
     id: str
     text: str
     cursor: Cursor
+    replaced: int
 
 
 class InlineCompletions:
@@ -50,15 +53,21 @@ class InlineCompletions:
             session.visited(uri, cursor.position.line, edited=False)
             self._others.look(cursor)
             result = await self._service.complete(cursor, invoked=invoked)
-        return Suggestion(result.id, result.text, cursor) if result.text else None
+        return Suggestion(result.id, result.text, cursor, result.replaced) if result.text else None
 
 
 def offered(found: Suggestion, with_command: bool = False) -> types.InlineCompletionItem:
     """The item of a suggestion. Its command tells the server that the item was accepted."""
     command = types.Command("Accept", ACCEPTED, arguments=[found.id]) if with_command else None
-    return item(found.text, types.Position(*found.cursor.position), command)
+    return item(found.text, types.Position(*found.cursor.position), found.replaced, command)
 
 
-def item(text: str, position: types.Position, command: types.Command | None = None) -> types.InlineCompletionItem:
-    """An item that inserts a text. Without a range, VS Code would replace the rest of the line."""
-    return types.InlineCompletionItem(text, range=types.Range(position, position), command=command)
+def item(
+    text: str, position: types.Position, replaced: int = 0, command: types.Command | None = None
+) -> types.InlineCompletionItem:
+    """An item that puts a text in place of so many characters behind the cursor. Without a range, VS Code would replace
+    the rest of the line.
+    """
+    # They are brackets and quotes, which are one unit each in every encoding.
+    end = types.Position(position.line, position.character + replaced)
+    return types.InlineCompletionItem(text, range=types.Range(position, end), command=command)

@@ -4,7 +4,7 @@
 // ask again when that should be another one, or the rest of the same.
 import * as vscode from "vscode";
 import type { Feedback, Item } from "./feedback";
-import { first, type Part } from "./parts";
+import { closed, first, type Part } from "./parts";
 import { tell } from "./preview";
 import type { Server } from "./server";
 
@@ -21,18 +21,29 @@ const NATIVE = {
 };
 
 interface Answer {
-  items: { insertText: string }[];
+  items: { insertText: string; range: { end: { character: number } } }[];
+}
+
+/** A suggestion, and its line behind the closing brackets and quotes that it replaces. */
+interface Choosable {
+  item: Item;
+  after: string;
+}
+
+/** What of a suggestion comes at a position, and the closing brackets and quotes behind it that this replaces. */
+interface Left {
+  rest: string;
+  closers: string;
 }
 
 /** Suggestions for a place, as they were when the first of them was shown there. */
 interface Shown {
   document: vscode.TextDocument;
   start: vscode.Position;
-  /** The line before and after the place. */
+  /** The line before the place. */
   before: string;
-  after: string;
-  items: Item[];
-  chosen: Item;
+  all: Choosable[];
+  chosen: Choosable;
   /** Others were asked for. */
   others: Promise<void> | undefined;
   /** Whether the chosen one stays while its text is typed, whatever the server would suggest then. */
@@ -50,8 +61,9 @@ export class Choice {
   /** A suggestion of the server's goes to the editor. */
   shown(document: vscode.TextDocument, start: vscode.Position, item: Item): void {
     const line = document.lineAt(start.line).text;
-    const [before, after] = [line.slice(0, start.character), line.slice(start.character)];
-    this.now = { document, start, before, after, items: [item], chosen: item, others: undefined, stays: false };
+    const chosen = { item, after: line.slice(item.range?.end.character ?? start.character) };
+    const before = line.slice(0, start.character);
+    this.now = { document, start, before, all: [chosen], chosen, others: undefined, stays: false };
     this.feedback.shown(document, document.offsetAt(start), item);
   }
 
@@ -61,10 +73,10 @@ export class Choice {
   }
 
   /** The suggestion that the user chose, and what is left of it at a position; undefined if it does not fit there. */
-  kept(document: vscode.TextDocument, position: vscode.Position): { item: Item; rest: string } | undefined {
+  kept(document: vscode.TextDocument, position: vscode.Position): (Left & { item: Item }) | undefined {
     const shown = this.now?.stays && this.now.document === document ? this.now : undefined;
-    const rest = shown && left(shown, position);
-    return rest ? { item: shown.chosen, rest } : undefined;
+    const found = shown && left(shown, position);
+    return found && { ...found, item: shown.chosen.item };
   }
 
   /** Accept the next part of the suggestion at the cursor. */
@@ -74,7 +86,7 @@ export class Choice {
       await vscode.commands.executeCommand(NATIVE[part]);
       return;
     }
-    const { editor, shown, rest } = found;
+    const { editor, shown, rest, closers } = found;
     const text = first(rest, part);
     if (text === rest) {
       await vscode.commands.executeCommand(ALL);
@@ -82,7 +94,12 @@ export class Choice {
     }
     shown.stays = true;
     const at = editor.selection.active;
-    await editor.edit((edit) => edit.insert(at, text), { undoStopBefore: true, undoStopAfter: true });
+    const replaced = new vscode.Range(at, at.translate(0, closed(text, closers)));
+    await editor.edit((edit) => edit.replace(replaced, text), { undoStopBefore: true, undoStopAfter: true });
+    const lines = text.split("\n");
+    const character = (lines.at(-1) ?? "").length + (lines.length === 1 ? at.character : 0);
+    const end = new vscode.Position(at.line + lines.length - 1, character);
+    editor.selection = new vscode.Selection(end, end);
     await vscode.commands.executeCommand(AGAIN);
   }
 
@@ -105,7 +122,7 @@ export class Choice {
     if (this.now !== shown || left(shown, position) === undefined) {
       return; // something else was typed meanwhile
     }
-    const fitting = shown.items.filter((item) => left(shown, position, item) !== undefined);
+    const fitting = shown.all.filter((each) => left(shown, position, each) !== undefined);
     const [chosen] = fitting.splice((fitting.indexOf(shown.chosen) + step + fitting.length) % fitting.length, 1);
     if (!chosen || fitting.length === 0) {
       return tell("the model has no other suggestion here.");
@@ -113,16 +130,16 @@ export class Choice {
     shown.chosen = chosen;
     shown.stays = true;
     const start = shown.document.offsetAt(shown.start);
-    this.feedback.shown(shown.document, start, chosen, shown.document.offsetAt(position) - start);
+    this.feedback.shown(shown.document, start, chosen.item, shown.document.offsetAt(position) - start);
     await vscode.commands.executeCommand(HIDE); // else it goes on showing what it was given for the same document
     await vscode.commands.executeCommand(AGAIN);
   }
 
-  private atCursor(): { editor: vscode.TextEditor; shown: Shown; rest: string } | undefined {
+  private atCursor(): (Left & { editor: vscode.TextEditor; shown: Shown }) | undefined {
     const editor = vscode.window.activeTextEditor;
     const shown = this.now;
-    const rest = shown && shown.document === editor?.document && left(shown, editor.selection.active);
-    return editor && shown && rest ? { editor, shown, rest } : undefined;
+    const found = shown && shown.document === editor?.document ? left(shown, editor.selection.active) : undefined;
+    return editor && shown && found && { ...found, editor, shown };
   }
 
   private async ask(shown: Shown, position: vscode.Position): Promise<void> {
@@ -131,29 +148,31 @@ export class Choice {
       throw new Error("the server does not run.");
     }
     const written = typed(shown, position);
+    const line = shown.document.lineAt(position.line).text;
     const textDocument = { uri: client.code2ProtocolConverter.asUri(shown.document.uri) };
     const answer: Answer = await client.sendRequest(METHOD, { textDocument, position });
-    const range = { start: shown.start, end: shown.start };
     for (const each of answer.items) {
       const insertText = written + each.insertText;
-      if (!shown.items.some((known) => plain(known.insertText) === plain(insertText))) {
-        shown.items.push({ insertText, range });
+      if (!shown.all.some((known) => plain(known.item.insertText) === plain(insertText))) {
+        shown.all.push({ item: { insertText }, after: line.slice(each.range.end.character) });
       }
     }
   }
 }
 
-/** What a suggestion still lacks at a position, lines parted by "\n"; undefined if something else was typed, or all. */
-function left(shown: Shown, position: vscode.Position, item = shown.chosen): string | undefined {
-  const { document, start, before, after } = shown;
+/** What of a suggestion comes at a position, lines parted by "\n"; undefined if something else was typed, or all of it
+ * but the closers that are there already. */
+function left(shown: Shown, position: vscode.Position, { item, after } = shown.chosen): Left | undefined {
+  const { document, start, before } = shown;
   if (position.isBefore(start) || start.line >= document.lineCount) {
     return undefined;
   }
-  const around =
-    document.lineAt(start.line).text.startsWith(before) &&
-    document.lineAt(position.line).text.slice(position.character) === after;
+  const behind = document.lineAt(position.line).text.slice(position.character);
   const [text, soFar] = [plain(item.insertText), plain(typed(shown, position))];
-  return around && text.startsWith(soFar) && text.length > soFar.length ? text.slice(soFar.length) : undefined;
+  const around = document.lineAt(start.line).text.startsWith(before) && behind.endsWith(after);
+  const [rest, closers] = [text.slice(soFar.length), behind.slice(0, behind.length - after.length)];
+  const fits = around && text.startsWith(soFar) && rest !== closers && closed(rest, closers) === closers.length;
+  return fits ? { rest, closers } : undefined;
 }
 
 function typed({ document, start }: Shown, position: vscode.Position): string {

@@ -64,10 +64,11 @@ export class Feedback implements vscode.Disposable {
     }
     const [change] = contentChanges;
     const rest = offered.item.insertText.slice(offered.stands);
+    const { start, end } = offered.item.range ?? {};
     const along =
       change &&
       contentChanges.length === 1 &&
-      change.rangeLength === 0 &&
+      change.rangeLength <= (start && end ? end.character - start.character : 0) &&
       change.rangeOffset === offered.at + offered.stands &&
       rest.startsWith(change.text);
     if (!along) {

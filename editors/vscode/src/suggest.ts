@@ -51,7 +51,8 @@ export class Suggest {
     }
     const kept = this.choice.kept(document, position);
     if (kept) {
-      return this.offer(new vscode.InlineCompletionItem(kept.rest, new vscode.Range(position, position)), kept.item);
+      const replaced = new vscode.Range(position, position.translate(0, kept.closers.length));
+      return this.offer(new vscode.InlineCompletionItem(kept.rest, replaced), kept.item);
     }
     if (automatic) {
       await rest(vscode.workspace.getConfiguration("dlsp", document).get<number>("debounce", 0));

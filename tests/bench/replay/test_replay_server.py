@@ -59,6 +59,29 @@ async def test_the_server_receives_what_is_typed_and_deleted(contender: Dlsp, st
     assert any((gap["prefix"] + gap.get("middle", "")).endswith("def f(a, b):\n    x = y") for gap in gaps)
 
 
+async def test_the_server_receives_what_the_editor_closes(contender: Dlsp, stub: StubEngine):
+    await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))
+    for typed, before, closers in (("x(", "x(", ")"), ("[", "x([", "])"), ("a", "x([a", "])"), ("]", "x([a]", ")")):
+        await contender.act(Place(TEXT[:AT] + before, TEXT[AT:], typed, closers=closers))
+        await contender.wait(10)
+    stub.requests.clear()
+    await contender.act(Place(TEXT[:AT] + "x([a]) + b", TEXT[AT:], ") + b", key="accept"))
+    await contender.wait(10)
+    gap = stub.asked[-1]["gaps"][0]
+    assert (gap["prefix"] + gap["middle"] + gap["suffix"]) == TEXT[:AT] + "x([a]) + b" + TEXT[AT:]
+
+
+async def test_a_suggestion_ends_before_the_closers_of_the_document(contender: Dlsp, stub: StubEngine):
+    stub.answer = lambda request: "a, b))" if "g(" in str(request["gaps"][0]) else "a, b)"
+    for before, closers, after, text in (("f(", "", ")", "a, b"), ("f(", ")", "", "a, b)"), ("f(g(", ")", ")", "a, b)")):
+        document = f"x = {before}{closers}{after}\n"
+        await contender.open(Script("x", "writing", "x", "", "x.py", document, ()))
+        await contender.act(Place(f"x = {before}", f"{after}\n", key="move", closers=closers))
+        shown = await contender.wait(10)
+        assert shown
+        assert shown.text == text
+
+
 async def test_what_is_shown_comes_with_what_the_engine_said(contender: Dlsp, tap: Tap, stub: StubEngine):
     stub.answer = lambda request: "return a + b"
     await contender.act(Place(TEXT[:AT], TEXT[AT:], key="move"))

@@ -172,6 +172,25 @@ async def test_what_is_left_of_a_suggestion_is_no_new_one():
     assert [keystroke.again for keystroke in visible] == [False, *[True] * (len(visible) - 1)]
 
 
+async def test_an_editor_that_closes_brackets():
+    contender = Contender()
+    await play(script(Move(len(TEXT)), Write("f(a['b']) + ('\\n')\nit's [\n  c]")), contender, closing=True)
+    lines = [place.before.rpartition("\n")[2] + "|" + place.closers for place in contender.places]
+    assert lines[2:10] == ["f(|)", "f(a|)", "f(a[|])", "f(a['|'])", "f(a['b|'])", "f(a['b'|])", "f(a['b']|)", "f(a['b'])|"]
+    assert "it'|" in lines
+    assert lines[-4:] == ["it's [|]", "  |", "  c|", "  c]|"]
+    assert contender.places[-1].closers == ""
+
+
+async def test_an_accepted_text_takes_the_place_of_the_closers_that_it_has():
+    text = "f(a['b']) + 1"
+    contender = Contender(lambda place: "b'])" if place.before.endswith("['") else "")
+    await play(script(Move(len(TEXT)), Write(text)), contender, closing=True)
+    before, after = contender.places[5:7]
+    assert (before.closers, after.closers) == ("'])", "")
+    assert (after.typed, after.before) == ("b'])", TEXT + "f(a['b'])")
+
+
 async def test_after_deletions_it_says_what_is_next():
     contender = Contender()
     keystrokes = await play(script(Move(5), Delete(1), Delete(1), Write("g"), text="def f(a):"), contender)

@@ -28,7 +28,7 @@ async def test_they_are_other_texts_than_the_suggestion(loading: Loading, cursor
     answers = ["a + b", "b + a", "a + b", "sum((a, b))", "b + a"]
     stub.answer = lambda request: answers[request.get("seed", 0)]
     assert (await service.complete(cursor, invoked=True)).text == "a + b"
-    assert await service.alternatives(cursor) == ["b + a", "sum((a, b))"]
+    assert [each.text for each in await service.alternatives(cursor)] == ["b + a", "sum((a, b))"]
     (request,) = [each for each in stub.requests if "n" in each]
     assert (request["n"], request["seed"], request["priority"]) == (4, 1, "filling")
     assert request["temperature"] > 0
@@ -43,7 +43,8 @@ async def test_the_likeliest_comes_first_and_none_ends_in_a_stump(loading: Loadi
         for text, log_p in texts.items()
     ]
     loading.stub.raw = b"".join(json.dumps(each).encode() + b"\n" for each in [*fills, {"event": "done"}])
-    assert await loading.app.service.alternatives(cursor) == ["len", "max(a, b)", "f(a)", "min(a, b)"]
+    others = await loading.app.service.alternatives(cursor)
+    assert [each.text for each in others] == ["len", "max(a, b)", "f(a)", "min(a, b)"]
 
 
 async def test_without_an_engine_there_are_none(loading: Loading) -> None:

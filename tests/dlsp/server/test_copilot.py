@@ -81,6 +81,16 @@ async def test_the_older_requests(editor: Editor, running: Running) -> None:
     assert (await ask(editor, "getCompletions", {"doc": DOC}))["completions"] == [], "it was dismissed"
 
 
+async def test_closers_behind_the_cursor_are_replaced(editor: Editor, running: Running) -> None:
+    running.stub.answer = lambda request: "a, b):"
+    editor.open(URI, "def add()\n")
+    place = {"version": 1, "position": {"line": 0, "character": 8}}
+    (found,) = (await ask(editor, "getCompletions", {"doc": DOC | place}))["completions"]
+    assert (found["text"], found["displayText"]) == ("def add(a, b):", "a, b):")
+    assert found["range"] == {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 9}}
+    assert found["position"] == {"line": 0, "character": 8}
+
+
 async def test_panels(editor: Editor) -> None:
     solutions: list[Any] = []
     done = asyncio.Event()

@@ -203,3 +203,11 @@ async def test_nowhere(editor: Editor) -> None:
     assert await menu(editor, 99, 0, KEY) == []
     editor.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(URI)))
     assert await menu(editor, 1, 11, KEY) == []
+
+
+async def test_closers_behind_the_cursor_stay_there(editor: Editor, stub: StubEngine) -> None:
+    """Not every editor replaces what stands behind the cursor by an item of a menu."""
+    stub.answer = lambda request: "a, b):"
+    editor.open(URI, "def add()\n")
+    (item,) = await menu(editor, 0, 8)
+    assert after(item, "def add()\n") == "def add(a, b)\n"

@@ -296,6 +296,52 @@ def test_brackets_that_closed_themselves_are_no_part_of_what_is_accepted(
         assert "\n".join(manners.lines()) == "return " + step
 
 
+def test_closers_that_stood_there_are_replaced(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "first, second):"
+    manners.keys("idef add()<Left>")
+    manners.wait_for_ghost()
+    assert manners.screen()[0] == "def add(first, second):"
+    manners.type("first")
+    assert manners.screen()[0] == "def add(first, second):"
+    assert manners.lines() == ["def add(first)"]
+    manners.keys("<M-Right>")
+    assert manners.lines() == ["def add(first,)"]
+    manners.keys("<Tab>")
+    assert manners.lines() == ["def add(first, second):"]
+    assert manners.cursor() == [1, len("def add(first, second):")]
+
+
+def test_a_quote_and_a_bracket_are_replaced_part_by_part(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "it's\") + x"
+    manners.keys("iprint(\"\")<Left><Left>")
+    manners.wait_for_ghost()
+    assert manners.screen()[0] == "print(\"it's\") + x"
+    for line in ('print("it")', "print(\"it'\")", "print(\"it's\")", "print(\"it's\") +"):
+        manners.keys("<M-Right>")
+        assert manners.lines() == [line]
+
+
+def test_where_nothing_is_left_but_closers_nothing_is_shown(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "first)" if "first" not in request["gaps"][0].get("middle", "") else ""
+    manners.keys("iadd()<Left>")
+    manners.wait_for_ghost()
+    manners.type("first")
+    assert quiet(manners)
+    manners.keys("<Tab>")
+    assert manners.lines() != ["add(first)"], "Tab is Tab"
+
+
+def test_lines_replace_a_closer_too(manners: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "a,\n    b,\n)\nprint(x)"
+    manners.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'x = f()' })")
+    manners.keys("A<Left>")
+    manners.wait_for_ghost()
+    shown = ["x = f(a,", "    b,", ")", "print(x)"]
+    assert manners.screen()[: len(shown)] == shown
+    manners.keys("<Tab>")
+    assert manners.lines() == shown
+
+
 def test_insert_mode_alone_asks(manners: Neovim) -> None:
     manners.keys("ireturn <Esc>")
     manners.keys("i")  # nothing changes, and the cursor stays where it is

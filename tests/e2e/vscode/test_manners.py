@@ -118,6 +118,23 @@ def test_brackets_that_close_themselves(code: Code, stub: StubEngine) -> None:
     assert [code.text()] in forms
 
 
+def test_brackets_that_closed_themselves_are_replaced(code: Code, stub: StubEngine) -> None:
+    stub.answer = rest_of("def add(first, second):")
+    code.type("def add(")
+    code.wait_for_ghost()
+    assert code.lines() == ["def add(first, second):"]
+    assert code.text() == "def add()"
+    code.type("first")
+    code.until(lambda: code.lines() == ["def add(first, second):"], "the rest is shown")
+    code.press(ACCEPT_WORD)
+    code.until(lambda: code.lines() == ["def add(first, second):"], "the rest is shown")
+    assert code.text() in ("def add(first,)", "def add(first, )")
+    code.press("Tab")
+    assert code.text() == "def add(first, second):"
+    code.type("\n")
+    assert code.text() == "def add(first, second):\n    ", "the cursor is behind it"
+
+
 def test_composed_text_comes_at_once(code: Code, stub: StubEngine) -> None:
     stub.answer = rest_of("名 = 文字列 = '🙂é'")
     code.insert("名 = ")

@@ -19,9 +19,10 @@ M.TRIGGERS = { ".", ",", "=", "(", "[", "{", " " }
 ---@param shown dlsp.Item
 ---@param row integer
 ---@param col integer
----@param before string the line up to the cursor
+---@param line string
 ---@return lsp.CompletionItem
-local function completion(shown, row, col, before)
+local function completion(shown, row, col, line)
+  local before, last = line:sub(1, col), #line - #shown.after
   local word = vim.fn.matchstr(before, [[\k*$]])
   local lines = vim.split(word .. shown.text, "\n")
   local first = vim.iter(lines):find(function(line)
@@ -43,7 +44,7 @@ local function completion(shown, row, col, before)
     insertTextFormat = PLAIN_TEXT,
     textEdit = {
       newText = word .. shown.text,
-      range = { start = { line = row, character = col - #word }, ["end"] = { line = row, character = col } },
+      range = { start = { line = row, character = col - #word }, ["end"] = { line = row, character = last } },
     },
     data = { dlsp = { text = shown.text, raw = shown.raw } },
   }
@@ -70,7 +71,7 @@ function M.ask(by_key, done)
       if shown then
         raw.id = client.answer and client.answer.id -- the server knows it again by that
         feedback.shown(buf, shown)
-        table.insert(found, completion(shown, row - 1, col, line:sub(1, col)))
+        table.insert(found, completion(shown, row - 1, col, line))
       end
     end
     done(found)

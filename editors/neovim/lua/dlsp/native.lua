@@ -24,7 +24,8 @@ function M.pause(minutes)
   end
 end
 
----Accept what it shows. Text that was typed since the answer came is kept once; Neovim 0.12 alone keeps it twice.
+---Accept what it shows. Text that was typed since the answer came is kept once; Neovim 0.12 alone keeps it twice, and
+---the closing brackets and quotes that the suggestion replaces as well.
 ---@return boolean whether there was anything
 function M.accept()
   if not (config.get().native and vim.lsp.inline_completion) then
@@ -38,13 +39,14 @@ function M.accept()
       end
       local row, col, end_row, end_col = range:to_extmark()
       local cursor = vim.api.nvim_win_get_cursor(0)
-      if cursor[1] - 1 ~= row or end_row ~= row or cursor[2] < end_col then
+      if cursor[1] - 1 ~= row or end_row ~= row or cursor[2] <= col then
         return item
       end
       local line = vim.api.nvim_get_current_line()
       local typed = line:sub(col + 1, cursor[2])
       if item.insert_text:sub(1, #typed) == typed then
-        require("dlsp.suggest").insert(item.insert_text:sub(#typed + 1), 0)
+        local rest, after = item.insert_text:sub(#typed + 1), line:sub(cursor[2] + 1, cursor[2] + end_col - col)
+        require("dlsp.suggest").insert(rest, require("dlsp.parts").closed(rest, after))
       end
     end,
   })

@@ -13,6 +13,7 @@ local FIRST = {
   block = [=[\v^\n*[^\n]*%(\n\s*[^ \t\n][^\n]*)*]=],
 }
 local CLOSES = { ["("] = ")", ["["] = "]", ["{"] = "}", ['"'] = '"', ["'"] = "'", ["`"] = "`" }
+local QUOTES = { ['"'] = true, ["'"] = true, ["`"] = true }
 
 ---@param text string
 ---@param part dlsp.Part
@@ -31,13 +32,14 @@ end
 ---@return integer
 function M.closed(text, after)
   local open, count = {}, 0
-  for char in text:gmatch(".") do
-    local last = open[#open]
-    if #open == 0 and char == after:sub(count + 1, count + 1) then
+  for char in text:gsub("\\.", ""):gmatch(".") do
+    local last, wanted = open[#open], after:sub(count + 1, count + 1)
+    local in_string = QUOTES[wanted] -- all up to this quote belongs to the string that the cursor was in
+    if char == wanted and (in_string or #open == 0) then
       count = count + 1
-    elseif char == last then
+    elseif not in_string and char == last then
       table.remove(open)
-    elseif CLOSES[char] and last ~= '"' and last ~= "'" and last ~= "`" then
+    elseif not in_string and CLOSES[char] and not QUOTES[last] then
       table.insert(open, CLOSES[char])
     end
   end

@@ -51,8 +51,8 @@ local function allowed()
   return inserts and in_text and not menu.open() and menu.one_cursor() and switch.on(0)
 end
 
----The part of `s` that has not been typed yet, and how many bytes of closing brackets and quotes after the cursor, put
----there by another plugin, it replaces. Nil if something else was typed.
+---The part of `s` that has not been typed yet, and how many bytes of closing brackets and quotes after the cursor it
+---replaces. Nil if something else was typed, or if nothing is left but these.
 ---@param s dlsp.Suggestion
 ---@return string?, integer, integer typed bytes
 local function left(s)
@@ -68,13 +68,13 @@ local function left(s)
   if not stands or rest == "" or chosen.text:sub(1, #so_far) ~= so_far then
     return nil, 0, 0
   end
-  -- Closing brackets and quotes that another plugin adds stand before the old rest of the line.
-  local closed = #now.after - #s.after
-  if closed < 0 or now.after:sub(closed + 1) ~= s.after then
+  -- Closing brackets and quotes stand before the rest of the line, some of them perhaps added since by another plugin.
+  local closed = #now.after - #chosen.after
+  if closed < 0 or now.after:sub(closed + 1) ~= chosen.after then
     return nil, 0, 0
   end
   local closers = now.after:sub(1, closed)
-  if closers:find("[^%)%]}>\"'`]") or (closed > 0 and not ghost.pieces(rest:match("[^\n]*"), closers)) then
+  if closers:find("[^%)%]}>\"'`]") or rest == closers or not ghost.pieces(rest, closers) then
     return nil, 0, 0
   end
   return rest, closed, #so_far

@@ -42,6 +42,7 @@ def test_a_text_that_ends_inside_its_line_is_cut_to_what_is_finished(text: str, 
 def test_the_rest_of_the_cursors_line_may_finish_it() -> None:
     assert without_stump(Facts("x = f(", "])"), "[len(body", "[len(body)]") == "[len"
     assert without_stump(Facts("x = f(", ")])"), "[len(body", "[len(body)]") == "[len(body"
+    assert without_stump(Facts("x = f(", ")"), "len(body", "len(body)") == "len", "it finishes what the line began"
     assert without_stump(Facts('x = "', '"', inside="string"), "some words", 'some words here"') == "some words"
 
 
