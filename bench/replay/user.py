@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bench.replay.contender import Contender, Place, Shown
 from bench.replay import pairs
+from bench.replay.contender import Contender, Place, Shown
 from bench.replay.kept import Kept
 from bench.replay.pace import Pace
 from bench.replay.scripts import Delete, Move, Script, Step, Write, common, keys
@@ -87,8 +87,9 @@ TAKES: dict[str, Takes] = {"lines": lines, "words": words, "nothing": nothing}
 async def play(
     script: Script, contender: Contender, patient: bool = False, takes: Takes = lines, closing: bool = False
 ) -> list[Keystroke]:
-    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet. `closing`: the
-    editor closes brackets and quotes as they are opened.
+    """Every keystroke of a script. A patient user waits at each key until there is a suggestion or quiet.
+
+    `closing`: the editor closes brackets and quotes as they are opened.
     """
     user = _User(script, contender, patient, takes, closing)
     await contender.open(script)

@@ -114,7 +114,9 @@ def _show(args: Namespace, here: place.Place, made: CompletionResult) -> None:
 
     console = Console(highlight=False)
     marks = ("", "") if console.color_system else MARKS
-    console.print(excerpt(here.before, made.text, here.after[made.replaced :], width=console.width, marks=marks), soft_wrap=True)
+    console.print(
+        excerpt(here.before, made.text, here.after[made.replaced :], width=console.width, marks=marks), soft_wrap=True
+    )
     if made.skip:
         console.print(f"No suggestion: {made.skip.value}.", style="yellow")
     mode = f"{args.mode}, {args.schedule}" if args.mode == "verified" else args.mode

@@ -155,9 +155,9 @@ class Verdict:
 class CompletionResult:
     """The text to insert at the cursor, with the document's line endings, or the skip reason.
 
-    The text replaces so many of the characters behind the cursor, which are closing brackets and quotes that it has
-    itself. `note` is a detail for the log, without document text. `from_cache`: the engine was not asked. `reason` says why the
-    engine's text ended, `cost` what it took; both are defined by the engine's HTTP API. `id` is that of a text that was
+    The text replaces `replaced` characters behind the cursor: closing brackets and quotes that it has itself. `note` is
+    a detail for the log, without document text. `from_cache`: the engine was not asked. `reason` says why the engine's
+    text ended, `cost` what it took; both are defined by the engine's HTTP API. `id` is that of a text that was
     completed for an editor.
     """
 

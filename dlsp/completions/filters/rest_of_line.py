@@ -5,9 +5,7 @@ import re
 from dlsp.syntax.brackets import CLOSERS, QUOTES, blank, closes_own
 
 # An apostrophe inside a word or before one (a Rust lifetime) does not start a string.
-STRING = re.compile(
-    r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE
-)
+STRING = re.compile(r"""\\.|"(?:\\.|[^"\\\n])*"|(?<!\w)[bfru]{0,2}'(?:\\.|[^'\\\n])*'(?!\w)|`[^`\n]*`""", re.IGNORECASE)
 
 # Letters and digits an answer must contain to count as a repetition of the rest's start; fewer may be coincidence.
 MIN_REPEATED_CHARACTERS = 4

@@ -73,7 +73,11 @@ async def test_the_server_receives_what_the_editor_closes(contender: Dlsp, stub:
 
 async def test_a_suggestion_ends_before_the_closers_of_the_document(contender: Dlsp, stub: StubEngine):
     stub.answer = lambda request: "a, b))" if "g(" in str(request["gaps"][0]) else "a, b)"
-    for before, closers, after, text in (("f(", "", ")", "a, b"), ("f(", ")", "", "a, b)"), ("f(g(", ")", ")", "a, b)")):
+    for before, closers, after, text in (
+        ("f(", "", ")", "a, b"),
+        ("f(", ")", "", "a, b)"),
+        ("f(g(", ")", ")", "a, b)"),
+    ):
         document = f"x = {before}{closers}{after}\n"
         await contender.open(Script("x", "writing", "x", "", "x.py", document, ()))
         await contender.act(Place(f"x = {before}", f"{after}\n", key="move", closers=closers))

@@ -176,7 +176,16 @@ async def test_an_editor_that_closes_brackets():
     contender = Contender()
     await play(script(Move(len(TEXT)), Write("f(a['b']) + ('\\n')\nit's [\n  c]")), contender, closing=True)
     lines = [place.before.rpartition("\n")[2] + "|" + place.closers for place in contender.places]
-    assert lines[2:10] == ["f(|)", "f(a|)", "f(a[|])", "f(a['|'])", "f(a['b|'])", "f(a['b'|])", "f(a['b']|)", "f(a['b'])|"]
+    assert lines[2:10] == [
+        "f(|)",
+        "f(a|)",
+        "f(a[|])",
+        "f(a['|'])",
+        "f(a['b|'])",
+        "f(a['b'|])",
+        "f(a['b']|)",
+        "f(a['b'])|",
+    ]
     assert "it'|" in lines
     assert lines[-4:] == ["it's [|]", "  |", "  c|", "  c]|"]
     assert contender.places[-1].closers == ""

@@ -22,7 +22,7 @@ from tests.dlsp.completions.cursors import cursor
         ("f(a)|)", ""),
         ("[|)", ""),
         ("x|)", ""),
-        ("'(|)", ""),
+        ("'(|)", ")"),
         ("((((((|))))))", ""),
     ],
 )
@@ -38,7 +38,7 @@ def test_only_what_the_line_has_opened_and_nothing_else_is_behind(line: str, fou
         ("g(a), [b]) + c(d)", ")", 1, "g(a), [b]"),
         ("a) + 1", "))", 1, "a"),
         ("a)) + 1", "))", 2, "a"),
-        ("key'] = \"]\"", "']", 2, "key"),
+        ('key\'] = "]"', "']", 2, "key"),
         (r"it's \"quoted\" (or not)", '")', 0, r"it's \"quoted\" (or not)"),
         ("it's (x\")", '")', 2, "it's (x"),
         ("')'", ")", 0, "')'"),

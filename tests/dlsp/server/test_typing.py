@@ -144,7 +144,7 @@ async def test_brackets_that_close_themselves(editor: Editor, stub: StubEngine) 
     assert await text(editor, 1, 11) == "sum((a, b))"
     editor.type(URI, 1, 11, "sum")
     editor.type(URI, 1, 14, "()")
-    assert await text(editor, 1, 15) == "(a, b)"
+    assert await text(editor, 1, 15) == "(a, b))", "its last bracket replaces the one behind the cursor"
     assert len(asked(stub)) == 1
     editor.type(URI, 1, 15, "x")  # another text: the anchor stays, for all the bracket behind the cursor
     await text(editor, 1, 16)

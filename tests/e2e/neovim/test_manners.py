@@ -313,10 +313,10 @@ def test_closers_that_stood_there_are_replaced(manners: Neovim, stub: StubEngine
 
 def test_a_quote_and_a_bracket_are_replaced_part_by_part(manners: Neovim, stub: StubEngine) -> None:
     stub.answer = lambda request: "it's\") + x"
-    manners.keys("iprint(\"\")<Left><Left>")
+    manners.keys('iprint("")<Left><Left>')
     manners.wait_for_ghost()
-    assert manners.screen()[0] == "print(\"it's\") + x"
-    for line in ('print("it")', "print(\"it'\")", "print(\"it's\")", "print(\"it's\") +"):
+    assert manners.screen()[0] == 'print("it\'s") + x'
+    for line in ('print("it")', 'print("it\'")', 'print("it\'s")', 'print("it\'s")', 'print("it\'s") +'):
         manners.keys("<M-Right>")
         assert manners.lines() == [line]
 

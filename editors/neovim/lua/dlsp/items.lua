@@ -19,10 +19,10 @@ M.TRIGGERS = { ".", ",", "=", "(", "[", "{", " " }
 ---@param shown dlsp.Item
 ---@param row integer
 ---@param col integer
----@param line string
+---@param here string the cursor's line
 ---@return lsp.CompletionItem
-local function completion(shown, row, col, line)
-  local before, last = line:sub(1, col), #line - #shown.after
+local function completion(shown, row, col, here)
+  local before, last = here:sub(1, col), #here - #shown.after
   local word = vim.fn.matchstr(before, [[\k*$]])
   local lines = vim.split(word .. shown.text, "\n")
   local first = vim.iter(lines):find(function(line)

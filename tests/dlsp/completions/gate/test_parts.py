@@ -57,7 +57,7 @@ def test_no_part_ends_in_a_bracket_a_string_or_a_dotted_name(line: str, allowed:
     ("before", "line", "after", "allowed"),
     [
         ("x = f(", "len(body), y", "))", ["len(body", "len(body)", "len(body),"]),
-        ("x = f(", "len(body), y", ")]", ["len(body", "len(body)", "len(body),"]),
+        ("x = f(", "len(body), y", ")]", ["len(body)", "len(body),"]),
         ("x = f(", "rows[body], y", ")", ["rows", "rows[body]", "rows[body],"]),
         ('print("', "some words here", '")', ["some", "some words"]),
         ('print("', "some words here", "", []),
