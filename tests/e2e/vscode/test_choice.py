@@ -78,9 +78,10 @@ def test_others_are_asked_for_once_and_turned_through(code: Code, stub: StubEngi
 
 
 def test_others_replace_brackets_that_closed_themselves(code: Code, stub: StubEngine) -> None:
-    stub.answer = lambda request: ("a):", "max_count, b):", "max_count, b):", "a):", "a):")[request.get("seed", 0)]
+    first, other = "first):", "max_count, b):"
+    stub.answer = lambda request: (first, other, other, first, first)[request.get("seed", 0)]
     code.type("def add(")
-    code.until(lambda: code.lines() == ["def add(a):"], "a suggestion")
+    code.until(lambda: code.lines() == [f"def add({first}"], "a suggestion")
     code.press(NEXT)
     code.until(lambda: code.lines() == ["def add(max_count, b):"], "another one")
     for text in ("def add(max)", "def add(max_count)", "def add(max_count,)", "def add(max_count, b)"):
@@ -89,8 +90,8 @@ def test_others_replace_brackets_that_closed_themselves(code: Code, stub: StubEn
         code.until(lambda: code.lines() == ["def add(max_count, b):"], "the rest is shown")
     code.press(ACCEPT_PART)
     code.wait_for_text("def add(max_count, b):")
-    code.type("\n")
-    assert code.text() == "def add(max_count, b):\n    ", "the cursor is behind it"
+    code.type(" ")
+    assert code.text() == "def add(max_count, b): ", "the cursor is behind it"
 
 
 def test_only_others_that_fit_what_was_typed_meanwhile(code: Code, stub: StubEngine) -> None:

@@ -131,8 +131,8 @@ def test_brackets_that_closed_themselves_are_replaced(code: Code, stub: StubEngi
     assert code.text() in ("def add(first,)", "def add(first, )")
     code.press("Tab")
     assert code.text() == "def add(first, second):"
-    code.type("\n")
-    assert code.text() == "def add(first, second):\n    ", "the cursor is behind it"
+    code.type(" ")
+    assert code.text() == "def add(first, second): ", "the cursor is behind it"
 
 
 def test_composed_text_comes_at_once(code: Code, stub: StubEngine) -> None:
