@@ -101,6 +101,14 @@ def test_neovims_own_client(native: Neovim) -> None:
     assert native.lines()[1].isspace()
 
 
+def test_neovims_own_client_replaces_closers(native: Neovim, stub: StubEngine) -> None:
+    stub.answer = lambda request: "first, second):"
+    native.keys("idef add()<Left>")
+    native.until(lambda: native.screen()[0] == "def add(first, second):", "Neovim shows the suggestion")
+    native.keys("fi<Tab>")
+    native.until(lambda: native.lines() == ["def add(first, second):"], "it is accepted")
+
+
 def test_neovims_own_client_asks_nothing_while_it_is_off(native: Neovim, stub: StubEngine) -> None:
     native.command("Dlsp toggle")
     (before,) = native.server_pids()

@@ -66,6 +66,17 @@ def test_a_suggestion_is_an_item_that_completes_the_word(manners: Neovim, stub: 
 
 
 @pytest.mark.parametrize("menu", ASK)
+def test_an_item_replaces_closers(manners: Neovim, stub: StubEngine, menu: str) -> None:
+    stub.answer = lambda request: "al, rest):"
+    manners.keys("idef add(tot)<Left>")
+    manners.wait_for_ghost()
+    (item,) = response(manners, menu)["items"]
+    assert item["label"] == "total, rest):"
+    take(manners, menu)
+    assert manners.lines() == ["def add(total, rest):"]
+
+
+@pytest.mark.parametrize("menu", ASK)
 def test_the_label_counts_the_lines_that_are_shown_beside_it(manners: Neovim, stub: StubEngine, menu: str) -> None:
     stub.answer = lambda request: "f():\n    return 1"
     manners.keys("idef ")
