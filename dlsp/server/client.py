@@ -45,6 +45,29 @@ class Question:
         return {"textDocument": {"uri": self.uri}, **asked, "diagnostics": self.diagnostics}
 
 
+@dataclass(frozen=True)
+class RenameQuestion:
+    """What the other language servers of a document are asked when a name in it was changed to `new`: which places they
+    would rename with the one at `kept`, and which have the same name as each of the others. A place is a document, its
+    version, and a position."""
+
+    uri: str
+    new: str
+    kept: tuple[str, int | None, types.Position] | None
+    others: Sequence[tuple[str, int | None, types.Position]]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """As they are sent."""
+
+        def place(uri: str, version: int | None, at: types.Position) -> dict[str, Any]:
+            position = {"line": at.line, "character": at.character}
+            return {"textDocument": {"uri": uri, "version": version}, "position": position}
+
+        rename = {"rename": {**place(*self.kept), "newName": self.new}} if self.kept else {}
+        return {"textDocument": {"uri": self.uri}, **rename, "references": [place(*each) for each in self.others]}
+
+
 class Client:
     """The editor at the other end of the connection. It also listens to the engine's connection, to show its state."""
 
@@ -102,10 +125,13 @@ class Client:
         """Whether the editor announces that it asks the other language servers of a document."""
         return as_mapping(self.capabilities.experimental).get("askServers") is True
 
-    async def ask_servers(self, question: Question) -> ServersAnswer | None:
-        """What the other language servers of a document say; None if no answer comes, or none that can be read."""
+    async def ask_servers(
+        self, question: Question | RenameQuestion, seconds: float = QUESTION_TIMEOUT_S
+    ) -> ServersAnswer | None:
+        """What the other language servers of a document say; None if no answer comes in time, or none that can be
+        read."""
         with suppress(JsonRpcException, TimeoutError):
-            async with asyncio.timeout(QUESTION_TIMEOUT_S):
+            async with asyncio.timeout(seconds):
                 answer: Any = await self._server.protocol.send_request_async(ASK_METHOD, question.params)
             return read(ServersAnswer, answer)
         return None

@@ -179,11 +179,14 @@ class Diagnosed:
 
 @attrs.frozen
 class ServersAnswer:
-    """The answer to `dlsp/askServers`: `hover` in Markdown or plain text, and the label of the active signature."""
+    """The answer to `dlsp/askServers`: `hover` in Markdown or plain text, and the label of the active signature; what
+    `rename` would change, and the places of each name that is asked about in `references`."""
 
     hover: str | None = None
     signature: str | None = None
     diagnostics: list[Diagnosed] | None = None
+    rename: list[Placed] | None = None
+    references: list[list[Placed]] | None = None
 
 
 def read(kind: type[T], params: Any) -> T:

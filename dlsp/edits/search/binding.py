@@ -65,6 +65,8 @@ class Binding(Standing):
         is_blind = any(each.names is not None and each.names.is_blind for each in (page, self.own))
         if self.is_unfinished or is_blind or time.monotonic() > self._until:
             return Verdict.REFUSED
+        if (told := page.told.get(offset)) is not None:
+            return Verdict.CERTAIN if told else Verdict.REFUSED
         if not self.edited:
             return Verdict.OPEN
         found = self._verdict_here(offset) if page is self.own else self._verdict_elsewhere(page, offset)

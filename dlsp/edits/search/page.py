@@ -3,7 +3,7 @@
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import PurePath
@@ -32,13 +32,14 @@ def in_time(items: Iterable[T], until: float) -> Iterator[T]:
 @dataclass(frozen=True)
 class Page:
     """The text of the document `uri`, `path` relative to the workspace; `edited` are the row ranges that the edit
-    wrote."""
+    wrote. `told`: by other language servers, whether the edit must follow at the name at an offset."""
 
     uri: str
     path: str
     text: str
     language: Language | None = None
     edited: tuple[tuple[int, int], ...] = ()
+    told: dict[int, bool] = field(default_factory=dict[int, bool], compare=False)
 
     def release(self) -> None:
         """Free what was found out about the page, piece by piece: all at once it would hold other threads up for

@@ -1,6 +1,6 @@
 """Convert offsets of a text to LSP positions, by its line starts, which are computed once."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -21,6 +21,16 @@ class Positions:
     def position(self, offset: int) -> types.Position:
         row = bisect_right(self._starts, offset) - 1
         return types.Position(row, self._units(self.text[self._starts[row] : offset]))
+
+    def offset(self, position: types.Position) -> int | None:
+        """The offset of a position; None if the text has no such one."""
+        if position.line >= len(self._starts):
+            return None
+        start, *ends = self._starts[position.line : position.line + 2]
+        line = self.text[start : ends[0] if ends else len(self.text)]
+        columns = range(len(line) + 1)
+        column = bisect_left(columns, position.character, key=lambda column: self._units(line[:column]))
+        return start + column if column < len(columns) else None
 
     def range(self, start: int, end: int) -> types.Range:
         return types.Range(self.position(start), self.position(end))

@@ -135,3 +135,46 @@ def test_one_that_does_not_answer_is_not_waited_for(vim: Neovim, folder: Path) -
 def test_without_other_servers_there_is_nothing_to_say(vim: Neovim, folder: Path) -> None:
     vim.open(folder / "fees.py", "fee(\n")
     assert answer(vim, {"hover": {"line": 0, "character": 0}}) == {}
+
+
+CART = """class Cart:
+    def __init__(self):
+        self.total = 0
+
+    def add(self, fee):
+        self.total = self.total + fee
+
+
+def begun():
+    return Cart()
+"""
+SHOWN = """from cart import begun
+from bill import billed
+
+print(begun().total)
+print(billed().total)
+"""
+BILL = """class Bill:
+    def total(self):
+        return 0
+
+
+def billed():
+    return Bill()
+"""
+
+
+def test_a_rename_is_one_to_a_real_server(vim: Neovim, folder: Path) -> None:
+    """An attribute is set in two methods, and read in a file that is not open, beside a method of that name."""
+    (folder / "shown.py").write_text(SHOWN)
+    (folder / "bill.py").write_text(BILL)
+    vim.open(folder / "cart.py", CART)
+    vim.lua(START, "pyright", str(PYRIGHT))
+    vim.until(lambda: vim.lua(READY), "pyright knows the file", 90)
+    vim.keys(":call cursor(3, 14)<CR>cwsum<Esc>")
+    vim.until(lambda: vim.lua("return require('dlsp.edits').visible()"), "places are shown")
+    vim.keys("<S-Tab>1<CR>")
+    assert "\n".join(vim.lines()) + "\n" == CART.replace("total", "sum")
+    vim.command(f"edit {folder / 'shown.py'}")
+    assert "\n".join(vim.lines()) + "\n" == SHOWN.replace("begun().total", "begun().sum")
+    vim.command("edit!")

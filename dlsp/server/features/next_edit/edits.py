@@ -18,6 +18,7 @@ from dlsp.edits.rewrite.written import next_edits
 from dlsp.edits.search.files import others
 from dlsp.edits.search.page import Page
 from dlsp.engine.connection import EnginePool
+from dlsp.server.features.next_edit.doubts import settle_doubts
 from dlsp.server.session import Session, document_path
 from dlsp.server.tasks import Tasks
 from dlsp.syntax import languages
@@ -105,6 +106,7 @@ class NextEdits:
 
         async def pages(edit: Edit) -> Sequence[Page]:
             used.extend([*await self._open_pages(snapshot, own), *await self._files(snapshot, edit, own)])
+            used.extend(await settle_doubts(self._session, snapshot.workspace, edit, used))
             return used
 
         async def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
