@@ -20,6 +20,7 @@ _MARKER = re.compile(r"<\|marker_(\d+)\|>\n?")
 _EXCERPT = re.compile(r"### User Excerpt:\s*(.*?)(?=\n### Response:|\Z)", re.DOTALL)
 _EDITS = re.compile(r"### User Edits:\s*(.*?)(?=\n### |\Z)", re.DOTALL)
 _CONTEXT_FILE = re.compile(r"<\|context_file\|>:?[ \t]*([^\n]*)\n(?:<\|snippet\|>[ \t]*\n?)?")
+_TOP = re.compile(r"<\|start_of_file\|>\n?")
 _FENCE_LINE = re.compile(r"^```[^\n]*\n?", re.MULTILINE)
 _LINES_OF_PATH = re.compile(r"(?:\.diff|:\d+:\d+)\Z")
 # The head of each edit in Zeta's, Instinct's and Duet's prompts, and in Duet's the diff below it.
@@ -63,7 +64,7 @@ def _zeta(prompt: str, wrapped: bool) -> EditPrompt | None:
     path = named.strip().removeprefix("```").strip().strip('"')
     before, _, rest = rest.partition(ZETA_START)
     region, _, after = rest.partition(ZETA_END)
-    before, after = (_FENCE_LINE.sub("", each).replace("<|start_of_file|>", "") for each in (before, after))
+    before, after = (_TOP.sub("", _FENCE_LINE.sub("", each)) for each in (before, after))
     region = without_cursor(region).removeprefix("\n").removesuffix("\n")
     heads = list(_CONTEXT_FILE.finditer(prompt, 0, excerpt.start()))
     ends = [*(each.start() for each in heads[1:]), edited.start() if edited else excerpt.start()]

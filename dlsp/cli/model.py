@@ -57,7 +57,7 @@ def add(subparsers: Any) -> None:
     adding.add_argument("--file", metavar="F", help="which GGUF file, if there are several")
     adding.add_argument(
         "--edit-format",
-        choices=("none", "sweep", "zeta2", "zeta2.1"),
+        choices=("none", "sweep", "zeta1", "zeta2", "zeta2.1"),
         help="in which others trained it to write edits; default: by its name",
     )
 

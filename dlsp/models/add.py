@@ -26,6 +26,7 @@ INSPECT_S = 300.0
 # their format.
 EDIT_FORMATS = (
     (re.compile(r"sweep-next-edit"), "sweep"),
+    (re.compile(r"zed-industries.zeta(?![.-]?\d)"), "zeta1"),
     (re.compile(r"zeta-?2[.-]1"), "zeta2.1"),
     (re.compile(r"zeta-?2(?![.-]?\d)"), "zeta2"),
 )

@@ -12,12 +12,13 @@ from dlsp_engine.options import Options
 from dlsp_engine.text.edit_formats.diffs import Hunk, hunks
 from dlsp_engine.text.edit_formats.named import FORMATS
 from dlsp_engine.text.edit_formats.own import EditFormat
-from dlsp_engine.text.edit_formats.zeta import UPDATED, Zeta2
+from dlsp_engine.text.edit_formats.zeta import Zeta2
+from dlsp_engine.text.edit_formats.zeta1 import INSTRUCTION
 from dlsp_engine.text.prompt import File
 from dlsp_engine.text.rewrite import Rewrite
 from dlsp_engine.text.tokenizer import ByteTokenizer
 
-SWEEP, ZETA2, ZETA21 = (FORMATS[name] for name in ("sweep", "zeta2", "zeta2.1"))
+SWEEP, ZETA1, ZETA2, ZETA21 = OTHERS = [FORMATS[name] for name in ("sweep", "zeta1", "zeta2", "zeta2.1")]
 DIFF = (
     "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,4 +1,5 @@\n import os\n \n-def fee(a):\n+def fee(a, b):\n+    print(b)\n"
     "     return a\n"
@@ -94,6 +95,23 @@ def test_zeta_2_s_prompt():
     assert "<<<<<<< CURRENT\n<|user_cursor|>    return a\n" in prompt(ZETA2, WINDOW), "behind the lines that stay"
 
 
+def test_zeta_1_s_prompt():
+    asked = replace(WINDOW, keep=0)
+    region = TEXT.replace("print(b)", "print(b)<|user_cursor_is_here|>")
+    edited = DIFF[DIFF.index("@@") :]
+    assert prompt(ZETA1, asked) == (
+        f"### Instruction:\n{INSTRUCTION}\n\n### User Edits:\n\n"
+        f'User edited "src/a.py":\n```diff\n{edited}```\n\n'
+        "### User Excerpt:\n\n```src/a.py\n<|start_of_file|>\nimport os\n\n<|editable_region_start|>\n"
+        f"{region}<|editable_region_end|>\ny = 2\n```\n\n### Response:\n"
+    )
+    assert draft(ZETA1, asked) == f"<|editable_region_start|>\n{TEXT}<|editable_region_end|>"
+    assert "<|start_of_file|>" not in prompt(ZETA1, replace(asked, row=3))
+    assert '```\n\nUser edited "b.py":\n```diff\n@@ @@\n-y\n```' in prompt(
+        ZETA1, replace(asked, edits=(*asked.edits, File("b.py", "@@ @@\n-y\n")))
+    )
+
+
 def test_without_a_token_for_files_zeta_2_s_are_named_in_text():
     plain = Named()
     del plain.added["<filename>"]
@@ -149,6 +167,9 @@ def test_zeta_2_1_s_answer_takes_the_place_of_its_blocks():
     [
         (SWEEP, "    return a + b\n\n\nx = fee(1, 2)", "    return a + b\n\n\nx = fee(1, 2)\n"),
         (SWEEP, "    return<|cursor|> a\n", "    return a\n"),
+        (ZETA1, "<|editable_region_start|>\n    return a + b\n<|user_cursor_is_here|>", "    return a + b\n"),
+        (ZETA1, "<|editable_region_start|>\n", None),
+        (ZETA1, "    return b\n", None),
         (ZETA2, "    return a + b<|user_cursor|>\n", "    return a + b\n"),
         (ZETA2, "NO_EDITS\n", None),
         (ZETA2, "", None),
@@ -159,20 +180,50 @@ def test_an_answer_is_the_rest_of_the_window_without_marks(form: EditFormat, ans
     assert form.read(WINDOW, answer).text == (TEXT if expected is None else kept + expected)
 
 
-@pytest.mark.parametrize("form", [SWEEP, ZETA2, ZETA21], ids=lambda form: form.name)
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
 def test_what_the_model_would_leave_is_no_change(form: EditFormat):
     for keep in range(3):
         asked = replace(WINDOW, keep=keep)
-        assert form.read(asked, draft(form, asked).removesuffix(UPDATED)).text == TEXT
+        answer = draft(form, asked)
+        for stop in form.stops:
+            answer = answer.removesuffix(stop)
+        read = form.read(asked, answer)
+        assert read.text == TEXT
+        assert read.text[read.place(answer.index("x = fee")) :] == "x = fee(1)\n"
 
 
-@pytest.mark.parametrize("form", [SWEEP, ZETA2, ZETA21], ids=lambda form: form.name)
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
 def test_a_window_that_holds_marks_of_the_format_stays_as_it_is(form: EditFormat):
     """They cannot be told from the model's own."""
     for mark in form.marks:
         held = replace(WINDOW, text=f"{TEXT}z = '{mark}'\n")
         assert form.read(held, "<|marker_1|>\nz\n<|marker_2|>").text == held.text
-    assert form.read(WINDOW, f"z{form.marks[-1]}\n").text in (TEXT, WINDOW.kept + "z\n")
+
+
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
+def test_whatever_is_answered_no_mark_gets_into_the_window_and_what_stays_stays(form: EditFormat):
+    rng = random.Random(2)
+    parts = [
+        *TEXT.splitlines(keepends=True),
+        *form.marks,
+        "<|marker_1|>\n",
+        "<|marker_2|>\n",
+        "<|marker_3|>",
+        "NO_EDITS",
+    ]
+    changed = 0
+    for _ in range(500):
+        asked = replace(WINDOW, text=TEXT + "\n" * rng.randrange(3), keep=rng.randrange(4))
+        opening = draft(form, asked).partition("\n")[0] + "\n" if form in (ZETA1, ZETA21) else ""
+        answer = opening + "".join(rng.choices(parts, k=rng.randrange(8)))
+        read = form.read(asked, answer)
+        assert read.text.startswith(asked.kept)
+        assert not any(mark in read.text for mark in form.marks)
+        ends = [text[len(text.rstrip("\n")) :] for text in (read.text, asked.text)]
+        assert ends[0] == ends[1] or not read.text
+        assert all(read.place(at) <= read.place(at + 1) for at in range(len(answer)))
+        changed += read.text != asked.text
+    assert changed > 50
 
 
 def test_hunks_of_a_diff():
@@ -190,7 +241,7 @@ def test_a_vocabulary_without_the_format_s_tokens_is_refused(tiny: Engine):
         Engine(tiny.model, ByteTokenizer(), edit_format="sweep")
     with pytest.raises(EngineError, match=r"no token <\[fim-suffix\]> or <\[fim-prefix\]> or"):
         Engine(tiny.model, ByteTokenizer(), edit_format="zeta2.1")
-    with pytest.raises(EngineError, match="no edit format 'zeta9': there are dlsp, sweep, zeta2"):
+    with pytest.raises(EngineError, match="no edit format 'zeta9': there are dlsp, sweep, zeta1"):
         Engine(tiny.model, ByteTokenizer(), edit_format="zeta9")
 
 
@@ -211,7 +262,7 @@ def cut(answer: list[int], form: EditFormat) -> list[int]:
     return answer
 
 
-@pytest.mark.parametrize("form", [SWEEP, ZETA2, ZETA21, Stopping()], ids=lambda form: type(form).__name__)
+@pytest.mark.parametrize("form", [*OTHERS, Stopping()], ids=lambda form: type(form).__name__)
 def test_whatever_is_drafted_the_greedy_text_is_written(tiny: Engine, form: EditFormat):
     engine, rng, ended = Engine(tiny.model, NAMED), random.Random(1), set[str]()
     engine.edit_format = form

@@ -13,6 +13,7 @@ from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 FORCED_NATS = 3.0
 
 
+
 @dataclass(frozen=True)
 class Format:
     """The windows that a model expects. `name` is the engine's name of the format.
@@ -44,6 +45,7 @@ FORMATS = {
     for each in (
         OWN,
         Format("sweep", above=10, below=10, around=10, earlier=60),
+        Format("zeta1", above=15, below=15, around=15, keeps=False, context=8),
         Format("zeta2", above=15, below=15, around=15, keeps=False, context=8),
         Format("zeta2.1", above=15, below=15, around=15, keeps=False, context=8),
     )

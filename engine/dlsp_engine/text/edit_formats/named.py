@@ -6,8 +6,9 @@ from dlsp_engine.errors import EngineError
 from dlsp_engine.text.edit_formats.own import OWN, EditFormat
 from dlsp_engine.text.edit_formats.sweep import Sweep
 from dlsp_engine.text.edit_formats.zeta import Zeta2, Zeta21
+from dlsp_engine.text.edit_formats.zeta1 import Zeta1
 
-FORMATS = {each.name: each for each in (OWN, Sweep(), Zeta2(), Zeta21())}
+FORMATS = {each.name: each for each in (OWN, Sweep(), Zeta1(), Zeta2(), Zeta21())}
 
 
 def checked(name: str, tokens: Collection[str]) -> EditFormat:

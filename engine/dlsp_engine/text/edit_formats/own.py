@@ -77,6 +77,12 @@ def shown(file: File) -> str:
     return file.path + "\n" + file.text.rstrip("\n") + "\n"
 
 
+def behind(asked: Rewrite) -> str:
+    """What of the file is shown behind the window, from the line break that ends that, with one at its end."""
+    text = asked.text[len(asked.text.rstrip("\n")) :] + asked.suffix
+    return text if text.endswith("\n") else text + "\n"
+
+
 def without(mark: str, answer: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The answer without the mark of the cursor, and the ranges where that stood."""
     found = tuple((one.start(), one.end()) for one in re.finditer(re.escape(mark), answer))

@@ -1,9 +1,9 @@
-"""The formats of Zed's Zeta 2 and 2.1, which are Seed-Coder-8B, trained further."""
+"""The formats of Zed's Zeta 2 and 2.1, which are Seed-Coder-8B, trained further. Zeta 1's is in `zeta1`."""
 
 import re
 from itertools import pairwise
 
-from dlsp_engine.text.edit_formats.own import EditFormat, Read, in_tokens, shown, with_cursor, without
+from dlsp_engine.text.edit_formats.own import EditFormat, Read, behind, in_tokens, shown, with_cursor, without
 from dlsp_engine.text.prompt import Prompt
 from dlsp_engine.text.rewrite import Rewrite
 from dlsp_engine.text.tokenizer import Tokenizer
@@ -33,8 +33,7 @@ class Zeta2(EditFormat):
     def prompt(self, asked: Rewrite, tokenizer: Tokenizer) -> Prompt:
         added = tokenizer.added
         file: str | int = added.get(FILE, FILE)
-        behind = asked.text[len(asked.text.rstrip("\n")) :] + asked.suffix
-        parts: list[str | int] = [added[SUFFIX], behind if behind.endswith("\n") else behind + "\n", added[PREFIX]]
+        parts: list[str | int] = [added[SUFFIX], behind(asked), added[PREFIX]]
         for other in asked.files:
             parts += [file, shown(other)]
         parts += ["\n"] if asked.files else []
@@ -78,9 +77,11 @@ class Zeta21(Zeta2):
         first, last = (int(one[1]) - 1 for one in (found[0], found[-1])) if found else (0, 0)
         if not 0 <= first < last < len(cuts):
             return Read(asked.text, len(asked.kept))
+        start, end = found[0].end(), found[-1].start()
         inner = [(one.start(), one.end()) for one in found[1:-1]]
-        marks = sorted([(0, found[0].end()), *inner, *without(CURSOR, answer)[1], (found[-1].start(), len(answer))])
-        new = "".join(answer[end:start] for (_, end), (start, _) in pairwise(marks))
+        inner += [cursor for cursor in without(CURSOR, answer)[1] if start <= cursor[0] < end]
+        marks = [(0, start), *sorted(inner), (end, len(answer))]
+        new = "".join(answer[left:right] for (_, left), (right, _) in pairwise(marks))
         body, kept = asked.body, len(asked.kept)
         return Read(asked.whole(body[kept : cuts[first]] + new + body[cuts[last] :]), cuts[first], tuple(marks))
 

@@ -178,7 +178,7 @@ async def test_without_a_gate_the_model_is_not_asked_to_write(monkeypatch: pytes
     assert engine.asked == []
 
 
-@pytest.mark.parametrize("form", ["sweep", "zeta2", "zeta2.1"])
+@pytest.mark.parametrize("form", ["sweep", "zeta1", "zeta2", "zeta2.1"])
 async def test_a_model_that_others_taught_needs_no_gate_and_says_how_sure_it_is(form: str) -> None:
     edit, own = edited()
     engine = Scripted(("x = 1", "x = 2"), taught=form)
@@ -198,7 +198,7 @@ async def test_a_model_of_an_unknown_format_is_not_asked() -> None:
     assert engine.asked == []
 
 
-@pytest.mark.parametrize("form", ["sweep", "zeta2", "zeta2.1"])
+@pytest.mark.parametrize("form", ["sweep", "zeta1", "zeta2", "zeta2.1"])
 async def test_what_would_do_harm_is_no_site_whoever_taught_the_model(form: str) -> None:
     edit, own = edited()
     harm = ("def fee(a, b)", "def fee(a)"), ("x = 1\n", "x = 1\n\n"), ("print(fee(1))", "print(fee(1)")
