@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcException
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rewrite.formats import FORMATS
 from dlsp.edits.rewrite.windows import request, windows
-from dlsp.edits.rewrite.written import next_edits, written
+from dlsp.edits.rewrite.written import written
 from dlsp.edits.search.page import Page
 from dlsp.engine import launch, state
 from dlsp.models.catalogue import DEFAULT
@@ -97,7 +97,7 @@ async def test_a_model_described_as_sweep_s_writes_windows_in_that_format(
         async with await launch.ensure(model) as engine:
             assert await engine.edit_format() == form
             events = [event async for event in engine.rewrite(request(edit, asked, FORMATS[form]))]
-            found = [each async for each in next_edits(engine, edit, own, [own], START_S)]
+            found = [site async for site, _ in written(engine, edit, own, START_S, FORMATS[form])]
     finally:
         await launch.stop(model)
     assert {event["window"] for event in events} == set(range(len(asked)))
@@ -106,11 +106,10 @@ async def test_a_model_described_as_sweep_s_writes_windows_in_that_format(
         kept = len("".join(asked[event["window"]].lines[: asked[event["window"]].keep]))
         assert all(change["start"] >= kept for change in event["changes"])
     looked_at = [(each.start + each.keep, each.end) for each in asked]
-    for each in found:
-        assert not own.is_edited(each.hunk.start, each.hunk.end)
-        assert not own.breaks([each.site])
-        inside = any(first <= each.hunk.start and each.hunk.end <= last for first, last in looked_at)
-        assert inside or each.certain
+    for site in found:
+        assert any(first <= site.start and site.start + len(site.old) <= last for first, last in looked_at)
+        assert not own.is_edited(site.start, site.start + len(site.old))
+        assert not own.breaks([site])
 
 
 async def asked(place: Place, method: str, **more: Any) -> Any:
