@@ -76,6 +76,7 @@ class StubEngine:
     def reset(self) -> None:
         """Forget what was asked, and answer as at first."""
         self.answer: Callable[[dict[str, Any]], str] = lambda request: "a + b"
+        self.step: dict[str, Any] = {}  # of its health
         self.hold = threading.Event()
         self.raw: bytes | None = None
         self.more = threading.Event()
@@ -226,6 +227,7 @@ class StubEngine:
                     return self.reply(200, json.dumps({"proof": right}).encode())
                 health = {"nonce": stub.nonce, "model": MODEL, "version": stub.version, "pid": os.getpid()}
                 health |= {"dtype": "float32", "adapter": "none", "uptime_s": 3661.0, "requests": 2}
+                health |= {"step": stub.step} if stub.step else {}
                 self.reply(200, json.dumps(health | {"busy": False}).encode())
 
             def do_POST(self) -> None:

@@ -107,6 +107,11 @@ class History:
         """The user's own last edit; None if there is none."""
         return next((step for step in reversed(self._steps) if not step.carried), None)
 
+    def earlier(self, step: Step, count: int) -> list[Step]:
+        """The last `count` edits of the same document before this one, carried ones too, the newest last."""
+        same = [each for each in self._steps if each.uri == step.uri and each.number < step.number]
+        return same[max(0, len(same) - count) :]
+
     def edit(self, step: Step, path: str) -> Edit | None:
         """The step as an edit of `path`; None if it changed nothing or more than MAX_EDIT_LINES."""
         edit = Edit.between(path, step.before, step.after)

@@ -12,6 +12,8 @@ from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 # doubted most: there the other one is written, and the gate decides on the result.
 FORCED_NATS = 3.0
 
+# Edits before the last one that are shown, and the lines of one, removed and added, at most.
+MAX_PAST, MAX_PAST_LINES = 5, 40
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Format:
 
     `above` and `below` are lines around the edit; with `keeps`, those above it and its own stay as they are. `around`
     are lines on each side of a line elsewhere. `context` are lines of the file that are shown before and behind each
-    window, and `earlier` lines on each side of the edit, of the file as it was before.
+    window, and `earlier` lines on each side of the edit, of the file as it was before. `past` is how many edits of the
+    file before this one are shown.
 
     `force` is as for `/v1/rewrite`. A format that others trained has none, and no gate: the model decides.
     """
@@ -32,6 +35,7 @@ class Format:
     keeps: bool = True
     context: int = 0
     earlier: int = 0
+    past: int = 0
     force: float | None = None
 
     @property
@@ -44,10 +48,10 @@ FORMATS = {
     each.name: each
     for each in (
         OWN,
-        Format("sweep", above=10, below=10, around=10, earlier=60),
-        Format("zeta1", above=15, below=15, around=15, keeps=False, context=8),
-        Format("zeta2", above=15, below=15, around=15, keeps=False, context=8),
-        Format("zeta2.1", above=15, below=15, around=15, keeps=False, context=8),
+        Format("sweep", above=10, below=10, around=10, earlier=60, past=MAX_PAST),
+        Format("zeta1", above=15, below=15, around=15, keeps=False, context=8, past=MAX_PAST),
+        Format("zeta2", above=15, below=15, around=15, keeps=False, context=8, past=MAX_PAST),
+        Format("zeta2.1", above=15, below=15, around=15, keeps=False, context=8, past=MAX_PAST),
     )
 }
 

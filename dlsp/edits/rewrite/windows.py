@@ -6,7 +6,7 @@ from typing import Any
 
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import DIFF_NAME, shown
-from dlsp.edits.rewrite.formats import OWN, Format, before, clipped, earlier, numbered
+from dlsp.edits.rewrite.formats import MAX_PAST_LINES, OWN, Format, before, clipped, earlier, numbered
 from dlsp.edits.search.page import MAX_SITE_CHARACTERS, Page
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, WORD, split
 
@@ -86,8 +86,10 @@ def _words(edit: Edit) -> set[str]:
     return {word for word in old ^ new if len(word) >= MIN_WORD_CHARACTERS and WORD.fullmatch(word)}
 
 
-def request(edit: Edit, asked: Sequence[Window], form: Format = OWN) -> dict[str, Any]:
-    """Build the request that has these windows written anew: what another key does not change comes first."""
+def request(edit: Edit, asked: Sequence[Window], form: Format = OWN, past: Sequence[Edit] = ()) -> dict[str, Any]:
+    """Build the request that has these windows written anew: what another key does not change comes first. `past` are
+    the edits before this one.
+    """
     bounds = {"max_tokens": MAX_ADDED_TOKENS} | ({} if form.force is None else {"force": form.force})
     if form.is_own:
         shown_windows = [{"path": each.page.path, "text": each.text, "keep": each.keep} for each in asked]
@@ -96,7 +98,9 @@ def request(edit: Edit, asked: Sequence[Window], form: Format = OWN) -> dict[str
     # Offers that were applied since may have changed more.
     since = Edit.between(edit.path, edit.text, asked[0].page.text)
     shown_windows = [_in_context(since, each, form) for each in asked]
-    return {"files": files, "edits": [{"path": edit.path, "text": numbered(edit)}], "windows": shown_windows} | bounds
+    small = [each for each in past if each.size <= MAX_PAST_LINES]
+    edits = [{"path": each.path, "text": numbered(each)} for each in (*small[max(0, len(small) - form.past) :], edit)]
+    return {"files": files, "edits": edits, "windows": shown_windows} | bounds
 
 
 def _in_context(since: Edit, window: Window, form: Format) -> dict[str, Any]:

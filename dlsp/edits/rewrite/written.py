@@ -111,7 +111,12 @@ def sites(window: Window, event: dict[str, Any], form: Format = OWN) -> list[tup
 
 
 async def written(
-    engine: WritingEngine, edit: Edit, own: Page, seconds: float = WRITING_S, form: Format = OWN
+    engine: WritingEngine,
+    edit: Edit,
+    own: Page,
+    seconds: float = WRITING_S,
+    form: Format = OWN,
+    past: Sequence[Edit] = (),
 ) -> AsyncGenerator[tuple[Site, list[float]]]:
     """Yield the sites that the model writes within `seconds`, each with its features (NUMBERS). The gate has not been
     asked. Nothing follows an edit that leaves its page broken.
@@ -122,7 +127,7 @@ async def written(
     asked = windows(edit, own, form)
     if not asked:
         return
-    async with aclosing(engine.rewrite(request(edit, asked, form))) as events:
+    async with aclosing(engine.rewrite(request(edit, asked, form, past))) as events:
         while (left := until - time.monotonic()) > 0:
             try:
                 event: dict[str, Any] = await asyncio.wait_for(anext(events), left)
@@ -134,12 +139,17 @@ async def written(
 
 
 async def next_edits(
-    engine: WritingEngine | None, edit: Edit, own: Page, pages: Sequence[Page], seconds: float = WRITING_S
+    engine: WritingEngine | None,
+    edit: Edit,
+    own: Page,
+    pages: Sequence[Page],
+    seconds: float = WRITING_S,
+    past: Sequence[Edit] = (),
 ) -> AsyncGenerator[Proposal]:
     """Yield what should follow `edit`, each line once: what the edit proves and the model has judged, then what the
     model writes, if it is likely enough to be right. A model that was not taught to write edits is not asked, nor is
     one that dlsp taught while no gate is fitted (`WEIGHTS.written_from`). One that others taught has no gate: it was
-    taught when to leave a window alone. May raise EngineGone.
+    taught when to leave a window alone. `past` are the edits of the file before this one. May raise EngineGone.
     """
     offered: list[Site] = []
     async with aclosing(proposals(engine, edit, own, pages)) as found:
@@ -151,7 +161,7 @@ async def next_edits(
     least = WEIGHTS.written_from if form.is_own else -math.inf
     if least is None:
         return
-    async with aclosing(written(engine, edit, own, seconds, form)) as more:
+    async with aclosing(written(engine, edit, own, seconds, form, past)) as more:
         async for site, _ in more:
             if site.odds > least and not any(site.touches(other) for other in offered):
                 offered.append(site)

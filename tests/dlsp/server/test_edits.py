@@ -214,6 +214,22 @@ async def test_edits_follow_a_document_into_another_folder(folder: Path, stub: S
         assert (await ask(place)).edit.newText == "overdue_fee"
 
 
+async def test_a_model_that_others_taught_is_asked_with_the_edits_before(folder: Path, stub: StubEngine) -> None:
+    stub.step = {"writes_edits": True, "edit_format": "sweep"}
+    async with Editor(folder) as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("return base", "return 2 * base")
+        place.replace("def late_fee", "def overdue_fee")
+        answer = await ask(place)
+        (asked,) = [each for each in stub.requests if "windows" in each]
+        assert [edit["path"] for edit in asked["edits"]] == ["fees.py"] * 2
+        assert "+    return 2 * base" in asked["edits"][0]["text"]
+        assert asked["edits"][1]["text"].startswith("--- a/fees.py\n+++ b/fees.py\n@@ -1,5 +1,5 @@\n")
+        assert asked["files"][0]["text"].startswith("# 🙂 fees\ndef late_fee")
+        assert answer.edit.newText == "overdue_fee"
+
+
 async def test_a_document_that_is_not_open(editor: Editor) -> None:
     params = {"textDocument": {"uri": "file:///nowhere.py"}}
     with pytest.raises(JsonRpcException, match="not open"):

@@ -14,6 +14,7 @@ from dlsp.completions.types import Snapshot
 from dlsp.edits.carry import Carry, Offer
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import Proposal
+from dlsp.edits.rewrite.formats import MAX_PAST
 from dlsp.edits.rewrite.written import next_edits
 from dlsp.edits.search.files import others
 from dlsp.edits.search.page import Page
@@ -100,6 +101,8 @@ class NextEdits:
         if last is None or snapshot is None:
             return
         edit, own = last
+        history = self.carry(uri).history
+        steps = history.earlier(history.last, MAX_PAST) if history.last else []
         used = [own]
         connection = connection_for(snapshot.settings, self._engines)
         connection.connect_in_background()
@@ -111,7 +114,8 @@ class NextEdits:
 
         async def proposals(edit: Edit, own: Page, pages: Sequence[Page]) -> AsyncGenerator[Proposal]:
             engine = connection if connection.is_ready else None
-            async with aclosing(next_edits(engine, edit, own, pages)) as found:
+            past = await asyncio.to_thread(lambda: [history.edit(step, edit.path) for step in steps])
+            async with aclosing(next_edits(engine, edit, own, pages, past=[one for one in past if one])) as found:
                 async for proposal in found:
                     yield proposal
 

@@ -39,6 +39,19 @@ def test_keystrokes_at_one_place_are_one_edit(past: History) -> None:
     assert edit.hunks == (Hunk(0, 1, ("alpha = 1\n",)),)
 
 
+def test_edits_of_a_document_before_one_are_known(past: History, clock: Clock) -> None:
+    past.opened("other", TEXT)
+    texts = [TEXT, *(TEXT.replace("a = 1", f"{name} = 1") for name in ("x", "y", "z"))]
+    for text in texts[1:]:
+        clock.now += history.EDIT_PAUSE_S + 1
+        past.changed("u", text)
+        past.changed("other", text)
+    past.changed("u", texts[-1] + "f = 6\n")
+    assert past.last
+    assert [[step.before, step.after] for step in past.earlier(past.last, 2)] == [texts[1:3], texts[2:4]]
+    assert past.earlier(past.last, 0) == []
+
+
 def test_another_place_or_a_pause_begins_another(past: History, clock: Clock) -> None:
     past.changed("u", one := TEXT.replace("a = 1", "x = 1"))
     past.changed("u", two := one.replace("e = 5", "y = 5"))

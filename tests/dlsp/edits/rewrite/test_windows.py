@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 from dlsp.edits.history.edit import Edit
-from dlsp.edits.rewrite.formats import FORMATS, OWN, before, numbered
+from dlsp.edits.rewrite.formats import FORMATS, MAX_PAST, OWN, before, numbered
 from dlsp.edits.rewrite.windows import MAX_WINDOWS, request, windows
 from dlsp.edits.search.page import Page
 from dlsp.syntax import languages
@@ -101,6 +101,19 @@ def test_zeta_s_regions_are_around_the_edit_with_some_lines_of_the_file_on_each_
     assert one.cursor is not None
     assert one.text[: one.cursor].endswith("b30 = 30")
     assert one.files == ()
+
+
+def test_the_edits_before_are_shown_to_models_that_expect_them_but_for_large_ones() -> None:
+    edit, own = edited(FILLER, "a20 = 20", "b20 = 20")
+    past = [Edit.between("a.py", f"x = {n}\n", f"x = {n + 1}\n") for n in range(MAX_PAST + 2)]
+    past.insert(-1, Edit.between("a.py", "", FILLER))
+    for form in (SWEEP, ZETA):
+        (one,) = parse_rewrites(request(edit, windows(edit, own, form), form, past)).asked
+        assert len(one.edits) == MAX_PAST + 1
+        assert f"+x = {MAX_PAST + 2}\n" in one.edits[-2].text
+        assert one.edits[-1].text == numbered(edit)
+    (one,) = parse_rewrites(request(edit, windows(edit, own), past=past)).asked
+    assert [each.text for each in one.edits] == [edit.diff()]
 
 
 def test_a_window_elsewhere_has_the_cursor_at_the_line_with_the_word() -> None:
