@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.replay.scripts import Move, Script, Write
 from dlsp import paths
 from dlsp.errors import UserError
+from dlsp_engine.errors import EngineError
 from dlsp_engine.train.corpus.__main__ import build, orders
-from dlsp_engine.train.corpus.package import CorpusError
 from dlsp_engine.train.corpus.shards import Row, rows
 
 # How many files of each language.
@@ -48,7 +48,7 @@ def corpus(given: Path | None) -> Path:
         print("Fetching packages that no training saw, once: about a minute.", file=sys.stderr)
         try:
             build(folder, [one for one in orders(PYTHON_MB, OTHER_MB, ["heldout"]) if one.source in sources])
-        except (CorpusError, OSError) as error:
+        except (EngineError, OSError) as error:
             raise UserError(str(error)) from error
         done.touch()
     return folder

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import exit_on_error
 from dlsp_engine.model.weights import Weights
 from dlsp_engine.train import packed
 from dlsp_engine.train.fill_store import StoredFills
@@ -61,7 +60,7 @@ def options() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     given = options().parse_args(arguments)
     device, found = torch.device(given.device), defaultdict[str, list[torch.Tensor]](list)
-    try:
+    with exit_on_error():
         weights = Weights.load(given.weights, torch.bfloat16)
         parameters = LowRanks.read(given.update, weights.architecture).to(device) if given.update else None
         weights = weights.to(device)
@@ -69,8 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lead = leads(weights, parameters, fill, device)
             for kind in (fill.kind, "all"):
                 found[kind].append(lead)
-    except (EngineError, OSError, SafetensorError) as error:
-        sys.exit(str(error))
     print(
         "too early, too late, if the end's weight were multiplied by\n         "
         + "".join(f"{weight:>14g}" for weight in WEIGHTS)

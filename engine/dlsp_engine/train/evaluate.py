@@ -17,7 +17,7 @@ from safetensors import safe_open
 
 from dlsp_engine.decode.draft import Draft
 from dlsp_engine.engine import Engine
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import EngineError, exit_on_error
 from dlsp_engine.model.adapter import Adapter
 from dlsp_engine.model.qwen2 import Qwen2
 from dlsp_engine.model.weights import Weights
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--limit must be at least 1.")
     if options.threads:
         torch.set_num_threads(options.threads)
-    try:
+    with exit_on_error("Stopped: nothing was measured."):
         weights, engine, model = _loaded(options)
         gaps = read(options.gaps, options.limit)
         scores = summary(_until_stopped(measure(engine, model, gaps, options.draft), len(gaps)), options.draft)
@@ -225,10 +225,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             store.replace(options.out, json.dumps(scores, indent=1).encode())
         if options.stamp:
             stamp(options.adapter, weights, scores)
-    except (EngineError, OSError) as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("Stopped: nothing was measured.")
     return 0
 
 

@@ -11,7 +11,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import EngineError, exit_on_error
 from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 from dlsp_engine.train import fill_store, store
 from dlsp_engine.train.documents import Documents
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     corpus, edits, held_out = given.corpus, given.edits, given.held_out
     if bool(edits) != bool(held_out) or not (corpus or edits):
         sys.exit("Give --corpus for gaps, or --edits and --held-out for windows.")
-    try:
+    with exit_on_error("Stopped: run this again to go on."):
         tokenizer = ModelTokenizer(given.weights)
         made: dict[str, Any] = {"format": FORMAT, "corpus": manifest_hash(corpus) if corpus else ""}
         made["tokenizer"] = sha256((given.weights / "tokenizer.json").read_bytes()).hexdigest()
@@ -124,10 +124,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             made |= {"task": "infill", "recipe": json.loads(gaps.to_json())}
             source = lambda: _of_corpus(corpus, tokenizer, gaps)  # noqa: E731
         build(given.out, made, source, int(given.tokens), given.held_out_gaps)
-    except (EngineError, OSError) as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("Stopped: run this again to go on.")
     return 0
 
 

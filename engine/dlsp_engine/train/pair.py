@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import exit_on_error
 from dlsp_engine.model.update import Update, sha256
 
 
@@ -28,10 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("update", type=Path)
     parser.add_argument("adapter", type=Path)
     options = parser.parse_args(arguments)
-    try:
+    with exit_on_error():
         pair(options.update, options.adapter)
-    except (EngineError, OSError, SafetensorError) as error:
-        sys.exit(str(error))
     return 0
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from dlsp_engine.engine import ADAPTERS
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import EngineError, exit_on_error
 from dlsp_engine.train import checkpoint
 from dlsp_engine.train.trainer import Trainer
 
@@ -166,15 +166,11 @@ def command(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], 
         sys.exit("Give a budget: --minutes, --steps or both.")
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    try:
+    with exit_on_error("Stopped before the first step."):
         run = make(arguments)
         for stop in (signal.SIGTERM, signal.SIGINT):
             signal.signal(stop, lambda *_: setattr(run, "stopped", True))
         run.train()
-    except (EngineError, OSError, SafetensorError) as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("Stopped before the first step.")
     if run.stopped:
         sys.exit(f"Stopped after step {run.trainer.step}: run this again to go on.")
     return 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import EngineError, exit_on_error
 from dlsp_engine.text.tokenizer import ModelTokenizer, Tokenizer
 from dlsp_engine.train import gaps, segments, store
 from dlsp_engine.train.documents import Documents, Stream
@@ -131,14 +131,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--length", type=int, default=512, metavar="N", help="tokens of a sample (default 512)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    try:
+    with exit_on_error("Stopped: run this again to go on."):
         tokenizer = ModelTokenizer(options.weights)
         name = sha256((options.weights / "tokenizer.json").read_bytes()).hexdigest()
         build(options.corpus, options.out, tokenizer, int(options.tokens), options.length, options.seed, name)
-    except (EngineError, OSError) as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("Stopped: run this again to go on.")
     return 0
 
 

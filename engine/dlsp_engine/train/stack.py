@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import EngineError, exit_on_error
 from dlsp_engine.model.update import Update
 
 
@@ -53,10 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m dlsp_engine.train.stack", description="Make one update of two.")
     for name in ("infill", "edit", "out"):
         parser.add_argument(name, type=Path)
-    try:
+    with exit_on_error():
         stack(**vars(parser.parse_args(arguments)))
-    except (EngineError, OSError) as error:
-        sys.exit(str(error))
     return 0
 
 

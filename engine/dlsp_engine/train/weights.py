@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dlsp_engine.engine import ADAPTERS
-from dlsp_engine.errors import EngineError
+from dlsp_engine.errors import exit_on_error
 from dlsp_engine.model.convert import converted
 from dlsp_engine.model.update import Update
 
@@ -17,11 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the weights' folder is made below it")
     parser.add_argument("--no-infill-update", action="store_true", help="the base as it was published")
     options = parser.parse_args(arguments)
-    try:
+    with exit_on_error():
         update = None if options.no_infill_update else Update.beside(ADAPTERS, options.gguf)
         print(converted(options.gguf, options.out, update=update))
-    except (EngineError, OSError) as error:
-        sys.exit(str(error))
     return 0
 
 

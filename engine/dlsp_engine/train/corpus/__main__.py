@@ -13,11 +13,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from dlsp_engine.errors import EngineError, exit_on_error
+
 from . import manifest, shards
 from .build import SPLITS, Build, Order, split_of
 from .ledger import Entry, Ledger
 from .overlap import Overlap
-from .package import CorpusError
 from .sources import debian, npm, pypi
 
 _MB = 1_000_000
@@ -38,17 +39,17 @@ def orders(python_mb: float, other_mb: float, splits: Sequence[str] = SPLITS) ->
 
 def build(out: Path, orders: Sequence[Order]) -> dict[str, dict[str, int]]:
     """Build the corpus in `out`, or continue an unfinished build. Returns bytes by split and language. Raises
-    CorpusError, OSError.
+    EngineError, OSError.
     """
     evaluation = os.environ.get("DLSP_EVAL_DIR")
     if not evaluation:
-        raise CorpusError("Set DLSP_EVAL_DIR to the evaluation sets, so that they can be kept out of training.")
+        raise EngineError("Set DLSP_EVAL_DIR to the evaluation sets, so that they can be kept out of training.")
     out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(out / "lock", timeout=0):
             return _build(out, orders, Path(evaluation))
     except Timeout as error:
-        raise CorpusError(f"Another run is building {out}: wait for it or end it.") from error
+        raise EngineError(f"Another run is building {out}: wait for it or end it.") from error
 
 
 def _build(out: Path, orders: Sequence[Order], evaluation: Path) -> dict[str, dict[str, int]]:
@@ -97,13 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=SPLITS, help="of packages of these alone")
     options = parser.parse_args(arguments)
     # A stopped run still writes its manifest.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped: run this again to go on."))
-    try:
+    stopped = "Stopped: run this again to go on."
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(stopped))
+    with exit_on_error(stopped):
         totals = build(options.out, orders(options.python_mb, options.other_mb, options.splits))
-    except KeyboardInterrupt:
-        sys.exit("Stopped: run this again to go on.")
-    except (CorpusError, OSError) as error:
-        sys.exit(str(error))
     for split, sizes in totals.items():
         for language, size in sizes.items():
             print(f"{split:8} {language:11} {size / _MB:8.1f} MB")

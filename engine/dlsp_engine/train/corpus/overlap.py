@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .package import CorpusError
+from dlsp_engine.errors import EngineError
+
 from .words import Hashes, grams, words
 
 GRAM = 10
@@ -18,12 +19,12 @@ class Overlap:
     """All runs of ten words in the evaluation sets of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read `**/*.jsonl.gz` except sets meant for training (`train` in the name). Raises CorpusError if there is
+        """Read `**/*.jsonl.gz` except sets meant for training (`train` in the name). Raises EngineError if there is
         none.
         """
         paths = [path for path in sorted(folder.rglob("*.jsonl.gz")) if "train" not in path.name]
         if not paths:
-            raise CorpusError(f"{folder} has no evaluation sets (*.jsonl.gz): set DLSP_EVAL_DIR to their folder.")
+            raise EngineError(f"{folder} has no evaluation sets (*.jsonl.gz): set DLSP_EVAL_DIR to their folder.")
         runs = [grams(words(text), GRAM) for path in paths for text in _texts(path)]
         self._grams = np.unique(np.concatenate(runs))
 

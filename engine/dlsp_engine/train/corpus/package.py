@@ -4,10 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 
-class CorpusError(Exception):
-    """An error for the user. Its text is one sentence that says what to do."""
-
-
 @dataclass(frozen=True)
 class File:
     """One source file as it was published. `licence` is a licence expression, empty if unknown."""

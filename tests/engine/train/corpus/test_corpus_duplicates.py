@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dlsp_engine.errors import EngineError
 from dlsp_engine.train.corpus.duplicates import Duplicates
 from dlsp_engine.train.corpus.overlap import Overlap
-from dlsp_engine.train.corpus.package import CorpusError
 from dlsp_engine.train.corpus.words import grams, words
 
 
@@ -66,5 +66,5 @@ def test_overlap_counts_runs_of_ten_words(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_evaluation_sets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="DLSP_EVAL_DIR"):
+    with pytest.raises(EngineError, match="DLSP_EVAL_DIR"):
         Overlap(tmp_path)

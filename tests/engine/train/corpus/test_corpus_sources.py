@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dlsp_engine.train.corpus.package import GROUPS, CorpusError, File
+from dlsp_engine.errors import EngineError
+from dlsp_engine.train.corpus.package import GROUPS, File
 from dlsp_engine.train.corpus.sources import debian, npm, pypi
 from dlsp_engine.train.corpus.sources.archives import ahead
 
@@ -113,7 +114,7 @@ def test_the_mirror_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLSP_DEBIAN_MIRROR", "http://mirror.invalid/debian/")
     assert debian.mirror() == "http://mirror.invalid/debian"
     monkeypatch.delenv("DLSP_DEBIAN_MIRROR")
-    with pytest.raises(CorpusError, match="Set DLSP_DEBIAN_MIRROR"):
+    with pytest.raises(EngineError, match="Set DLSP_DEBIAN_MIRROR"):
         debian.mirror()
 
 
@@ -149,7 +150,7 @@ Package: unwanted
     assert not list(tmp_path.iterdir())
 
     serve(monkeypatch, files | {"pool/l/lib/lib_1.orig.tar.xz": b"damaged"})
-    with pytest.raises(CorpusError, match="damaged"):
+    with pytest.raises(EngineError, match="damaged"):
         list(debian.sources(["lib"], GROUPS["cpp"], tmp_path))
 
     serve(monkeypatch, files | {"pool/l/lib/lib_1.orig.tar.xz": b""})

@@ -13,7 +13,9 @@ from tempfile import mkdtemp
 
 import httpx
 
-from ..package import CorpusError, File, Languages, Package, language
+from dlsp_engine.errors import EngineError
+
+from ..package import File, Languages, Package, language
 from .archives import ahead, read
 from .copyright import Copyright, fields
 
@@ -37,10 +39,10 @@ class _Release:
 
 
 def mirror() -> str:
-    """Return the address of a Debian mirror, from DLSP_DEBIAN_MIRROR. Raises CorpusError if that is not set."""
+    """Return the address of a Debian mirror, from DLSP_DEBIAN_MIRROR. Raises EngineError if that is not set."""
     if address := os.environ.get("DLSP_DEBIAN_MIRROR"):
         return address.rstrip("/")
-    raise CorpusError(
+    raise EngineError(
         "Set DLSP_DEBIAN_MIRROR to the address of a Debian mirror (the folder that holds dists and pool)."
     )
 
@@ -97,14 +99,14 @@ def _packages(
 
 
 def _get(path: str) -> bytes:
-    """Return the file at a path on the mirror, empty if there is none. Raises CorpusError if the mirror does not
+    """Return the file at a path on the mirror, empty if there is none. Raises EngineError if the mirror does not
     answer.
     """
     try:
         response = httpx.get(f"{mirror()}/{path}", follow_redirects=True, timeout=_TIMEOUT_S)
         return b"" if response.status_code == httpx.codes.NOT_FOUND else response.raise_for_status().content
     except httpx.HTTPError as error:
-        raise CorpusError(f"{mirror()} does not answer: check the network and run this again.") from error
+        raise EngineError(f"{mirror()} does not answer: check the network and run this again.") from error
 
 
 def _download(archives: Archives, folder: Path) -> None:
@@ -114,7 +116,7 @@ def _download(archives: Archives, folder: Path) -> None:
         return
     for path, data in contents.items():
         if sha256(data).hexdigest() != archives[path]:
-            raise CorpusError(f"{mirror()}/{path} arrived damaged: run this again.")
+            raise EngineError(f"{mirror()}/{path} arrived damaged: run this again.")
         (folder / path.rpartition("/")[2]).write_bytes(data)
 
 

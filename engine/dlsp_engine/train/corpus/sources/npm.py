@@ -9,8 +9,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from dlsp_engine.errors import EngineError
+
 from .. import licences
-from ..package import CorpusError, File, Languages, Package, language
+from ..package import File, Languages, Package, language
 from .archives import ahead, read
 
 SOURCE = "npm"
@@ -18,9 +20,9 @@ _UNREACHABLE = ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRES
 
 
 def packages(names: Sequence[str], languages: Languages, folder: Path) -> Iterator[Package]:
-    """Yield the newest archive of each package, in the order of the names. Raises CorpusError if npm is missing."""
+    """Yield the newest archive of each package, in the order of the names. Raises EngineError if npm is missing."""
     if not shutil.which("npm"):
-        raise CorpusError("npm was not found: install Node.js, or leave out other languages with --other-mb 0.")
+        raise EngineError("npm was not found: install Node.js, or leave out other languages with --other-mb 0.")
 
     def fetch(name: str) -> tuple[str, Path]:
         return name, _download(name, Path(mkdtemp(dir=folder)))
@@ -35,7 +37,7 @@ def _download(name: str, folder: Path) -> Path:
     command = ["npm", "pack", "--ignore-scripts", "--pack-destination", str(folder), name]
     result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     if result.returncode and any(code in result.stderr for code in _UNREACHABLE):
-        raise CorpusError("The npm registry does not answer: check the network and run this again.")
+        raise EngineError("The npm registry does not answer: check the network and run this again.")
     return folder
 
 

@@ -11,8 +11,10 @@ from email.parser import HeaderParser
 from pathlib import Path
 from tempfile import mkdtemp
 
+from dlsp_engine.errors import EngineError
+
 from .. import licences
-from ..package import CorpusError, File, Languages, Package, language
+from ..package import File, Languages, Package, language
 from .archives import ahead
 
 SOURCE = "pypi"
@@ -56,11 +58,11 @@ def _download(names: Sequence[str], folder: Path) -> dict[str, Path]:
 
 
 def _explain(errors: str) -> None:
-    """Raise CorpusError if the failure is not one package's own."""
+    """Raise EngineError if the failure is not one package's own."""
     if "No module named pip" in errors:
-        raise CorpusError("pip was not found: run `python -m ensurepip`, then this again.")
+        raise EngineError("pip was not found: run `python -m ensurepip`, then this again.")
     if "Retrying" in errors:
-        raise CorpusError("The package index does not answer: check the network and run this again.")
+        raise EngineError("The package index does not answer: check the network and run this again.")
 
 
 def _read(name: str, wheel: Path, languages: Languages) -> Package:
