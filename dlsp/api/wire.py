@@ -32,7 +32,8 @@ NO_RETRY_HEADERS = {"x-should-retry": "false"}
 @dataclass(frozen=True)
 class Service:
     """What the handlers use: the way to the engine, and what clients are told about the model. `size` is the bytes of
-    its file, `digest` their SHA-256, `context` the longest prompt in tokens."""
+    its file, `digest` their SHA-256, `context` the longest prompt in tokens, `started` when this server started, in
+    seconds since the epoch."""
 
     completer: Completer
     generator: Generator

@@ -176,7 +176,8 @@ class CompletionResult:
 class Completed:
     """An answered completion request, as observers see it.
 
-    `id` identifies the suggestion; editors that report outcomes send it back.
+    `id` identifies the suggestion; editors that report outcomes send it back. `milliseconds` passed between the request
+    and the result.
     """
 
     id: str

@@ -33,15 +33,13 @@ class Gap:
 
 @dataclass(frozen=True)
 class Trial:
-    """`tokens_s` is tokens a second by mode, `tau` those of a forward by mode; `line_ms` are times of single lines with
-    their prompt cached, each from the request to the answer.
-    """
+    """What the engine did with the gaps of a trial."""
 
-    tokens_s: dict[str, float]
-    tau: dict[str, float]
-    line_ms: list[float]
+    tokens_s: dict[str, float]  # by mode: tokens a second
+    tau: dict[str, float]  # by mode: tokens a forward
+    line_ms: list[float]  # of each single line with its prompt cached: from the request to the answer
     read_s: float  # prompt tokens a second
-    exact: int  # of the lines
+    exact: int  # how many of the lines were exactly right
     memory: int  # bytes of the engine's process
 
     @property

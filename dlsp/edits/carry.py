@@ -52,7 +52,8 @@ Pages = Callable[[Edit], Awaitable[Sequence[Page]]]
 
 @dataclass
 class Carried:
-    """The offers of the history step `number`; `whole` once all its sites have been judged."""
+    """The offers of the history step `number`, after which its document had the text `text`; `whole` once all its sites
+    have been judged."""
 
     number: int
     text: str

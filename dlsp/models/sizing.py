@@ -45,11 +45,11 @@ class Speed:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The time a model takes on this machine, and `how` that is known."""
+    """The time a model takes on this machine."""
 
-    line_ms: float
-    read_s: float
-    how: str
+    line_ms: float  # a single-line gap with its prompt cached
+    read_s: float  # prefilling a new prompt
+    how: str  # how this is known, for the user
 
     @property
     def fits(self) -> bool:

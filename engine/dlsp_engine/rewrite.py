@@ -44,8 +44,10 @@ class Rewritten:
     `doubt` is the largest number of nats by which a token is likelier than the one that the window has in its place,
     below 0 if none is; `doubted` is where in the window's text that is, in characters. Both are of the places where the
     answer agrees with the window, its first disagreements included. Where the doubt is not above the margin, a change
-    was forced. `reason` is `end` after the end token, `stop` after a text that ends answers in the model's edit format,
-    `window` where the answer came to the window's end, or `length` if it grew too long: then nothing is changed.
+    was forced.
+
+    `reason` is `end` after the end token, `stop` after a text that ends answers in the model's edit format, `window`
+    where the answer came to the window's end, or `length` if it grew too long: then nothing is changed.
     """
 
     text: str

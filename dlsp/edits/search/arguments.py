@@ -28,8 +28,8 @@ _UNTYPED = ("python", "javascript")
 class Changed:
     """The edit gave the function `name` one argument more, or one less: `text`, its number `index`, from 0.
 
-    `count` is the larger number of arguments. `keyword`: it is given by its name only. `is_call`: a call was edited,
-    and the definition was not.
+    `count` is the larger number of arguments. `keyword` is the argument's name if it is given by its name only, else
+    "". `is_call`: a call was edited, and the definition was not. `is_added`: there is one argument more.
     """
 
     name: str

@@ -27,8 +27,9 @@ NOTHING = (
 @dataclass
 class Cost:
     """What one answer took. `forwards` and `rows` count the steps of decoding and their rows, without those of prefill.
-    `tokens` counts the committed tokens, the end token included. Times are wall-clock milliseconds; a shared step
-    counts in full for each request.
+    `tokens` counts the committed tokens, the end token included. `prompt_tokens` is the length of the prompt, of which
+    `cached_tokens` did not have to be prefilled. Times are wall-clock milliseconds; a shared step counts in full for
+    each request.
     """
 
     forwards: int = 0

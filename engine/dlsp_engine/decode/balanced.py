@@ -19,8 +19,9 @@ MAX_KEPT_MASKS = 16
 
 @dataclass(frozen=True)
 class Effect:
-    """What a text does to the brackets around it. `closes` are closing brackets of what was open before, `opens` the
-    brackets that it leaves open, `mode` is the one behind it. If it ends the answer's line, all that is so before that.
+    """What a text does to the brackets around it. `closes` are its closing brackets of what was open before, in order,
+    `opens` the brackets that it leaves open, outermost first; `mode` is the lexer's behind it. If it ends the answer's
+    line, all this counts up to the line break only.
     """
 
     closes: bytes
@@ -55,9 +56,9 @@ def effect(modes: Modes, word: bytes, mode: int, solid: bool, line: bool) -> Eff
 
 @dataclass
 class Target:
-    """What must be open where the answer ends: brackets from the outermost on, of which the answer must not close the
-    first `kept`, and the string of one line, by its quote, or any other string, by its mode. `more` may be open instead
-    of `stack`.
+    """What must be open where the answer ends: the brackets `stack`, outermost first, or else the brackets `more`; and
+    the string or comment of the lexer's `mode`, if that is one. The answer must not close the first `kept` brackets of
+    those that are open at the cursor.
     """
 
     stack: bytes
@@ -68,10 +69,10 @@ class Target:
 
 @dataclass
 class Table:
-    """What all tokens do in one mode: each token's number in `effects`, int32 [words]."""
+    """What each token does in one mode of the lexer."""
 
-    number: np.ndarray
-    effects: list[Effect | None]
+    number: np.ndarray  # int32 [words]: by token, the index in `effects`
+    effects: list[Effect | None]  # None: the token is never allowed there
 
 
 class Balance:
@@ -138,7 +139,7 @@ class Balanced:
     target: Target
     line: bool
     _before: list[State] = field(default_factory=list)
-    _masks: dict[State, np.ndarray] = field(default_factory=dict)
+    _masks: dict[State, np.ndarray] = field(default_factory=dict)  # bool [words]: which tokens are allowed
 
     def allowed(self) -> np.ndarray:
         state, words = self.state, self.balance.words

@@ -76,9 +76,9 @@ class Grammar:
 
 @dataclass
 class Place:
-    """A place in an answer: its mask, a bit for each token, once it is computed, and the places behind it by token."""
+    """A place in an answer: which tokens are allowed there, and the places behind it, by the token that leads there."""
 
-    mask: np.ndarray | None = None
+    mask: np.ndarray | None = None  # uint8: a bit for each token, the lowest first; None until it is asked for
     behind: "dict[int, Place]" = field(default_factory=dict)
 
 

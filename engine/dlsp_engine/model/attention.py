@@ -27,11 +27,11 @@ class Attention(Protocol):
 
 @dataclass
 class Piece:
-    """A run of consecutive rows that attend over the same number of keys. `bias` comes from `attention_bias`."""
+    """A run of consecutive rows that attend over the same number of keys."""
 
-    rows: slice
+    rows: slice  # within the packed rows of the step
     keys: int
-    bias: Tensor
+    bias: Tensor  # [groups * rows, rounded up, keys]: what `attention_bias` makes
 
 
 @dataclass

@@ -29,7 +29,7 @@ class Inputs:
     """The inputs of the layers of a step."""
 
     x: Tensor  # float32 [rows, dim]: the residual stream, which the layers add to
-    cos: Tensor  # float32 [rows, 1, head_dim / 2]
+    cos: Tensor  # float32 [rows, 1, head_dim / 2], as is `sin`
     sin: Tensor
     canvas: slice | Tensor | None  # as in `Packed`
     attend: Attention

@@ -129,15 +129,18 @@ def _update(ends: list[int], b: Tensor, b_scale: Tensor, column: int) -> _Add:
 
 @dataclass
 class Int8Layer:
+    """The weights of one transformer layer. Its norms are already multiplied into the projections behind them."""
+
     qkv: Int8Linear
-    qkv_bias: Tensor
-    head_norm: Tensor | None
+    qkv_bias: Tensor  # float32 [qkv]
+    head_norm: Tensor | None  # float32 [heads + kv_heads, head_dim]
     out: Int8Linear
     gate_up: Int8Linear
     down: Int8Linear
-    out_bias: Tensor | None = None  # with LayerNorms, as the next two
-    gate_up_bias: Tensor | None = None
-    down_bias: Tensor | None = None
+    # With LayerNorms, float32:
+    out_bias: Tensor | None = None  # [dim]
+    gate_up_bias: Tensor | None = None  # [ff], since there is no gate
+    down_bias: Tensor | None = None  # [dim]
 
 
 @dataclass

@@ -84,12 +84,13 @@ Batch = Sequence[tuple[Cache, Rows]]
 class Packed:
     """The rows of all sessions of a step, concatenated for the linear layers."""
 
-    tokens: Tensor  # [rows]
-    cos: Tensor  # [rows, 1, head_dim / 2]
+    tokens: Tensor  # int64 [rows]
+    cos: Tensor  # float32 [rows, 1, head_dim / 2], as is `sin`
     sin: Tensor
-    canvas: slice | Tensor | None  # the numbers of the canvas rows, see `_range`
-    edits: slice | Tensor | None  # those of the rows that see the edit update
-    published: slice | Tensor | None  # the numbers of the rows of published caches (`Cache.published`)
+    # Numbers of rows, see `_range`:
+    canvas: slice | Tensor | None  # of the canvas rows
+    edits: slice | Tensor | None  # of those that see the edit update
+    published: slice | Tensor | None  # of those of published caches (`Cache.published`)
 
 
 def packed(batch: Batch, shape: Architecture) -> Packed:

@@ -15,7 +15,7 @@ from dlsp_engine.model.architecture import Architecture
 
 @dataclass
 class Layer:
-    """The weights of one transformer layer."""
+    """The weights of one transformer layer, all of the dtype of `Weights`."""
 
     qkv: Tensor  # [qkv, dim]: query, key and value heads, in this order
     qkv_bias: Tensor  # [qkv]
@@ -74,7 +74,7 @@ class DenseWeights(Protocol):
 
 @dataclass
 class Weights:
-    """The weights of a whole model."""
+    """The weights of a whole model, all of one dtype, bf16 or float32."""
 
     architecture: Architecture
     layers: list[Layer]

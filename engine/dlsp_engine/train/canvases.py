@@ -21,12 +21,10 @@ GAP_CANVAS_WEIGHT = 8.0
 
 @dataclass
 class Batch:
-    """Rows of tokens: `ids` int64 and `marks`, both [batch, length]. A row has several segments, one after the other,
-    which do not see each other.
-    """
+    """Rows of tokens. A row has several segments, one after the other, which do not see each other."""
 
-    ids: Tensor
-    marks: Tensor
+    ids: Tensor  # int64 [batch, length]
+    marks: Tensor  # whole numbers [batch, length]: where canvases may follow, see `segments`
 
     @cached_property
     def starts(self) -> Tensor:
@@ -47,16 +45,14 @@ class Batch:
 
 @dataclass
 class Canvases:
-    """The canvases of a batch. All tensors are [batch, canvases, width], except `anchors` [batch, canvases]: the
-    indices of the tokens that the canvases follow.
-    """
+    """The canvases of a batch. All tensors but `anchors` are [batch, canvases, width], and all but `taught` int64."""
 
-    anchors: Tensor
-    tokens: Tensor
-    positions: Tensor
+    anchors: Tensor  # [batch, canvases]: indices in the batch's row of the tokens that the canvases follow
+    tokens: Tensor  # MASK, or a token that is revealed
+    positions: Tensor  # in the segment
     targets: Tensor  # the base's own choice
-    taught: Tensor  # whether a row's target is known and counts in the loss
-    answered: Tensor  # indices of the clean rows whose choices are the targets
+    taught: Tensor  # bool: whether a row's target is known and counts in the loss
+    answered: Tensor  # indices in the batch's row of the clean rows whose choices are the targets
 
     def before(self, batch: Batch) -> Tensor:
         """Return, for each canvas row, the token of the text before the one that it drafts: [batch, canvases,

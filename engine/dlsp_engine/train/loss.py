@@ -22,9 +22,9 @@ class Choices:
     probabilities.
     """
 
-    greedy: Tensor  # [batch, length]
-    tokens: Tensor | None = None  # [batch, length, SOFT_TARGETS]
-    probabilities: Tensor | None = None
+    greedy: Tensor  # int64 [batch, length]
+    tokens: Tensor | None = None  # int64 [batch, length, SOFT_TARGETS]
+    probabilities: Tensor | None = None  # float32, likewise
 
 
 @torch.no_grad()
@@ -101,12 +101,12 @@ class Weighting:
 
 @dataclass
 class Taught:
-    """The targets of a batch's canvases, all [n, width], and the mask of those that count in the loss."""
+    """The targets of the rows of n canvases. `tokens` and `probabilities` are those of `Choices`."""
 
-    targets: Tensor
-    mask: Tensor
-    tokens: Tensor | None = None  # [n, width, SOFT_TARGETS]
-    probabilities: Tensor | None = None
+    targets: Tensor  # int64 [n, width]
+    mask: Tensor  # bool [n, width]: which targets count in the loss
+    tokens: Tensor | None = None  # int64 [n, width, SOFT_TARGETS]
+    probabilities: Tensor | None = None  # float32, likewise
 
 
 def backward(hidden: Tensor, embedding: Tensor, taught: Taught, how: Weighting, chunk: int, scale: float) -> float:

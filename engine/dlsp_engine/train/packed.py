@@ -21,16 +21,13 @@ GROUP_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Packed:
-    """Several gaps, one after the other. `rows` are the indices of the rows that predict the answers' tokens, `targets`
-    are these tokens, and `sizes` are the lengths of the gaps with their prompts. Behind the last gap may be rows that
-    stand for nothing.
-    """
+    """Several gaps, one after the other. Behind the last one may be rows that stand for nothing. Tensors are int64."""
 
-    ids: Tensor
-    positions: Tensor
-    rows: Tensor
-    targets: Tensor
-    sizes: list[int]
+    ids: Tensor  # [rows]: tokens of prompts and answers
+    positions: Tensor  # [rows]: each within its gap
+    rows: Tensor  # [answer tokens]: the indices of the rows that predict the answers' tokens
+    targets: Tensor  # [answer tokens]: these tokens
+    sizes: list[int]  # by gap: how many rows it has, its prompt's included
 
     @classmethod
     def of(cls, fills: Sequence[Fill], device: torch.device, least: int = 0) -> "Packed":

@@ -15,8 +15,11 @@ from dlsp_kernels.matrix import LowRankUpdate, Matrix
 
 @dataclass
 class GpuLayer:
-    """The weights of one transformer layer, the adapter's low-rank updates of its canvas rows, those that take the
-    infill update back from all rows, and both as one.
+    """The weights of one transformer layer, in the shapes of `model.weights.Layer`. Norms and their biases are float32;
+    the matrices have the format that `GpuWeights.of` was asked for, other biases the dtype of the weights.
+
+    The low-rank updates are each by projection: the adapter's for canvas rows, those that take the infill update back
+    from published rows (`removal`), and both as one, for the canvas rows among these.
     """
 
     qkv: Matrix
@@ -33,22 +36,22 @@ class GpuLayer:
     down_bias: Tensor | None = None
     attention_norm_bias: Tensor | None = None
     mlp_norm_bias: Tensor | None = None
-    updates: dict[str, LowRankUpdate] = field(default_factory=dict)  # by projection
+    updates: dict[str, LowRankUpdate] = field(default_factory=dict)
     removal: dict[str, LowRankUpdate] = field(default_factory=dict)
     both: dict[str, LowRankUpdate] = field(default_factory=dict)
 
 
 @dataclass
 class GpuWeights:
-    """The weights of a whole model. `mask` is the mask's embedding, `dtype` the type that products are taken in."""
+    """The weights of a whole model."""
 
     layers: list[GpuLayer]
-    embedding: Tensor
-    head: Matrix
-    norm: Tensor
-    norm_bias: Tensor | None
-    mask: Tensor
-    dtype: torch.dtype
+    embedding: Tensor  # [vocab, dim], in the dtype of the weights
+    head: Matrix  # [vocab, dim]
+    norm: Tensor  # float32 [dim]
+    norm_bias: Tensor | None  # float32 [dim]
+    mask: Tensor  # [dim]: the mask's embedding
+    dtype: torch.dtype  # in which products are taken
 
     @classmethod
     def of(
