@@ -18,7 +18,7 @@ from dlsp.completions.worker import Worker
 from dlsp.engine.connection import EnginePool
 from dlsp.server.client import Client
 from dlsp.server.editor_log import EditorLog
-from dlsp.server.features import alternatives, code_actions, commands, copilot, documents, feedback, instruct
+from dlsp.server.features import alternatives, code_actions, copilot, documents, feedback, instruct
 from dlsp.server.features.completion_menu import CompletionMenu
 from dlsp.server.features.fill import Fills
 from dlsp.server.features.inline_completion import InlineCompletions
@@ -123,7 +123,6 @@ def build() -> App:
     documents.register(server, session, service, edits, fills, others, tasks)
     alternatives.register(server, session, service, tasks)
     feedback.register(server, service, learner, accepts, outcomes)
-    commands.register(server, service)
     fills.register(server)
     carry_on.register(server)
     requests.register(server, session, edits, tasks)

@@ -1,4 +1,5 @@
-"""Outcomes of suggestions, reported by editors with Copilot's notifications. Nothing of it leaves the machine.
+"""What users say of suggestions: their outcomes, which editors report with Copilot's notifications, and that none are
+wanted for a while. Nothing of it leaves the machine.
 
 `textDocument/didShowCompletion` {item}, `textDocument/didPartiallyAcceptCompletion` {item, acceptedLength in UTF-16
 units of the item's text}, and `textDocument/didDismissCompletion` {item}, which is dlsp's own. Malformed ones are
@@ -13,6 +14,8 @@ from dlsp.completions.service import CompletionService
 from dlsp.server import params as read
 from dlsp.server.features.inline_completion import ACCEPTED
 from dlsp.server.protocol import Server
+
+SNOOZE, SNOOZE_MINUTES = "dlsp.snooze", 10
 
 
 class Outcomes:
@@ -47,7 +50,7 @@ class Outcomes:
 def register(
     server: Server, service: CompletionService, learner: AcceptanceLearner, accepts: Accepts, outcomes: Outcomes
 ) -> None:
-    """Register the notifications, and the command of an accepted item."""
+    """Register the notifications, and the commands."""
 
     @server.feature("textDocument/didShowCompletion")
     def shown(params: Any) -> None:
@@ -77,3 +80,7 @@ def register(
     @server.command(ACCEPTED)
     def executed(id: str) -> None:
         outcomes.accepted(id)
+
+    @server.command(SNOOZE)
+    def snooze(minutes: float = SNOOZE_MINUTES) -> None:
+        service.snooze(minutes)
