@@ -62,7 +62,7 @@ def finished(task: Task, name: str, way: str, answer: str) -> str:
     if way == "raw":
         return answer
     if name not in (BODIES, FOLLOWED):
-        return infill.trimmed(answer, task.prefix, task.suffix, _source())[0]
+        return infill.insertable(answer, task.prefix, task.suffix, _source())[0]
     at = len(task.prefix)
     try:
         return body(answer, task.prefix + task.suffix, Gap(at, at, "", ""), _source())

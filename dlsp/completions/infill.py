@@ -42,7 +42,7 @@ def result(fill: dict[str, Any], before: str, after: str, source: Source | None 
 
     If `source` is given, text is cut where it would add syntax errors to the document.
     """
-    text, skip = trimmed(without_cut_line(fill["text"], fill["reason"]), before, after, source)
+    text, skip = insertable(without_cut_line(fill["text"], fill["reason"]), before, after, source)
     return CompletionResult(text, skip, reason=fill["reason"], cost=fill["cost"])
 
 
@@ -52,7 +52,7 @@ def without_cut_line(text: str, reason: str) -> str:
     return lines if reason == "length" and lines.strip() else text
 
 
-def trimmed(text: str, before: str, after: str, source: Source | None = None) -> tuple[str, SkipReason | None]:
+def insertable(text: str, before: str, after: str, source: Source | None = None) -> tuple[str, SkipReason | None]:
     """The part of the model's text that can be inserted between `before` and `after`, or the skip reason if nothing
     can."""
     kept = trim(text, before, after, source)

@@ -204,7 +204,7 @@ class CompletionService:
             observer.requested(cursor)
         if skip := gate.switched_off(cursor.eagerness, invoked, self.is_snoozed):
             return CompletionResult(skip=skip)
-        if cached := await self._select(cursor, state, invoked, generated=False):
+        if cached := await self._from_cache(cursor, state, invoked, generated=False):
             return self._answered(cursor, state, cached)
         if not invoked and not state.stream_for(cursor):
             verdict = gate.ask(state.facts(cursor), cursor.eagerness)
@@ -249,10 +249,10 @@ class CompletionService:
             state.drop(stream)
             stream = self._generator.start(cursor, state, invoked=True, overrides=overrides)
             await _enough(stream, cursor, whole=True)
-        made = self._failure(stream, state) or await self._select(cursor, state, invoked, generated=True)
+        made = self._failure(stream, state) or await self._from_cache(cursor, state, invoked, generated=True)
         if made is None and not stream.done:  # the lines that arrived give nothing to show; the whole completion may
             await stream.wait()
-            made = self._failure(stream, state) or await self._select(cursor, state, invoked, generated=True)
+            made = self._failure(stream, state) or await self._from_cache(cursor, state, invoked, generated=True)
         if cursor.settings.log == "text":
             log.info("after %r, answered %r", cursor.before[-LOGGED_CHARACTERS:], stream.completion.text)
         return made or CompletionResult(skip=SkipReason.EMPTY)
@@ -268,10 +268,10 @@ class CompletionService:
         text = await self._in_thread(trimming.draft, cursor, state.facts(cursor), remainder.text)
         is_part = "\n" not in remainder.text.strip()
         candidate = Candidate(completion, remainder, text, None, bool(completion.reason), invoked, True, is_part)
-        selected = self._selected(cursor, state, candidate) if text else None
-        if selected is None or not selected[0].text:
+        offered = self._offered(cursor, state, candidate) if text else None
+        if offered is None or not offered[0].text:
             return None
-        result, shown = selected
+        result, shown = offered
         if keep_generating:
             return result
         state.cut_generation(remainder, shown)
@@ -286,11 +286,11 @@ class CompletionService:
             raise stream.error
         return stream.skipped
 
-    async def _select(
+    async def _from_cache(
         self, cursor: Cursor, state: DocumentState, invoked: bool, generated: bool
     ) -> CompletionResult | None:
-        """The result for the cursor from the cache, where text may still be arriving; None if the engine must be asked
-        or awaited."""
+        """The result for the cursor from the completions of this document, of which one may still be arriving; None if
+        the engine must be asked or awaited."""
         found = state.lookup(cursor)
         if found is None:
             return None
@@ -300,10 +300,10 @@ class CompletionService:
         if not text and (lines := selection.whole_lines(completion, remainder)).strip():
             text, skip = await self._in_thread(trimming.trimmed, cursor, state.facts(cursor), lines, completion.reason)
         candidate = Candidate(completion, remainder, text, skip, complete, invoked, generated)
-        selected = self._selected(cursor, state, candidate)
-        return selected[0] if selected else None
+        offered = self._offered(cursor, state, candidate)
+        return offered[0] if offered else None
 
-    def _selected(
+    def _offered(
         self, cursor: Cursor, state: DocumentState, candidate: Candidate
     ) -> tuple[CompletionResult, str] | None:
         """The result for the cursor and its text with `\\n` line endings, which is noted as shown; None if the engine

@@ -33,7 +33,7 @@ def _filtered(cursor: Cursor, text: str) -> tuple[str, SkipReason | None]:
     closers = cursor.closers[: replaced(text, cursor.closers)]
     while True:
         stays = cursor.closers[len(closers) :]
-        kept, skip = infill.trimmed(text, cursor.before, stays + cursor.after, source)
+        kept, skip = infill.insertable(text, cursor.before, stays + cursor.after, source)
         if (count := replaced(kept, closers)) == len(closers):
             break
         closers = closers[:count]  # what was cut off had the others

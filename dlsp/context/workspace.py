@@ -116,10 +116,8 @@ class Workspace:
             del self._sources[key]
 
     def files(self, near: str, going: Callable[[], bool]) -> Iterator[Path]:
-        """Yield the source files that may be read, those nearest to the file `near` first, while `going()` is true.
-
-        None if there is no workspace.
-        """
+        """Yield the source files that may be read, those nearest to the file `near` first, while `going()` is true. A
+        single file has none."""
         if self.root is None or not is_workspace(self.root):
             return
         rules, seen = Rules(self.root, self._globs), None

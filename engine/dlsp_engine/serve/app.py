@@ -1,4 +1,4 @@
-"""The HTTP API_VERSION that `docs/engine-http.md` describes."""
+"""The engine's HTTP interface, which `docs/engine-http.md` describes: routes, and who is admitted."""
 
 import asyncio
 import hmac
