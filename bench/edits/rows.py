@@ -14,10 +14,18 @@ from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import Hunk, applied, canonical, lines_of
 from dlsp.edits.search.page import Page
 from dlsp.syntax import languages
+from dlsp.syntax.source import Source
 
 MADE = "refactorings"
 LANGUAGES = ("python", "typescript", "javascript", "java", "cpp", "go", "rust")  # of these
 SETS = ("train", "dev", "negatives-train", "negatives-dev", MADE)
+
+
+class PatientPage(Page):
+    """A page whose texts are parsed however long it takes, so that a busy machine changes no result."""
+
+    def new_source(self) -> Source | None:
+        return Source(self.language, None) if self.language else None
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Row:
     def page(self) -> Page:
         """The file as the user sees it."""
         text = "".join(applied(self.edit.before, self.edit.hunks))
-        return Page(self.id, self.path, text, languages.of(self.path), tuple(self.edit.ranges()))
+        return PatientPage(self.id, self.path, text, languages.of(self.path), tuple(self.edit.ranges()))
 
     @cached_property
     def wanted(self) -> frozenset[Hunk]:

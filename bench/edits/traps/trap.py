@@ -2,25 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import PurePosixPath
 
+from bench.edits.rows import PatientPage
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import Proposal
 from dlsp.edits.search.page import Page
 from dlsp.edits.search.tokens import TOKEN
 from dlsp.syntax import languages
-from dlsp.syntax.source import Source
 
 Place = tuple[str, int]  # a file and an offset in its text before the edit
-
-
-class PatientPage(Page):
-    """A page that is parsed however long it takes, so that a busy machine changes no result."""
-
-    @cached_property
-    def source(self) -> Source | None:
-        return Source(self.language, None) if self.language else None
 
 
 @dataclass(frozen=True)

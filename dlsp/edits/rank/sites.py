@@ -20,7 +20,7 @@ from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS
 from dlsp.edits.search.wraps import wrapped
 from dlsp.ignore.values import brought_secret
 from dlsp.syntax.difference import difference
-from dlsp.syntax.source import Source, encoded
+from dlsp.syntax.source import encoded
 
 # Log odds, at least: of a place that declared types tie to the edit, about which the model is not asked; and of one
 # that follows as often as not.
@@ -186,9 +186,9 @@ def _breaking(page: Page, found: Sequence[Site], until: float) -> list[Site]:
 
 def is_unfinished(edit: Edit, own: Page) -> bool:
     """Whether the edit left its page with more syntax errors than before."""
-    if own.source is None or own.language is None or not edit.hunks:
+    source = own.new_source()
+    if own.source is None or source is None or not edit.hunks:
         return False
-    source = Source(own.language)
     before, after = source.update(edit.text), own.source.update(own.text)
     at = len(encoded("".join(edit.before[: edit.hunks[0].start])))
     return source.errors(before, at) < own.source.errors(after, at)

@@ -10,7 +10,7 @@ from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.calls import Parts, Place, character, lists, places
 from dlsp.edits.search.page import Page, Site, in_time
 from dlsp.syntax.scopes.names import Names
-from dlsp.syntax.source import Source, encoded
+from dlsp.syntax.source import encoded
 
 # Log odds of a call that no longer fits the definition: where it certainly calls the function, and where it may. The
 # latter are only shown if the model agrees.
@@ -44,7 +44,7 @@ class Changed:
 def changed(edit: Edit, own: Page, until: float = math.inf) -> list[Changed]:
     """The arguments and parameters that the edit added or took away. What a call was given counts more than a
     parameter's name."""
-    source = Source(own.language) if own.language and own.language.has_definitions else None
+    source = own.new_source() if own.language and own.language.has_definitions else None
     tree = source.update(edit.text) if source else None
     now = own.source.update(own.text) if own.source else None
     if source is None or tree is None or now is None or own.source is None or own.names is None:

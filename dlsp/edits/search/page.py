@@ -79,6 +79,11 @@ class Page:
 
     @cached_property
     def source(self) -> Source | None:
+        return self.new_source()
+
+    def new_source(self) -> Source | None:
+        """A source for another text in the page's language, such as the page's own before the edit; None for plain
+        text."""
         return Source(self.language) if self.language else None
 
     @cached_property

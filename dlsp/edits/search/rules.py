@@ -10,7 +10,6 @@ from functools import lru_cache
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.page import Page, in_time, token_lines
 from dlsp.edits.search.tokens import MAX_LINE_CHARACTERS, WORD, Token, is_quoted, split, tokens
-from dlsp.syntax.source import Source
 
 # Non-blank tokens on each side of a rule that are remembered.
 CONTEXT_TOKENS = 4
@@ -45,7 +44,7 @@ class Rule:
 
 def rules_of(edit: Edit, page: Page, until: float = math.inf) -> list[Rule]:
     """The rules learned from the edit until the time `until`; `page` is its document after the edit."""
-    before = token_lines(tokens(edit.text, Source(page.language) if page.language else None))
+    before = token_lines(tokens(edit.text, page.new_source()))
     after = token_lines(page.tokens)
     found: dict[_RuleKey, Rule] = {}
     for hunk, (first, last) in zip(edit.hunks, page.edited, strict=True):

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.calls import Place, character, lists, places
 from dlsp.edits.search.page import Page, Site
-from dlsp.syntax.source import Source, encoded
+from dlsp.syntax.source import encoded
 
 # Log odds of another call of the same function, where it certainly is that and where it may be: in the training edits
 # three of seven such calls follow.
@@ -38,7 +38,7 @@ class Wrap:
 
 def wraps(edit: Edit, own: Page) -> list[Wrap]:
     """What the edit put around calls, where it did nothing else."""
-    source = Source(own.language) if own.language and own.language.has_definitions else None
+    source = own.new_source() if own.language and own.language.has_definitions else None
     tree = source.update(edit.text) if source else None
     if source is None or tree is None:
         return []

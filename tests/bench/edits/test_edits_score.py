@@ -1,6 +1,7 @@
 """What counts as right in a mined edit, on one small row."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bench.edits.rows import Row, load
 from bench.edits.score import joined, outcome, summary
 from dlsp.edits.history.hunks import Hunk
 from dlsp.errors import UserError
+from dlsp.syntax.rehearsal import SMALL_BYTES, Outcome, Rehearsal
 from tests.bench.conftest import WriteSet
 
 BEFORE = "x = fee(1)\n\ny = fee(2)\nz = fee(3)\nlast = 1\n"
@@ -52,6 +54,18 @@ def test_lines_beside_each_other_are_one_hunk_and_must_all_be_right(row: Row) ->
 def test_the_summary(row: Row) -> None:
     numbers = summary([outcome(row, []), outcome(row, row.renamed())])
     assert (numbers["exact"], numbers["quiet"], numbers["precision"]) == (0.5, 0.5, 1.0)
+
+
+def test_a_busy_machine_changes_no_result(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the process that parses first answers too late, a text counts as plain text: not here."""
+    monkeypatch.setattr(Rehearsal, "parse", lambda *_: Outcome.FAILED)
+    long = replace(row, before=BEFORE + "total = fee(4)\n" * 100)
+    source, other = long.page.source, long.page.new_source()
+    assert source
+    assert other
+    assert len(long.before) > SMALL_BYTES
+    assert source.update(long.page.text)
+    assert other.update(long.before)
 
 
 def test_missing_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
