@@ -20,8 +20,8 @@ Stamp = tuple[int, int, int] | None
 
 @dataclass
 class _Use:
-    """What a user asks at the moment: `left` is how many more requests would be answered at the time `at`, in seconds of
-    the clock of `Users`; `ongoing` how many are being answered."""
+    """What a user asks at the moment: `left` is how many more requests would be answered at the time `at`, in seconds
+    of the clock of `Users`; `ongoing` how many are being answered."""
 
     left: float
     at: float
