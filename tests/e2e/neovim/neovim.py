@@ -14,6 +14,9 @@ from tests.e2e.waiting import until
 
 PLUGIN = Path(__file__).parents[3] / "editors" / "neovim"
 SIZE = 100, 24
+# Where a Python file is opened, Neovim's own plugin for these would start each Python of the machine and look for its
+# module `neovim` there: up to a second of processor time, half a minute on a busy machine.
+NO_PROVIDER = "vim.g.loaded_python3_provider = 0\n"
 # Manners are tested wherever there is a suggestion, not where one is likely to be right.
 OPTIONS = """
 vim.o.swapfile = false; vim.o.shortmess = vim.o.shortmess .. 'IF'; vim.o.expandtab = true; vim.o.shiftwidth = 4
@@ -68,7 +71,7 @@ class Neovim:
         self._size = size
         folder.mkdir(parents=True, exist_ok=True)
         init = folder / "init.lua"
-        init.write_text(f"vim.opt.runtimepath:prepend({json.dumps(str(PLUGIN))})\n{OPTIONS}\n{config}\n")
+        init.write_text(f"vim.opt.runtimepath:prepend({json.dumps(str(PLUGIN))})\n{NO_PROVIDER}{OPTIONS}\n{config}\n")
         environment = {
             **os.environ,
             "VIMRUNTIME": f"{program.parents[1]}/share/nvim/runtime",

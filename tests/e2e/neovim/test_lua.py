@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.neovim.neovim import PLUGIN
+from tests.e2e.neovim.neovim import NO_PROVIDER, PLUGIN
 
 Lua = Callable[..., Any]
 
@@ -21,7 +21,7 @@ def lua(program: Path, tmp_path: Path) -> Lua:
     def run(code: str, *arguments: str) -> Any:
         script = tmp_path / "script.lua"
         script.write_text(
-            f"vim.opt.runtimepath:prepend({json.dumps(str(PLUGIN))})\n"
+            f"{NO_PROVIDER}vim.opt.runtimepath:prepend({json.dumps(str(PLUGIN))})\n"
             f"local function run(...)\n{code}\nend\n"
             "io.stdout:write('RESULT ' .. vim.json.encode({ run(unpack(arg)) }))\n"
         )
