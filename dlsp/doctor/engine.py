@@ -12,7 +12,7 @@ from dlsp.engine import launch, local, state
 from dlsp.engine.client import Engine
 from dlsp.errors import UserError
 from dlsp.models import store
-from dlsp.models.catalogue import Model
+from dlsp.models.catalogue import DEFAULT, Model
 from dlsp.models.pull import wrong_source
 from dlsp.models.sizing import choose
 from dlsp.wording import count
@@ -150,7 +150,8 @@ async def completion(engine: Engine) -> Check:
     cost = fill["cost"]
     phases = ", ".join(f"{name} {cost[f'{name}_ms']:.0f}" for name in ("queue", "prefill", "decode"))
     said = f"`return {fill['text'].strip()}` in {took:.0f} ms ({phases}), tau {cost['tau']:.2f}"
-    todo = "" if took < SLOW_MS else "Close what else keeps the processor busy, or use the model 0.5b."
+    smaller = f", or use the model {DEFAULT.short}" if engine.state.model != DEFAULT.name else ""
+    todo = "" if took < SLOW_MS else f"Close what else keeps the processor busy{smaller}."
     return Check("completion", took < SLOW_MS, said, todo, {"ms": round(took, 1), **cost})
 
 

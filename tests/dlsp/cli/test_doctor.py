@@ -19,7 +19,7 @@ from dlsp.cli import doctor
 from dlsp.doctor import engine, machine, surroundings
 from dlsp.doctor.check import Check
 from dlsp.engine import state
-from dlsp.models.catalogue import CATALOGUE, DEFAULT
+from dlsp.models.catalogue import CATALOGUE, DEFAULT, Model
 from dlsp.models.store import ModelMissing
 from tests.dlsp import stub_engine
 from tests.dlsp.stub_engine import StubEngine
@@ -48,6 +48,19 @@ def test_all_is_well(stub: StubEngine, model_here: None, capsys: Output) -> None
     assert "`return a + b` in " in lines["completion"]
     assert lines["quiet"].endswith(" 1 suggestion of late; quiet because the engine is loading (2)")
     assert "secret" not in shown
+
+
+@pytest.mark.parametrize(("model", "todo"), [(DEFAULT, "processor busy."), (CATALOGUE[1], "use the model 0.5b.")])
+def test_a_slow_completion_fails_and_names_a_smaller_model_where_there_is_one(
+    stub: StubEngine, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch, model: Model, todo: str
+) -> None:
+    monkeypatch.setattr(engine, "SLOW_MS", 0)
+    stub.file.with_name(f"engine-{model.name}.json").write_text(stub.file.read_text().replace(DEFAULT.name, model.name))
+    assert cli.main(["doctor", "--model", model.short]) == 1
+    told = capsys.readouterr().out.splitlines()
+    (at,) = [at for at, line in enumerate(told) if line.startswith("!! ")]
+    assert "completion" in told[at]
+    assert told[at + 1].endswith(todo)
 
 
 def test_as_json_without_a_name(
