@@ -1,5 +1,6 @@
 """What a GGUF file says of its model: heads of their own, and what is refused before anything is converted."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,6 +127,16 @@ def test_tensors_of_another_model_are_refused(tmp_path: Path, change: Callable, 
     write(tmp_path / "m.gguf", tied=False, change=change)
     with pytest.raises(EngineError, match=rf"^The engine cannot run m.gguf: .*{reason}.*\.$"):
         convert.converted(tmp_path / "m.gguf", tmp_path)
+
+
+def test_a_file_of_which_the_half_is_here_says_how_much(tmp_path: Path):
+    write(gguf := tmp_path / "m.gguf", tied=True)
+    whole = gguf.read_bytes()
+    gguf.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(EngineError, match=rf"\(it ends after {len(whole) // 2:,} of ([\d,]+) bytes\)") as refused:
+        convert.converted(gguf, tmp_path)
+    (wanted,) = re.findall(r"of ([\d,]+) bytes", str(refused.value))
+    assert len(whole) - 64 < int(wanted.replace(",", "")) <= len(whole)
 
 
 @pytest.mark.parametrize("length", [0, 3, 20, 100, 600, 3000])

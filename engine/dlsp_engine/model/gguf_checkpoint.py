@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, ReaderTensor
 from gguf.quants import dequantize
 from torch import Tensor
 
@@ -46,7 +46,7 @@ class Gguf:
 
     def __init__(self, path: Path) -> None:
         try:
-            gguf_header.check(path)
+            gguf_header.check(path, GGML_QUANT_SIZES)
             self.reader = GGUFReader(path)
         except Exception as error:  # the library raises whatever the damage leads to
             if out_of_memory(error):

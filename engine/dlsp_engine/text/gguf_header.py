@@ -4,6 +4,8 @@ each element of an array, and takes seconds.
 
 import mmap
 import struct
+from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 
 # Metadata types, by number: fixed ones with their bytes; then text and array.
@@ -17,13 +19,15 @@ MAX_ELEMENTS, MAX_ENTRIES, MAX_DIMENSIONS = 3_000_000, 100_000, 4
 DAMAGED = (struct.error, KeyError, UnicodeDecodeError, OverflowError, ValueError)
 
 
-def check(path: Path) -> None:
-    """Walk the whole header: metadata and descriptions of tensors. Raises one of DAMAGED."""
+def check(path: Path, blocks: Mapping[int, tuple[int, int]]) -> None:
+    """Walk the whole header: metadata and descriptions of tensors, whose data must lie in the file. `blocks` has the
+    elements and the bytes of a block, by kind of quantisation. Raises one of DAMAGED.
+    """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         walk = Walk(data)
         while walk.entry():
             pass
-        walk.tensors()
+        walk.tensors(blocks)
 
 
 def text_of(path: Path, key: str) -> str | None:
@@ -62,13 +66,19 @@ class Walk:
             self._skip(FIXED_BYTES[kind])
         return key, value
 
-    def tensors(self) -> None:
-        """Pass the descriptions of all tensors, behind the metadata."""
+    def tensors(self, blocks: Mapping[int, tuple[int, int]]) -> None:
+        """Pass the descriptions of all tensors, behind the metadata. Their data begins behind these."""
+        length = 0
         for _ in range(self._tensors):
             self.text()
             if (dimensions := self._number("<I")) > MAX_DIMENSIONS:
                 raise struct.error(f"a tensor of {dimensions} dimensions")
-            self._skip(8 * dimensions + 4 + 8)  # sizes, kind of quantisation, offset
+            elements = prod(self._number("<Q") for _ in range(dimensions))
+            kind, offset = self._number("<I"), self._number("<Q")
+            of_block, block_bytes = blocks.get(kind, (1, 0))  # the reader refuses an unknown kind
+            length = max(length, offset + elements // of_block * block_bytes)
+        if (wanted := self._at + length) > len(self._data):
+            raise struct.error(f"it ends after {len(self._data):,} of {wanted:,} bytes")
 
     def text(self) -> bytes:
         begin = self._at + 8
