@@ -60,8 +60,10 @@ def run_module(module: str, arguments: Sequence[str], environment: Mapping[str, 
         signal.signal(signal.SIGTERM, before)
 
 
-async def engine_of(model: "Model") -> "Engine":
-    """Return the running engine of `model`; start it if there is none, with progress on stderr. Raises UserError."""
+async def engine_of(model: "Model", *, whole_reason: bool = False) -> "Engine":
+    """Return the running engine of `model`; start it if there is none, with progress on stderr. Raises UserError, which
+    leaves the reason out if that was the last line of the progress, unless the `whole_reason` is wanted.
+    """
     from dlsp.engine import launch
     from dlsp.models.pull import wrong_source
 
@@ -70,13 +72,13 @@ async def engine_of(model: "Model") -> "Engine":
     if engine := await launch.connect(model):
         return engine
     try:
-        return await _started(model)
+        return await _started(model, whole_reason)
     except asyncio.CancelledError:  # Ctrl-C
         _say_that_it_goes_on(model)
         raise
 
 
-async def _started(model: "Model") -> "Engine":
+async def _started(model: "Model", whole_reason: bool) -> "Engine":
     from rich.console import Console
 
     from dlsp.engine import launch
@@ -94,7 +96,7 @@ async def _started(model: "Model") -> "Engine":
     try:
         return await launch.ensure(model, say)
     except UserError as error:
-        if said and said[-1] in str(error):  # the reason for the failure was already printed as its last line
+        if said and said[-1] in str(error) and not whole_reason:
             raise UserError(str(error).replace(f": {said[-1]}", "")) from error
         raise
 

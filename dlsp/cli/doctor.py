@@ -5,6 +5,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dlsp.errors import UserError
@@ -78,7 +79,7 @@ def checks(model: Model) -> "Iterator[Check]":
         yield (file := engine.model_file(model))
         yield from engine.source(model)
         if file.good and writable.good:
-            yield from asyncio.run(engine.checks(model, engine_of))
+            yield from asyncio.run(engine.checks(model, partial(engine_of, whole_reason=True)))
         yield engine.size()
     yield from asyncio.run(server.checks())
     yield surroundings.quiet()

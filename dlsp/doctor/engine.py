@@ -66,7 +66,7 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
         running = await launch.connect(model)
         engine = running or await start(model)
     except UserError as error:
-        return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
+        return [_failed(model, error)]
     started = None if running else time.perf_counter() - began
     async with engine:
         try:
@@ -74,7 +74,12 @@ async def checks(model: Model, start: Callable[[Model], Awaitable[Engine]]) -> l
             found = [process(health, started), destination(engine.state), update(health), adapter(health)]
             return [*found, *edits(health), *step(health), await completion(engine)]
         except UserError as error:
-            return [Check("engine", False, str(error), f"See {state.log(model.name)}.")]
+            return [_failed(model, error)]
+
+
+def _failed(model: Model, error: UserError) -> Check:
+    log = str(state.log(model.name))
+    return Check("engine", False, str(error), "" if log in str(error) else f"See {log}.")
 
 
 def process(health: Mapping[str, Any], started: float | None) -> Check:

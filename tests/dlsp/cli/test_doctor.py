@@ -152,6 +152,20 @@ def test_an_engine_that_cannot_start(
     assert "!! engine     It is not here: pull it." in capsys.readouterr().out
 
 
+def test_why_an_engine_did_not_start_is_in_a_report(
+    state_folder: Path, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is also the last line of the progress, which is no part of the report."""
+    command = [sys.executable, stub_engine.__file__, "--state", str(state_folder), "--fail", "The disk is full."]
+    monkeypatch.setattr("dlsp.engine.launch.serve_command", lambda *_: command)
+    assert cli.main(["doctor", "--json"]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.endswith("The disk is full.\n")
+    (found,) = [check for check in json.loads(shown.out)["checks"] if check["name"] == "engine"]
+    assert found["said"].startswith("The engine did not start: The disk is full. (log: ")
+    assert found["todo"] == "", "the sentence has said it"
+
+
 def test_a_start_is_watched(
     state_folder: Path, model_here: None, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
