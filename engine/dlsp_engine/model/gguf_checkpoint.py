@@ -19,6 +19,8 @@ from dlsp_engine.model.families import DEFAULT_THETA, FAMILIES, GGUF, fused, ten
 from dlsp_engine.model.update import Update
 from dlsp_engine.text import gguf_header
 
+# The elements and the bytes of a block, by GGUF's number of the kind of quantisation.
+BLOCKS = {int(kind): size for kind, size in GGML_QUANT_SIZES.items()}
 ROPE_DIVISORS = "rope_freqs.weight"
 EMBEDDING, HEAD, NORM = "token_embd.weight", "output.weight", "output_norm.weight"
 NORM_BIAS = "output_norm.bias"
@@ -46,7 +48,7 @@ class Gguf:
 
     def __init__(self, path: Path) -> None:
         try:
-            gguf_header.check(path, GGML_QUANT_SIZES)
+            gguf_header.check(path, BLOCKS)
             self.reader = GGUFReader(path)
         except Exception as error:  # the library raises whatever the damage leads to
             if out_of_memory(error):
