@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from bench.edits.rows import PatientPage
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank.proposals import judged, proposals, request
 from dlsp.edits.rank.sites import sites
@@ -13,7 +14,6 @@ from dlsp.edits.rank.weights import WEIGHTS
 from dlsp.edits.search.page import Page, Site
 from dlsp.engine.client import Engine
 from dlsp.syntax import languages
-from dlsp.syntax.source import Source
 from dlsp_engine.serve.sites import parse_sites
 from tests.dlsp.ignore.planted import LINES
 
@@ -78,11 +78,9 @@ def test_the_engine_takes_what_it_is_asked_beside_long_lines() -> None:
     edit = Edit.between("a.py", before, after := before.replace("late_fee = 1", "overdue_fee = 1"))
     python = languages.of("a.py")
     assert python
-    own = Page("u", "a.py", after, python, tuple(edit.ranges()))
+    own = PatientPage("u", "a.py", after, python, tuple(edit.ranges()))
     text = "from a import late_fee\n" + "late_fee()\n" * 6 + f"a = [{'0, ' * 9_000} late_fee]\n"
-    other = Page("v", "b.py", text, python)
-    for page in (own, other):
-        vars(page)["source"] = Source(python, None)  # without the child process, which a busy machine keeps waiting
+    other = PatientPage("v", "b.py", text, python)
     found = sites(edit, own, [own, other], seconds=math.inf)
     assert len(found) == 8
     body = request(edit, found)

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
+from bench.edits.rows import PatientPage
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.rank import sites as module
 from dlsp.edits.rank.sites import MAX_SITES, rules_of, sites
 from dlsp.edits.search.page import Page, Site
 from dlsp.syntax import languages
-from dlsp.syntax.source import Source
 from tests.dlsp.ignore.planted import LINES
 
 PYTHON = languages.LANGUAGES[0]
@@ -18,15 +18,13 @@ PYTHON = languages.LANGUAGES[0]
 
 def carried(before: str, after: str, *others: str, seconds: float | None = math.inf) -> list[Site]:
     edit, own = made(before, after)
-    pages = [own, *(Page(f"{number}.py", f"{number}.py", text, PYTHON) for number, text in enumerate(others))]
-    for page in pages:
-        vars(page)["source"] = Source(PYTHON, None)  # without the child process, which a busy machine keeps waiting
+    pages = [own, *(PatientPage(f"{number}.py", f"{number}.py", text, PYTHON) for number, text in enumerate(others))]
     return sites(edit, own, pages, seconds)
 
 
 def made(before: str, after: str) -> tuple[Edit, Page]:
     edit = Edit.between("a.py", before, after)
-    return edit, Page("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
+    return edit, PatientPage("a.py", "a.py", after, PYTHON, tuple(edit.ranges()))
 
 
 def changes(sites: list[Site]) -> dict[str, str]:
