@@ -133,7 +133,7 @@ class Client:
         with suppress(JsonRpcException, TimeoutError):
             async with asyncio.timeout(seconds):
                 answer: Any = await self._server.protocol.send_request_async(ASK_METHOD, question.params)
-            return read(ServersAnswer, answer)
+            return await asyncio.to_thread(read, ServersAnswer, answer)
         return None
 
     async def register_for_settings(self, section: str) -> None:

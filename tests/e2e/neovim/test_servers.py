@@ -24,11 +24,13 @@ for _, answer in pairs(vim.lsp.buf_request_sync(0, 'textDocument/hover', params,
 end
 """
 
-# A server in Neovim itself: it answers methods with what is given, and others never. `Asked` has what it was asked.
+# A server in Neovim itself: it answers methods with what is given, and others never. `Asked` has what it was asked;
+# `Cancelled`: an answer is not waited for any more.
 MADE = """
 local name, encoding, answers = ...
 Asked = Asked or {}
-local provides = { hoverProvider = true, signatureHelpProvider = {}, positionEncoding = encoding }
+local provides = { hoverProvider = true, signatureHelpProvider = {}, referencesProvider = true, renameProvider = true }
+provides.positionEncoding = encoding
 vim.lsp.start({
   name = name,
   cmd = function(dispatchers)
@@ -43,7 +45,10 @@ vim.lsp.start({
         end
         return true, 1
       end,
-      notify = function() return true end,
+      notify = function(method)
+        Cancelled = Cancelled or method == '$/cancelRequest'
+        return true
+      end,
       is_closing = function() return false end,
       terminate = function() dispatchers.on_exit(0, 0) end,
     }
@@ -58,7 +63,7 @@ local id = require('dlsp.client').of(0).id
 coroutine.wrap(function() Answer = require('dlsp.servers').answer(question, id) end)()
 """
 END = """
-Asked = nil
+Asked, Cancelled = nil, nil
 for _, client in ipairs(vim.lsp.get_clients()) do
   if client.name ~= 'dlsp' then vim.lsp.stop_client(client.id, true) end
 end
@@ -178,3 +183,56 @@ def test_a_rename_is_one_to_a_real_server(vim: Neovim, folder: Path) -> None:
     vim.command(f"edit {folder / 'shown.py'}")
     assert "\n".join(vim.lines()) + "\n" == SHOWN.replace("begun().total", "begun().sum")
     vim.command("edit!")
+
+
+FREED = """import threading
+
+
+class Loader:
+    def free(self):
+        pass
+
+
+def use(thing: Loader, lock: threading.Lock):
+    thing.release()
+    lock.release()
+"""
+
+
+def place(vim: Neovim, line: int, character: int) -> dict[str, Any]:
+    document = {"uri": vim.lua("return vim.uri_from_bufnr(0)"), "version": None}
+    return {"textDocument": document, "position": {"line": line, "character": character}}
+
+
+def test_what_a_real_server_still_knows_after_a_rename(vim: Neovim, folder: Path) -> None:
+    """Nothing of what has another name now; the place itself and more of what was not renamed."""
+    vim.open(folder / "loader.py", FREED)
+    vim.lua(START, "pyright", str(PYRIGHT))
+    vim.until(lambda: vim.lua(READY), "pyright knows the file", 90)
+    renamed, other = answer(vim, {"references": [place(vim, 9, 10), place(vim, 10, 9)]})["references"]
+    assert renamed == []
+    assert len(other) > 1
+    assert place(vim, 10, 9)["position"] in [each["position"] for each in other]
+
+
+def test_a_rename_in_the_units_of_each_server(vim: Neovim, folder: Path) -> None:
+    """What is written besides the name is none of it."""
+    vim.open(folder / "fees.py", "'😀'; fee = 1\n")
+    span = {"start": {"line": 0, "character": 5}, "end": {"line": 0, "character": 8}}
+    uri = vim.lua("return vim.uri_from_bufnr(0)")
+    edits = [{"range": span, "newText": "cost"}, {"range": span, "newText": "fee as cost"}]
+    make(vim, "one", "utf-32", {"textDocument/rename": {"changes": {uri: edits}}})
+    mine = vim.lua("return require('dlsp.client').of(0).offset_encoding")
+    at = place(vim, 0, {"utf-8": 8, "utf-16": 6}[mine])
+    found = answer(vim, {"rename": {**at, "newName": "cost"}, "references": [at]})
+    assert vim.lua("return Asked.one") == {"textDocument": {"uri": uri}, "position": span["start"], "newName": "cost"}
+    assert found == {"rename": [{"textDocument": {"uri": uri}, "position": at["position"]}], "references": [[]]}
+
+
+def test_the_next_change_ends_the_question(vim: Neovim, folder: Path) -> None:
+    vim.open(folder / "fees.py", "fee = 1\n")
+    make(vim, "silent", "utf-16", {})
+    vim.lua(ASK, {"references": [place(vim, 0, 0)]})
+    vim.keys("x")
+    vim.until(lambda: vim.lua("return Answer ~= nil and Cancelled"), "the server is left alone")
+    assert vim.lua("return Answer") == {"references": [[]]}

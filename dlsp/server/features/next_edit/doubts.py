@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -34,31 +34,32 @@ async def settle_doubts(session: Session, workspace: Workspace, edit: Edit, page
     asked = await asyncio.to_thread(doubts, edit, pages[0], pages, time.monotonic() + SEARCH_S)
     if asked is None:
         return []
-    places = Places(session, pages)
-    question = RenameQuestion(
-        pages[0].uri,
-        asked.new,
-        places.sent(asked.kept) if asked.kept else None,
-        [places.sent(each) for each in asked.open],
-    )
-    answer = await session.client.ask_servers(question, ANSWER_S)
+    opened = {document.uri: document.version for document in session.documents()}
+    places = Places(pages, opened, session.units)
+    answer = await session.client.ask_servers(await asyncio.to_thread(places.question, asked, pages[0]), ANSWER_S)
     if answer is None:
         return []
     renamed, references = answer.rename or [], (answer.references or [])[: len(asked.open)]
     elsewhere = {each.text_document.uri for each in renamed if not places.has(each)}
-    known = {document_path(uri) for uri in (*(page.uri for page in pages), *(each.uri for each in session.documents()))}
+    known = {document_path(uri) for uri in (*(page.uri for page in pages), *opened)}
     joined = await session.worker(_pages, workspace, elsewhere, known) if elsewhere else []
     places.add(joined)
-    found = places.found(renamed, asked)
-    settle(asked, [*pages, *joined], found, [places.found(each, asked) for each in references])
+
+    def note() -> None:
+        found = [places.found(each, asked.old) for each in (renamed, *references)]
+        settle(asked, [*pages, *joined], found[0], found[1:])
+
+    await asyncio.to_thread(note)
     return joined
 
 
 class Places:
-    """Places on pages, as they are sent to the editor and come from there."""
+    """Places on pages, as they are sent to the editor and come from there; `opened` are the versions of open
+    documents."""
 
-    def __init__(self, session: Session, pages: Sequence[Page]) -> None:
-        self._session = session
+    def __init__(self, pages: Sequence[Page], opened: Mapping[str, int | None], units: Callable[[str], int]) -> None:
+        self._opened = {unquote(uri): version for uri, version in opened.items()}
+        self._units = units
         self._pages: dict[str, Page] = {}
         self._positions: dict[str, Positions] = {}
         self.add(pages)
@@ -72,13 +73,12 @@ class Places:
         """Whether the place is on one of the pages."""
         return unquote(placed.text_document.uri) in self._pages
 
-    def sent(self, place: Place) -> tuple[str, int | None, types.Position]:
-        """A place as it is sent."""
-        document = self._session.document(place.uri)
-        position = self._positioned(self._pages[unquote(place.uri)]).position(place.offset)
-        return place.uri, document.version if document else None, position
+    def question(self, asked: Doubts, own: Page) -> RenameQuestion:
+        """The question to the servers of the page `own`."""
+        kept = self._sent(asked.kept) if asked.kept else None
+        return RenameQuestion(own.uri, asked.new, kept, [self._sent(each) for each in asked.open])
 
-    def found(self, placed: Collection[Placed], asked: Doubts) -> set[Place]:
+    def found(self, placed: Collection[Placed], old: str) -> set[Place]:
         """The places of an answer. One on a page that does not have the old name there is left out; one that is on no
         page, as in a library, counts as a place at no offset."""
         found: set[Place] = set()
@@ -87,13 +87,18 @@ class Places:
             offset = self._positioned(page).offset(each.position.lsp()) if page else None
             if page is None:
                 found.add(Place(each.text_document.uri, -1))
-            elif offset is not None and page.text.startswith(asked.old, offset):
+            elif offset is not None and page.text.startswith(old, offset):
                 found.add(Place(page.uri, offset))
         return found
 
+    def _sent(self, place: Place) -> tuple[str, int | None, types.Position]:
+        """A place as it is sent."""
+        uri = unquote(place.uri)
+        return place.uri, self._opened.get(uri), self._positioned(self._pages[uri]).position(place.offset)
+
     def _positioned(self, page: Page) -> Positions:
         if page.uri not in self._positions:
-            self._positions[page.uri] = Positions(page.text, self._session.units)
+            self._positions[page.uri] = Positions(page.text, self._units)
         return self._positions[page.uri]
 
 

@@ -7,7 +7,7 @@ local M = {}
 -- The answer has what came until then: next edits wait for what is said of a name, and nobody for the rest.
 local CURSOR_MS, NAME_MS = 4000, 1300
 local MOST_CHARACTERS, MOST_ERRORS = 2000, 100
-local MOST_PLACES = 1000 -- of one name
+local MOST_PLACES = 100 -- of one name; of one that has more nothing is said
 local CHANGES = { "TextChanged", "TextChangedI", "TextChangedP" }
 
 ---A question to the servers of a buffer that know the method.
@@ -84,10 +84,10 @@ end
 ---@param found {uri: string, range: lsp.Range}[]
 ---@param from string
 ---@param to string
----@return dlsp.Place[]? none for none
+---@return dlsp.Place[]? none for none, and for too many
 local function places(found, from, to)
   local lines, all = {}, {}
-  for _, each in ipairs(vim.list_slice(found, 1, MOST_PLACES)) do
+  for _, each in ipairs(#found <= MOST_PLACES and found or {}) do
     lines[each.uri] = lines[each.uri] or lines_of(each.uri)
     local position = converted(lines[each.uri], each.range.start, from, to)
     all[#all + 1] = { textDocument = { uri = each.uri }, position = position }
