@@ -14,6 +14,7 @@ import {
 } from "vscode-languageclient/node";
 import { MISSING, program } from "./find";
 import { install, warn } from "./offer";
+import { answerQuestions } from "./servers";
 import type { ServerStatus, Status } from "./status";
 
 const MOST_DEATHS = 4;
@@ -140,6 +141,7 @@ export class Server {
       this.output.info(message);
     });
     client.onNotification(ShowMessageNotification.type, ({ message }) => void warn(message));
+    answerQuestions(client);
     client.onNotification("dlsp/didAnswer", (answer: Answer) => this.handlers.answered(answer));
     client.onNotification("didChangeStatus", (status: ServerStatus) => this.status.next({ what: "server", status }));
   }

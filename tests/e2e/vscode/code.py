@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ class Code:
     """Use as `with Code(editor, vsix, folder, project, state) as code`.
 
     `folder` is for its own files, `project` the folder it opens; `state` is the state folder of dlsp, or the whole
-    environment. Unless `bare`, `dlsp` is on PATH.
+    environment. Unless `bare`, `dlsp` is on PATH. `others` are packages of further extensions.
     """
 
     def __init__(
@@ -37,13 +37,14 @@ class Code:
         state: Path | Mapping[str, str],
         bare: bool = False,
         view: View | None = None,
+        others: Sequence[Path] = (),
     ) -> None:
         self.project, self.name = project, ""
         self._number = 0
         view = view or View()
         settings.write(folder / "user" / "User", view.settings)
         own = environment(editor, folder, state, bare) if isinstance(state, Path) else state
-        self._served = Served(editor, vsix, folder, own)
+        self._served = Served(editor, [vsix, *others], folder, own)
         self.browser = Browser(editor, view)
 
     def __enter__(self) -> Self:

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,14 +32,17 @@ def environment(editor: Editor, folder: Path, state: Path, bare: bool) -> dict[s
 
 
 class Served:
-    """Started by its making; `folder` is for its own files. The settings are in its `user/User` already."""
+    """Started by its making, with these extensions; `folder` is for its own files. The settings are in its `user/User`
+    already."""
 
-    def __init__(self, editor: Editor, vsix: Path, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, editor: Editor, extensions: Sequence[Path], folder: Path, environment: Mapping[str, str]
+    ) -> None:
         environment = {**environment, "LANG": "C.UTF-8", "VSCODE_CLI": "1"}  # else it takes PATH from a login shell
         places = {"--config": "config.yaml", "--user-data-dir": "user", "--extensions-dir": "ext"}
         own = [part for option, place in places.items() for part in (option, folder / place)]
         command = [editor.node.program, editor.entry, *own]
-        install = [*command, "--install-extension", vsix]
+        install = [*command, *(part for each in extensions for part in ("--install-extension", each))]
         subprocess.run(install, env=environment, check=True, capture_output=True, timeout=120)
         self._log = folder / "server.log"
         with self._log.open("w") as log:
