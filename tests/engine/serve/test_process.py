@@ -137,7 +137,7 @@ def test_only_what_is_damaged_is_converted_again(
     monkeypatch.setattr(process, "converted", lambda *_, **_more: folder)
     calls: list[Path] = []
 
-    def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool) -> str:
+    def load(gguf: Path, cache: Path, dtype: str, device: str, infill_update: bool, edit_format: str) -> str:
         calls.append(gguf)
         if len(calls) == 1:
             raise error
