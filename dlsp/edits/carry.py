@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from dlsp.edits.fixes.unknown import concerns
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.history import Change, History, Step
 from dlsp.edits.history.hunks import Hunk
@@ -53,10 +54,11 @@ Pages = Callable[[Edit], Awaitable[Sequence[Page]]]
 @dataclass
 class Carried:
     """The offers of the history step `number`, after which its document had the text `text`; `whole` once all its sites
-    have been judged."""
+    have been judged, by what was `reported`."""
 
     number: int
     text: str
+    reported: frozenset[tuple[str, Hunk | None]] = frozenset()
     offers: list[Offer] = field(default_factory=list[Offer])
     whole: bool = False
 
@@ -86,12 +88,15 @@ class Carry:
         return self._open() if self._is_known(self.history.last) and self._known.whole else None
 
     async def ask(self, propose: Propose, own: Page, edit: Edit, pages: Pages) -> AsyncGenerator[Offer]:
-        """Yield the offers for `edit`, the last one, as they are found; `own` is the page of its document."""
+        """Yield the offers for `edit`, the last one, as they are found; `own` is the page of its document. Where other
+        errors are reported of it than before, more may be found."""
         step = self.history.last
         if step is None:
             return
         if not self._is_known(step):
             self._known = Carried(step.number, step.after)
+        if self._known.reported != (reported := concerns(own)):
+            self._known.reported, self._known.whole = reported, False
         for offer in self._open():
             yield offer
         if self._known.whole:

@@ -30,19 +30,22 @@ PROGRESS_TIMEOUT_S = 2
 @dataclass(frozen=True)
 class Question:
     """What the other language servers of a document are asked: the hover and the signature at a position each, and the
-    errors in the document."""
+    errors in the document; `fixes` are the rows in which their fixes are wanted, too, the last one excluded."""
 
     uri: str
     hover: types.Position | None = None
     signature: types.Position | None = None
     diagnostics: bool = False
+    fixes: tuple[int, int] | None = None
 
     @property
     def params(self) -> dict[str, Any]:
         """As they are sent, without what is not asked."""
         places = {"hover": self.hover, "signature": self.signature}
         asked = {name: {"line": at.line, "character": at.character} for name, at in places.items() if at}
-        return {"textDocument": {"uri": self.uri}, **asked, "diagnostics": self.diagnostics}
+        ends = [{"line": row, "character": 0} for row in self.fixes or ()]
+        fixes = {"fixes": dict(zip(("start", "end"), ends, strict=True))} if ends else {}
+        return {"textDocument": {"uri": self.uri}, **asked, "diagnostics": self.diagnostics, **fixes}
 
 
 @dataclass(frozen=True)

@@ -170,11 +170,22 @@ class OldRejected:
 
 
 @attrs.frozen
+class Change:
+    """An LSP `TextEdit`."""
+
+    range: Range
+    new_text: str
+
+
+@attrs.frozen
 class Diagnosed:
-    """An error in a line (from 0) of a document, of the answer to `dlsp/askServers`."""
+    """An error in a line (from 0) of a document, of the answer to `dlsp/askServers`; `character` is where it begins,
+    `edits` are those of the quick fix that its server prefers."""
 
     line: int
     message: str
+    character: int | None = None
+    edits: list[Change] | None = None
 
 
 @attrs.frozen

@@ -13,8 +13,10 @@ from dlsp.syntax.scopes.names import Names
 from dlsp.syntax.source import encoded
 
 # Log odds of a call that no longer fits the definition: where it certainly calls the function, and where it may. The
-# latter are only shown if the model agrees.
+# latter are only shown if the model agrees, or if a language server reports the call.
 NEEDED_ODDS, DOUBTED_ODDS = 2.0, -0.5
+# What servers say of a call that does not fit its function.
+OF_ARGUMENTS = re.compile(r"\b(?:arguments?|parameters?)\b", re.IGNORECASE)
 # Log odds of the other calls of a function that is not defined in sight, measured on the training edits.
 ELSEWHERE_ODDS = -1.2
 # Parameters that need no argument, and arguments that stand for any number of them; by parts of the node's type.
@@ -104,18 +106,30 @@ def following(edit: Edit, own: Page, pages: Sequence[Page], until: float = math.
 
     What was changed at a call only is changed at others if a definition is found that does not fit: a function that
     does is called in both ways on purpose. Where none is found, all calls have to be as the edited one was, and the
-    model has to agree.
+    model has to agree. On a page where a language server reports such calls, those that it reports are the ones.
     """
     for one in changed(edit, own, until):
+        here = list(places(one.name, own, pages, until))
+        reported = [place for place in here if place.parts.is_call and _is_reported(place)]
+        checked = {place.page.uri for place in reported}
+        yield from (site for place in reported if (site := _site(one, place, NEEDED_ODDS)))
         found = [
             (place, _site(one, place, NEEDED_ODDS if place.is_sure else DOUBTED_ODDS))
-            for place in places(one.name, own, pages, until)
+            for place in here
+            if not (place.parts.is_call and place.page.uri in checked)
         ]
         sites = [site for _, site in found if site]
         if not one.is_call or any(site and not place.parts.is_call for place, site in found):
             yield from sites
         elif all(site and len(place.parts.texts) == one.count - one.is_added for place, site in found):
             yield from (replace(site, odds=ELSEWHERE_ODDS) for site in sites)
+
+
+def _is_reported(place: Place) -> bool:
+    """Whether a language server reports that a call does not fit its function."""
+    page, around = place.page, place.parts.around
+    start, end = character(page, around.start_byte), character(page, around.end_byte)
+    return any(start <= each.offset < end and OF_ARGUMENTS.search(each.message) for each in page.errors)
 
 
 def _site(one: Changed, place: Place, odds: float) -> Site | None:
@@ -153,7 +167,7 @@ def _added(one: Changed, parts: Parts, page: Page) -> tuple[int, int, str] | Non
         if any(_keyword(each) == one.keyword for each in parts.texts):
             return None
         index = len(parts.texts)
-    elif index > len(positional) or len(parts.texts) >= one.count + (not parts.is_call):
+    elif index > len(positional) or len(parts.texts) - parts.receivers >= one.count:
         return None
     at = parts.nodes[index - 1].end_byte if index else parts.node.start_byte + 1
     return at, at, f", {text}" if index else f"{text}, " if parts.nodes else text

@@ -1,4 +1,4 @@
-"""Files that are not open and may have sites of an edit, because they contain a name that it changed."""
+"""Files that are not open and may have sites of an edit, or what it lacks, because they contain a name of it."""
 
 import re
 import time
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dlsp.context.workspace import Workspace
+from dlsp.edits.fixes.unknown import unknown
 from dlsp.edits.history.edit import Edit
 from dlsp.edits.search.arguments import changed as changed_arguments
 from dlsp.edits.search.page import SEARCH_S, Page
@@ -20,7 +21,8 @@ MIN_NAME_CHARACTERS = 4
 
 
 def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]]:
-    """Paths and texts of files in the workspace that contain one of the changed names, found within MAX_SEARCH_S.
+    """Paths and texts of files in the workspace that contain one of the changed names, or a name that is reported as
+    unknown, found within MAX_SEARCH_S.
 
     Files that name the edit's module come first, then the others; each the nearest first.
     """
@@ -28,6 +30,7 @@ def others(workspace: Workspace, edit: Edit, own: Page) -> list[tuple[Path, str]
     renamed = (r.old[0] for r in rules_of(edit, own, until) if r.kind == "rename" and r.role not in PROSE)
     changed = (*renamed, *(each.name for each in changed_arguments(edit, own, until)))
     names = {name for name in changed if len(name) >= MIN_NAME_CHARACTERS}
+    names |= {each.name for each in unknown(own)}
     return list(_holding(workspace, own, names)) if names else []
 
 

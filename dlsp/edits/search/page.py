@@ -1,4 +1,4 @@
-"""The page (a document to search for sites), the site, and iteration with a time limit."""
+"""The page (a document to search for sites) with what is reported of it, the site, and iteration with a time limit."""
 
 import time
 from bisect import bisect_right
@@ -30,9 +30,20 @@ def in_time(items: Iterable[T], until: float) -> Iterator[T]:
 
 
 @dataclass(frozen=True)
+class Error:
+    """An error that another language server reports at an offset of a page's text; `fix`: what the server's own quick
+    fix changes."""
+
+    offset: int
+    message: str
+    fix: Hunk | None = None
+
+
+@dataclass(frozen=True)
 class Page:
     """The text of the document `uri`, `path` relative to the workspace; `edited` are the row ranges that the edit
-    wrote. `told`: by other language servers, whether the edit must follow at the name at an offset."""
+    wrote. `told`: by other language servers, whether the edit must follow at the name at an offset; `errors`: what they
+    report of the text."""
 
     uri: str
     path: str
@@ -40,6 +51,7 @@ class Page:
     language: Language | None = None
     edited: tuple[tuple[int, int], ...] = ()
     told: dict[int, bool] = field(default_factory=dict[int, bool], compare=False)
+    errors: tuple[Error, ...] = ()
 
     def release(self) -> None:
         """Free what was found out about the page, piece by piece: all at once it would hold other threads up for

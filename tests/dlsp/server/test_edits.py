@@ -246,3 +246,68 @@ async def test_an_excluded_document_has_no_history_and_is_no_place(editor: Edito
     answer = await ask(place)
     assert answer.sites
     assert hidden.uri not in [site.textDocument.uri for site in answer.sites]
+
+
+async def test_what_other_servers_report_in_the_users_line_is_fixed(folder: Path, stub: StubEngine) -> None:
+    """In files that may be read, and as soon as it is reported."""
+    (folder / "hidden.py").write_text("import pickle\nimport json\n")
+    told: dict[str, Any] = {}
+    async with Editor(folder, servers=lambda _: told) as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("    return base + late_fee(1)", line := "    return json.loads(late_fe(pickle))")
+        assert (await ask(place)).sites == []
+        told["diagnostics"] = unknown(line)
+        (site,) = (await ask(place)).sites
+        assert (site.oldText, site.newText, site.range.start.line, site.certain) == ("late_fe", "late_fee", 7, False)
+        (folder / "other.py").write_text(f"import json\n\n{OTHER}")
+        place.replace("json.loads", "json.load")
+        told["diagnostics"] = unknown(line.replace("loads", "load"))
+        imported, mended = (await ask(place)).sites
+        assert (imported.oldText, imported.newText, imported.range.start.line) == ("", "import json\n\n\n", 1)
+        assert mended.newText == "late_fee"
+
+
+async def test_the_fix_that_a_server_prefers_is_offered(folder: Path, stub: StubEngine) -> None:
+    line = "    print('🙂', lost(1))"
+    begin, end = ({"line": 6, "character": line.index(text) + 1} for text in ("lost", "(1)"))  # in UTF-16
+    edits = [{"range": {"start": begin, "end": end}, "newText": "late_fee"}]
+    told = {"diagnostics": [{"line": 6, "character": begin["character"], "message": "?", "edits": edits}]}
+    async with Editor(folder, servers=lambda _: told) as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("    base =", f"{line}\n    base =")
+        (site,) = (await ask(place)).sites
+        assert (place.held(site.range), site.newText) == ("lost", "late_fee")
+        rows = {"start": {"line": 6, "character": 0}, "end": {"line": 7, "character": 0}}
+        assert editor.questions[0] == {"textDocument": {"uri": place.uri}, "diagnostics": True, "fixes": rows}
+
+
+def unknown(line: str) -> list[dict[str, Any]]:
+    """What a server reports of the names in line 7."""
+    names = ("json", "late_fe", "pickle")
+    return [{"line": 7, "character": line.index(name), "message": f'"{name}" is not defined'} for name in names]
+
+
+@pytest.mark.parametrize("answer", [None, {"diagnostics": [{"line": 10**6, "character": 0, "message": "?"}]}, [1]])
+async def test_strange_reports_harm_nothing(folder: Path, stub: StubEngine, answer: Any) -> None:
+    async with Editor(folder, servers=lambda _: answer) as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("def late_fee", "def overdue_fee")
+        assert len((await ask(place)).sites) == 4
+
+
+async def test_an_editor_that_does_not_answer_is_not_waited_for_long(folder: Path, stub: StubEngine) -> None:
+    over = asyncio.Event()
+
+    async def servers(_: dict[str, Any]) -> None:
+        await over.wait()
+
+    async with Editor(folder, servers=servers) as editor:
+        place = Place(editor, folder / "fees.py")
+        await editor.ready(place.uri)
+        place.replace("def late_fee", "def overdue_fee")
+        assert len((await ask(place)).sites) == 4
+        over.set()
+        await asyncio.sleep(0.1)  # the answer goes before the server ends

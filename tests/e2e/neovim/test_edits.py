@@ -7,6 +7,7 @@ import pytest
 
 from tests.dlsp.stub_engine import StubEngine
 from tests.e2e.neovim.neovim import Neovim
+from tests.e2e.neovim.test_servers import END, PYRIGHT, READY, START
 from tests.e2e.texts import CALLER, FEES, FEES_RENAMED
 
 RENAME = "gg0wcwoverdue_fee<Esc>"
@@ -301,3 +302,27 @@ def test_places_out_of_sight_are_listed_first(manners: Neovim, folder: Path) -> 
     manners.until(lambda: "1: All: fees.py lines 6, 7, 208" in manners.drawn.lines(), "the lines are named")
     manners.keys("<Esc>")
     assert "late_fee(9)" in text(manners)
+
+
+PRICES = "import re\n\n\ndef total(prices):\n    amount = sum(prices)\n    return amount\n"
+
+
+def test_what_pyright_reports_in_the_users_line_is_fixed(manners: Neovim, folder: Path) -> None:
+    (folder / "orders.py").write_text("import json\n\nprint(json.dumps(1))\n")
+    manners.open(folder / "prices.py", PRICES)
+    manners.lua(START, "pyright", str(PYRIGHT))
+    manners.until(lambda: manners.lua(READY), "pyright knows the file", 90)
+    manners.keys("5Goprint(json.dumps(amuont))<Esc>")
+    errors = "return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR })"
+    manners.until(lambda: manners.lua(errors) == 2, "pyright reports both", 30)
+    shown(manners)
+    manners.keys("<Tab>")
+    assert manners.cursor()[0] in (1, 6)
+    manners.keys("<Tab>")
+    shown(manners)
+    manners.keys("<Tab><Tab>")
+    assert text(manners) == "import json\n" + PRICES.replace(
+        "    return amount", "    print(json.dumps(amount))\n    return amount"
+    )
+    manners.lua(END)
+    manners.until(lambda: manners.lua("return #vim.lsp.get_clients()") == 1, "the other server has ended")

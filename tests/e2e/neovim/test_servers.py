@@ -30,6 +30,7 @@ MADE = """
 local name, encoding, answers = ...
 Asked = Asked or {}
 local provides = { hoverProvider = true, signatureHelpProvider = {}, referencesProvider = true, renameProvider = true }
+provides.codeActionProvider = true
 provides.positionEncoding = encoding
 vim.lsp.start({
   name = name,
@@ -126,8 +127,67 @@ def test_signatures_and_errors(vim: Neovim, folder: Path) -> None:
     )
     assert answer(vim, {"signature": {"line": 0, "character": 4}, "diagnostics": True}) == {
         "signature": "fee(price: int)",
-        "diagnostics": [{"line": 0, "message": '"fee" is not defined'}],
+        "diagnostics": [{"line": 0, "character": 0, "message": '"fee" is not defined'}],
     }
+
+
+def test_the_quick_fix_that_a_server_prefers_in_its_own_units(vim: Neovim, folder: Path) -> None:
+    vim.open(folder / "fees.py", "x = '😀' + fea(1)\nfea(2)\n")
+    uri = vim.lua("return vim.uri_from_bufnr(0)")
+
+    def action(new: str, **more: Any) -> dict[str, Any]:
+        span = {"start": {"line": 0, "character": 10}, "end": {"line": 0, "character": 13}}
+        return {"title": new, "edit": {"changes": {uri: [{"range": span, "newText": new}]}}, **more}
+
+    actions = [action("fee", isPreferred=True), action("few"), {"title": "more", "command": "more"}]
+    make(vim, "one", "utf-32", {"textDocument/codeAction": actions})
+    vim.lua(
+        """
+        local severity = vim.diagnostic.severity.ERROR
+        vim.diagnostic.set(vim.api.nvim_create_namespace('test'), 0, {
+          { lnum = 0, col = 13, end_col = 16, message = 'no fea', code = 7, severity = severity },
+          { lnum = 1, col = 0, end_col = 3, message = 'no fea', severity = severity },
+        })
+        """
+    )
+    mine = vim.lua("return require('dlsp.client').of(0).offset_encoding")
+    column = {"utf-8": 13, "utf-16": 11}[mine]
+    lines = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    span = {"start": {"line": 0, "character": column}, "end": {"line": 0, "character": column + 3}}
+    first, second = answer(vim, {"diagnostics": True, "fixes": lines})["diagnostics"]
+    assert first == {
+        "line": 0,
+        "character": column,
+        "message": "no fea",
+        "edits": [{"range": span, "newText": "fee"}],
+    }
+    assert second == {"line": 1, "character": 0, "message": "no fea"}
+    (asked,) = vim.lua("return Asked.one.context.diagnostics")
+    assert (asked["range"]["start"]["character"], asked["message"], asked["code"]) == (10, "no fea", 7)
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [{"title": "one", "edit": {"changes": {}}}],
+        [{"title": "one", "isPreferred": True, "edit": {"changes": {"file:///other.py": []}}}],
+        [{"title": "one", "isPreferred": True, "edit": {"documentChanges": [{"kind": "create", "uri": "file:///a"}]}}],
+        [{"title": "one", "command": "one", "isPreferred": True}],
+    ],
+    ids=["not preferred", "another file", "a new file", "a command"],
+)
+def test_other_actions_are_no_fixes(vim: Neovim, folder: Path, actions: list[dict[str, Any]]) -> None:
+    vim.open(folder / "fees.py", "fea(1)\n")
+    make(vim, "one", "utf-32", {"textDocument/codeAction": actions})
+    vim.lua(
+        """
+        local error = { lnum = 0, col = 0, message = 'no fea', severity = vim.diagnostic.severity.ERROR }
+        vim.diagnostic.set(vim.api.nvim_create_namespace('test'), 0, { error })
+        """
+    )
+    lines = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    (found,) = answer(vim, {"diagnostics": True, "fixes": lines})["diagnostics"]
+    assert "edits" not in found
 
 
 def test_one_that_does_not_answer_is_not_waited_for(vim: Neovim, folder: Path) -> None:

@@ -20,6 +20,7 @@ from dlsp.edits.search.files import others
 from dlsp.edits.search.page import Page
 from dlsp.engine.connection import EnginePool
 from dlsp.server.features.next_edit.doubts import settle_doubts
+from dlsp.server.features.next_edit.reported import reported
 from dlsp.server.session import Session, document_path
 from dlsp.server.tasks import Tasks
 from dlsp.syntax import languages
@@ -100,15 +101,18 @@ class NextEdits:
         last = await self.last(uri)
         if last is None or snapshot is None:
             return
-        edit, own = last
+        edit, (own,) = last[0], await reported(self._session, [last[1]])
         history = self.carry(uri).history
-        steps = history.earlier(history.last, MAX_PAST) if history.last else []
+        if history.last is None or (history.last.uri, history.text(own.uri)) != (own.uri, own.text):
+            return  # the user went on meanwhile
+        steps = history.earlier(history.last, MAX_PAST)
         used = [own]
         connection = connection_for(snapshot.settings, self._engines)
         connection.connect_in_background()
 
         async def pages(edit: Edit) -> Sequence[Page]:
-            used.extend([*await self._open_pages(snapshot, own), *await self._files(snapshot, edit, own)])
+            opened = await reported(self._session, await self._open_pages(snapshot, own))
+            used.extend([*opened, *await self._files(snapshot, edit, own)])
             used.extend(await settle_doubts(self._session, snapshot.workspace, edit, used))
             return used
 

@@ -18,7 +18,8 @@ local NONE = "dlsp: no place should follow an edit."
 local UNSURE = "dlsp: no place follows the edit for certain; go through them one by one."
 
 local offer ---@type dlsp.Offer?
-local asked ---@type {client: vim.lsp.Client, id: integer?}?
+local asked ---@type {client: vim.lsp.Client, id: integer?, again: boolean?}?
+local edited ---@type integer? the buffer that the user changed last
 local deaf = {} ---@type table<integer, boolean> clients whose server knows nothing of edits
 local own = {} ---@type table<integer, integer> buffers as our own change left them
 local timer = assert(vim.uv.new_timer())
@@ -61,6 +62,9 @@ local function ask(done)
       offered.show(offer)
     end
     done(offer ~= nil)
+    if this.again and not offer then
+      ask()
+    end
   end)
   this.id = id
 end
@@ -232,7 +236,7 @@ function M.changed(buf)
   if own[buf] == vim.api.nvim_buf_get_changedtick(buf) then
     return
   end
-  own[buf] = nil
+  own[buf], edited = nil, buf
   M.clear()
   if config.get().edits ~= "off" and switch.on(buf) and menu.one_cursor() then
     timer:start(
@@ -244,6 +248,21 @@ function M.changed(buf)
         end
       end)
     )
+  end
+end
+
+---Other servers report anew what is wrong in a buffer, which the last edit in it may have left to be done.
+---@param buf integer
+function M.diagnosed(buf)
+  if buf ~= edited or buf ~= vim.api.nvim_get_current_buf() or offer or timer:is_active() then
+    return
+  end
+  if config.get().edits ~= "off" and switch.on(buf) and menu.one_cursor() then
+    if asked then
+      asked.again = true
+    else
+      ask()
+    end
   end
 end
 

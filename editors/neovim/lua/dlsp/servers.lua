@@ -1,12 +1,13 @@
 -- What the other language servers of a buffer say about a place or a name, for dlsp's server, which asks by
 -- `dlsp/askServers`.
 local compat = require("dlsp.compat")
+local errors = require("dlsp.errors")
 
 local M = {}
 
--- The answer has what came until then: next edits wait for what is said of a name, and nobody for the rest.
-local CURSOR_MS, NAME_MS = 4000, 1300
-local MOST_CHARACTERS, MOST_ERRORS = 2000, 100
+-- The answer has what came until then: next edits wait for what is said of names and errors, and nobody for the rest.
+local CURSOR_MS, NAME_MS, FIXES_MS = 4000, 1300, 800
+local MOST_CHARACTERS = 2000
 local MOST_PLACES = 100 -- of one name; of one that has more nothing is said
 local CHANGES = { "TextChanged", "TextChangedI", "TextChangedP" }
 
@@ -120,18 +121,6 @@ local function renamed(edit, name)
   return found
 end
 
----@param buf integer
----@return {line: integer, message: string}[]
-local function errors(buf)
-  local found = {}
-  for _, each in ipairs(vim.diagnostic.get(buf, { severity = vim.diagnostic.severity.ERROR })) do
-    if #found < MOST_ERRORS then
-      table.insert(found, { line = each.lnum, message = cut(each.message) })
-    end
-  end
-  return found
-end
-
 ---Ask the servers of a buffer but for the one that asks; the coroutine that calls this waits for what they say, of each
 ---question for the first server that says something. It ends after a time, and at one of `events` in the buffer.
 ---@param buf integer
@@ -218,9 +207,21 @@ local function about_cursor(question, asker)
   end
   ask(buf, asker, all, CURSOR_MS, {})
   if question.diagnostics then
-    answer.diagnostics = errors(buf)
+    answer.diagnostics = errors.of(buf, from)
   end
   return answer
+end
+
+---What they report of a buffer, and how they would mend it in some lines. The next change of it ends that.
+---@param question {textDocument: {uri: string}, fixes: lsp.Range}
+---@param asker integer
+---@return table
+local function about_errors(question, asker)
+  local buf = vim.uri_to_bufnr(question.textDocument.uri)
+  local own = assert(vim.lsp.get_client_by_id(asker)).offset_encoding
+  local found, asked = errors.with_fixes(buf, question.fixes, own)
+  ask(buf, asker, asked, FIXES_MS, CHANGES)
+  return { diagnostics = found }
 end
 
 ---What they know of a name that was changed in a buffer. The next change of it ends that.
@@ -275,7 +276,8 @@ end
 ---@param asker integer the client whose server asks
 ---@return table
 function M.answer(question, asker)
-  return (question.references and about_name or about_cursor)(question, asker)
+  local about = question.references and about_name or question.fixes and about_errors or about_cursor
+  return about(question, asker)
 end
 
 return M

@@ -40,6 +40,13 @@ def test_a_rename_reaches_uses_and_other_files() -> None:
     }
 
 
+def test_what_is_certain_is_likelier_than_all_else() -> None:
+    before = "def late_fee(days):\n    return days\n\n\n# a late_fee is due\nprint(late_fee(2))\n"
+    found = carried(before, before.replace("def late_fee", "def overdue_fee"))
+    assert [site.certain for site in found] == [True, False]
+    assert found[0].odds > found[1].odds
+
+
 def test_a_call_changed_in_its_middle_is_changed_so_elsewhere() -> None:
     line = "result = runner.run(path, check=True)\n"
     before = line + "x = 1\n" + line + "result = other.run(path)\n"
