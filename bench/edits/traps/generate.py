@@ -62,7 +62,7 @@ def of_python_projects(seed: int) -> Iterator[Trap]:
     for name in sources.PYTHON_PROJECTS:
         files, omitted = sources.project(sources.SITE / name, (".py",), name)
         with tempfile.TemporaryDirectory() as folder:
-            _write(Path(folder), files)
+            sources.write(Path(folder), files)
             with closing(Pyright(Path(folder), files)) as oracle:
                 chance = random.Random(f"{seed} {name}")
                 for trap in resolved.traps(files, omitted, oracle, chance, min(each, left)):
@@ -77,7 +77,7 @@ def of_npm_projects(seed: int) -> Iterator[Trap]:
         suffixes = tuple(languages.of("a.ts" if language == "typescript" else "a.js").extensions)  # type: ignore[union-attr]
         files, omitted = sources.project(modules / name / inner, suffixes, inner)
         with tempfile.TemporaryDirectory() as folder:
-            _write(Path(folder), files)
+            sources.write(Path(folder), files)
             settings = '{"compilerOptions": {"allowJs": true, "module": "nodenext"}}'
             (Path(folder) / "tsconfig.json").write_text(settings)
             with closing(TsServer(Path(folder), files, modules / "typescript")) as oracle:
@@ -85,9 +85,3 @@ def of_npm_projects(seed: int) -> Iterator[Trap]:
                 yield from islice(
                     resolved.traps(files, omitted, oracle, chance, RESOLVED[language]), RESOLVED[language]
                 )
-
-
-def _write(folder: Path, files: dict[str, str]) -> None:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)

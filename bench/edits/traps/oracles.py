@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from bench.edits.traps.trap import Place
 
+ERROR = 1  # of LSP's severities
+
 
 class Oracle(Protocol):
     """Knows the files of one project, given as texts by path."""
@@ -70,7 +72,7 @@ class _Lines:
 
 
 class Pyright:
-    """Pyright's language server for the files of a folder."""
+    """Pyright's language server for a folder, in which these files are open."""
 
     def __init__(self, folder: Path, files: dict[str, str]) -> None:
         self._folder, self._lines = folder.resolve(), {path: _Lines(text) for path, text in files.items()}
@@ -79,11 +81,10 @@ class Pyright:
         root = self._folder.as_uri()
         folders = [{"uri": root, "name": "project"}]
         self._ask("initialize", {"processId": None, "rootUri": root, "capabilities": {}, "workspaceFolders": folders})
-        self._process.send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+        self._tell("initialized", {})
         for path, text in files.items():
             document = {"uri": self._uri(path), "languageId": "python", "version": 1, "text": text}
-            params = {"textDocument": document}
-            self._process.send({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": params})
+            self._tell("textDocument/didOpen", {"textDocument": document})
 
     def same(self, path: str, offset: int) -> set[Place] | None:
         row, column = self._lines[path].place(offset)
@@ -91,6 +92,20 @@ class Pyright:
         params = {"textDocument": {"uri": self._uri(path)}, "position": position}
         found = self._ask("textDocument/references", {**params, "context": {"includeDeclaration": True}})
         return {place for each in found or () if (place := self._place(each))} or None
+
+    def errors(self, path: str, text: str) -> list[tuple[int, str]]:
+        """What is wrong in a file that is not open, if it had this text: offsets and messages."""
+        uri, version, lines = self._uri(path), next(self._process.numbers), _Lines(text)
+        document = {"uri": uri, "languageId": "python", "version": version, "text": text}
+        self._tell("textDocument/didOpen", {"textDocument": document})
+        told: dict[str, Any] = {}
+        while (told.get("uri"), told.get("version")) != (uri, version):
+            message = self._process.read()
+            self._answer(message)
+            told = message["params"] if message.get("method") == "textDocument/publishDiagnostics" else {}
+        self._tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+        starts = [(each["range"]["start"], each) for each in told["diagnostics"] if each["severity"] == ERROR]
+        return [(lines.offset(at["line"], at["character"]), each["message"]) for at, each in starts]
 
     def close(self) -> None:
         self._process.close()
@@ -102,10 +117,17 @@ class Pyright:
             message = self._process.read()
             if message.get("id") == number and "method" not in message:
                 return message.get("result")
-            if "id" in message:
-                items = message["params"].get("items", ()) if message["method"] == "workspace/configuration" else ()
-                answer = [None] * len(items) if items else None
-                self._process.send({"jsonrpc": "2.0", "id": message["id"], "result": answer})
+            self._answer(message)
+
+    def _tell(self, method: str, params: dict[str, Any]) -> None:
+        self._process.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        """Answer what the server asks: it gets no settings."""
+        if "id" in message and "method" in message:
+            items = message["params"].get("items", ()) if message["method"] == "workspace/configuration" else ()
+            answer = [None] * len(items) if items else None
+            self._process.send({"jsonrpc": "2.0", "id": message["id"], "result": answer})
 
     def _uri(self, path: str) -> str:
         return (self._folder / path).as_uri()

@@ -66,3 +66,10 @@ def single(language: str, chance: random.Random, folders: list[Path]) -> Iterato
         text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
         if usable(text, known) and not re.search(r"generated|DO NOT EDIT", text[:2_000]):
             yield file.name, text
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Write files, given as texts by path, below a folder."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
