@@ -30,13 +30,13 @@ def test_complete(stub: StubEngine, file: Path, capsys: Output) -> None:
     assert cli.main(["complete", f"{file}:2:13"]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert re.fullmatch("1 │ def add\\(a, b\\):\n2 │     return \\(«a \\+ b»\\)\n3 │ \n\\d+\\.\\d s\n", shown.out)
+    assert re.fullmatch("1 │ def add\\(a, b\\):\n2 │     return \\(«a \\+ b\\)»\n3 │ \n\\d+\\.\\d s\n", shown.out)
     assert cli.main(["complete", f"{file}:2:13", "--verbose"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
         "verified, split · 7 tokens in 4 forwards, tau 1.75 · 203 ms (queue 0, prefill 61, decode 142)"
     )
     del stub.requests[1:]
-    gap = {"prefix": "def add(a, b):\n    return (", "suffix": ")\n", "middle": "", "path": "sum.py"}
+    gap = {"prefix": "def add(a, b):\n    return (", "suffix": "\n", "middle": "", "path": "sum.py"}
     assert stub.requests == [{"gaps": [gap], "mode": "verified", "schedule": "split", "end": "line", "max_tokens": 64}]
 
 
@@ -48,6 +48,7 @@ def test_complete_as_json(stub: StubEngine, file: Path, capsys: Output) -> None:
         "line": 2,
         "column": 13,
         "text": "a + b",
+        "replaced": 0,
         "quiet": None,
         "mode": "diffusion",
         "schedule": "merged",
