@@ -36,6 +36,7 @@ BLOCKS: dict[str, Callable[[Needed], str]] = {
     "sizes": trust.sizes,
     "typing": typing.replay,
     "languages": typing.languages,
+    "closers": typing.closers,
     "cross-file": typing.cross_file,
     "context": typing.context,
     "edits": edits.edits,

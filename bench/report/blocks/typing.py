@@ -1,6 +1,6 @@
 """What a person who types is offered."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from bench.replay.files import FILES
 from bench.report.blocks.words import LARGE, SMALL, Needed, prose, ran, spread
@@ -102,6 +102,25 @@ def _beside(found: Result) -> str:
 def share(metrics: Mapping[str, float], name: str) -> str:
     whole, low, high = (metrics[f"{OURS}/{name}{end}"] for end in ("", "_low", "_high"))
     return f"{whole:.0%} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def closers(results: Needed) -> str:
+    found = results[f"closers-{SMALL}"]
+    metrics = found.metrics
+
+    def both(value: Callable[[str], str]) -> str:
+        return f"{value('replaced')} (inserted before them {value('inserted')})"
+
+    shown = both(lambda way: f"{metrics[f'{way}/shown']:.0f}")
+    right = both(lambda way: f"{metrics[f'{way}/precision']:.0%}")
+    completed = both(lambda way: f"{metrics[f'{way}/characters'] / metrics['left']:.0%}")
+    whole = both(lambda way: f"{metrics[f'{way}/whole']:.0f}")
+    return prose(
+        f"At {metrics['places']:.0f} keys behind which an editor has put closing brackets or quotes, in lines of "
+        f"packages that no training saw, suggestions that replace these are shown at {shown}; {right} of them are "
+        f"right; they complete {completed} of what is still to be written in these lines, and make {whole} lines whole "
+        f"({ran(found)})."
+    )
 
 
 def cross_file(results: Needed) -> str:
