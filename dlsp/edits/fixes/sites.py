@@ -11,9 +11,9 @@ from dlsp.edits.history.edit import Edit
 from dlsp.edits.history.hunks import Hunk
 from dlsp.edits.search.page import Page, Site, in_time
 
-# Log odds, by `python -m bench.edits.reported`.
-IMPORT_ODDS, NAME_ODDS = 3.0, 3.0
-# Those of what a language server prefers itself.
+# Log odds, by `python -m bench.edits.reported`: 30 of 32 imports are right, and all of 36 names.
+IMPORT_ODDS, NAME_ODDS = 2.7, 3.6
+# Those of what a language server prefers itself, not measured.
 SERVER_ODDS = 3.0
 
 
