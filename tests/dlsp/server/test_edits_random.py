@@ -59,6 +59,7 @@ class Client:
         self.server = Server()
         workspace = Workspace("file:///project", position_encoding=types.PositionEncodingKind(encoding))
         self.server.lsp.keep(Documents(workspace))
+        self.server.lsp.client_capabilities = types.ClientCapabilities()
         self.session, self.tasks = Session(self.server, EditorClient(self.server), Worker()), Tasks()
         self.edits = NextEdits(self.session, NoEngines(), self.tasks)  # type: ignore[arg-type]
         self.server.workspace.put_text_document(types.TextDocumentItem(URI, "python", 1, text))
