@@ -133,7 +133,7 @@ async def test_cancel(editor: Editor, stub: StubEngine) -> None:
 
 
 async def test_answers_are_trimmed(editor: Editor, stub: StubEngine) -> None:
-    editor.open("file:///project/b.py", "print()\r\n\r\nx\r\n")
+    editor.open("file:///project/b.py", "print() or 1\r\n\r\nx\r\n")
     stub.answer = lambda request: "total)"
     item = await editor.suggestion("file:///project/b.py", 0, 6)
     assert item is not None

@@ -126,6 +126,7 @@ async def test_what_is_typed_over_for_long_goes_until_it_is_asked_for(editor: Ed
 
 
 async def test_keys_at_which_nothing_was_shown_do_not_count(editor: Editor, stub: StubEngine) -> None:
+    editor.configure({"dlsp": {"suggest": "eager"}})
     confidence = [[8, -0.001], [2, -9.0], [1, -0.001], [5, -0.001]]
     answer = {"event": "fill", "gap": 0, "text": "alphabet - betas", "reason": "line", "cost": COST}
     answer |= {"confidence": confidence}
