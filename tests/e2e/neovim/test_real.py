@@ -24,6 +24,11 @@ def at_a_gap(vim: Neovim, folder: Path) -> tuple[str, str]:
     return before, after
 
 
+def behind(ghost: str, after: str) -> str:
+    """What of the text after the cursor stays when the ghost text is accepted: not the `)` if the ghost has it."""
+    return after.removeprefix(")") if ghost.count(")") > ghost.count("(") else after
+
+
 def text(vim: Neovim) -> str:
     return "\n".join(vim.lines()) + "\n"
 
@@ -32,10 +37,10 @@ def test_a_suggestion_is_shown_and_accepted(real: Neovim, folder: Path) -> None:
     before, after = at_a_gap(real, folder)
     ghost = real.insist_on_ghost()
     assert "HIGHEST_FINE" in ghost
-    assert FINE + ghost + after.split("\n")[0] in real.screen()
+    assert FINE + ghost + behind(ghost, after).split("\n")[0] in real.screen()
     assert text(real) == before + after
     real.keys("<Tab>")
-    assert text(real) == before + ghost + after
+    assert text(real) == before + ghost + behind(ghost, after)
     real.keys("<Esc>u")
     assert text(real) == before + after
     assert real.errors() == ""
@@ -49,7 +54,7 @@ def test_words_then_a_line(real: Neovim, folder: Path) -> None:
     assert left
     assert text(real) == before + ghost.removesuffix(left) + after
     real.keys("<M-C-Right>")
-    assert text(real) == before + ghost.split("\n")[0] + after
+    assert text(real) == before + ghost.split("\n")[0] + behind(ghost, after)
 
 
 def test_typing_along_and_dismiss(real: Neovim, folder: Path) -> None:
@@ -57,7 +62,7 @@ def test_typing_along_and_dismiss(real: Neovim, folder: Path) -> None:
     ghost = real.insist_on_ghost()
     real.type(ghost[:3])
     assert real.ghost() == ghost[3:]
-    assert FINE + ghost + after.split("\n")[0] in real.screen()
+    assert FINE + ghost + behind(ghost, after).split("\n")[0] in real.screen()
     real.keys("<C-]>")
     assert real.ghost() is None
     assert text(real) == before + ghost[:3] + after
