@@ -9,12 +9,16 @@ import re
 from dlsp.completions.filters.rest_of_line import STRING, unescaped, unmatched
 from dlsp.syntax.brackets import CLOSERS, OPENERS, QUOTES, blank, closes_alone
 
+# In a longer line nothing is replaced: it is read at each key, and a megabyte of it takes half a second.
+MAX_LINE_CHARACTERS = 2000
 _BRACKET_OR_QUOTE = re.compile(r"""[()\[\]{}"`]|(?<!\w)[bfru]{0,2}'""", re.IGNORECASE)
 
 
 def behind(line_before: str, rest: str) -> str:
     """The closers that are the whole rest of the cursor's line, if the line before the cursor opened them; else ""."""
     closers = rest.rstrip()
+    if len(line_before) > MAX_LINE_CHARACTERS:
+        return ""
     return closers if closes_alone(closers) and _missing(line_before).startswith(closers) else ""
 
 

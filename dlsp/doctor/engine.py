@@ -120,7 +120,7 @@ def adapter(health: Mapping[str, Any]) -> Check:
 
 
 def edits(health: Mapping[str, Any]) -> list[Check]:
-    """In which format the model writes next edits; empty if it was not taught to."""
+    """In which format the model writes next edits; empty if it was not trained to."""
     if not _step(health).get("writes_edits"):
         return []
     form = _step(health).get("edit_format", "")

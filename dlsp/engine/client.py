@@ -70,7 +70,7 @@ class Engine:
             raise _gone(error) from error
 
     async def edit_format(self) -> str:
-        """The format in which its model was taught to write windows anew (`rewrite`); empty if it was not. Raises
+        """The format in which its model was trained to write windows anew (`rewrite`); empty if it was not. Raises
         EngineGone.
         """
         step: dict[str, Any] = (await self.health()).get("step", {})

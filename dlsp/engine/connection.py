@@ -176,7 +176,7 @@ class EngineConnection:
         return self._events(lambda engine: engine.sites(request))
 
     async def edit_format(self) -> str:
-        """The format in which its model was taught to write windows anew, if it was. Raises NotReady and EngineGone."""
+        """The format in which its model was trained to write windows, if it was. Raises NotReady and EngineGone."""
         return await self._ready_engine().edit_format()
 
     def rewrite(self, request: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:

@@ -261,7 +261,7 @@ class Engine:
 
     @property
     def writes_edits(self) -> bool:
-        """Whether the model was taught to write windows anew: by an edit update, or by others in their format."""
+        """Whether the model was trained to write windows anew: by an edit update, or by others in their format."""
         return bool(self.model.edits) or self.edit_format is not OWN
 
     def _drafting(self, acceptance: Acceptance) -> Drafting:

@@ -147,9 +147,9 @@ async def next_edits(
     past: Sequence[Edit] = (),
 ) -> AsyncGenerator[Proposal]:
     """Yield what should follow `edit`, each line once: what the edit proves and the model has judged, then what the
-    model writes, if it is likely enough to be right. A model that was not taught to write edits is not asked, nor is
-    one that dlsp taught while no gate is fitted (`WEIGHTS.written_from`). One that others taught has no gate: it was
-    taught when to leave a window alone. `past` are the edits of the file before this one. May raise EngineGone.
+    model writes, if it is likely enough to be right. A model that was not trained to write edits is not asked, nor is
+    one that dlsp trained while no gate is fitted (`WEIGHTS.written_from`). One that others trained has no gate: it was
+    trained when to leave a window alone. `past` are the edits of the file before this one. May raise EngineGone.
     """
     offered: list[Site] = []
     async with aclosing(proposals(engine, edit, own, pages)) as found:

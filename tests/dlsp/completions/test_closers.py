@@ -2,7 +2,7 @@
 
 import pytest
 
-from dlsp.completions.closers import behind, inserted, replaced
+from dlsp.completions.closers import MAX_LINE_CHARACTERS, behind, inserted, replaced
 from tests.dlsp.completions.cursors import cursor
 
 
@@ -28,6 +28,11 @@ from tests.dlsp.completions.cursors import cursor
 )
 def test_only_what_the_line_has_opened_and_nothing_else_is_behind(line: str, found: str) -> None:
     assert behind(*line.split("|")) == found
+
+
+def test_a_line_too_long_to_be_read_at_each_key_has_none() -> None:
+    assert behind("f(" + "x" * (MAX_LINE_CHARACTERS - 2), ")") == ")"
+    assert behind("f(" + "x" * MAX_LINE_CHARACTERS, ")") == ""
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def with_token(folder: Path, token: str) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def test_a_model_that_others_taught_to_write_edits_is_known_by_its_name_or_as_told(
+def test_an_edit_format_is_known_by_the_model_s_name_or_by_the_option(
     mine: Path, capsys: pytest.CaptureFixture[str]
 ):
     folder = mine.rename(mine.with_name("sweep-next-edit-0.5B"))
