@@ -100,9 +100,7 @@ def with_token(folder: Path, token: str) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def test_an_edit_format_is_known_by_the_model_s_name_or_by_the_option(
-    mine: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_an_edit_format_is_known_by_the_model_s_name_or_by_the_option(mine: Path, capsys: pytest.CaptureFixture[str]):
     folder = mine.rename(mine.with_name("sweep-next-edit-0.5B"))
     assert dlsp("add", str(folder)) == 1
     assert "in the format 'sweep', since its vocabulary has no token <|file_sep|>" in capsys.readouterr().err
